@@ -127,12 +127,12 @@ func TestPagesThatCodeCitesExist(t *testing.T) {
 	}
 }
 
-// The design is docs/design.md; it has sections with names, and no numbers.
+// The design is docs/internals/design.md; it has sections with names, and no numbers.
 func TestNothingCitesAPageThatIsNotHere(t *testing.T) {
 	page := regexp.MustCompile(`\bDESIGN\b`)
 	for _, name := range files(t, func(name string) bool { return name != "docs_test.go" }) {
 		if page.MatchString(text(t, name)) {
-			t.Errorf("%s cites DESIGN: the design is docs/design.md", name)
+			t.Errorf("%s cites DESIGN: the design is docs/internals/design.md", name)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestEveryPageHasItsQuestionAndItsLineInTheIndex(t *testing.T) {
 }
 
 // followed is the page that follows runs through functions: every name with a dot in it is one of ours.
-const followed = "docs/how-a-run-works.md"
+const followed = "docs/internals/how-a-run-works.md"
 
 // A name in backticks with a dot in it (cmd.Main, Tick.Run) is an identifier, unless it is a file or a key.
 func TestNamesInTheDocsExist(t *testing.T) {
@@ -189,12 +189,12 @@ func isFile(name string) bool {
 	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
 }
 
-// The layout in docs/design.md has every package of the list in imports_test.go, so that it cannot rot.
+// The layout in docs/internals/design.md has every package of the list in imports_test.go, so that it cannot rot.
 func TestTheLayoutHasEveryPackage(t *testing.T) {
-	layout := text(t, "docs/design.md")
+	layout := text(t, "docs/internals/design.md")
 	for _, name := range order {
 		if name != "." && !strings.Contains(layout, "`"+name+"/`") {
-			t.Errorf("docs/design.md has no line for %s", name)
+			t.Errorf("docs/internals/design.md has no line for %s", name)
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/history"
-	"sched/schedule/labels"
+	"sched/schedule/humanize"
 	"sched/schedule/ledger"
 	"sched/schedule/load"
+	"sched/schedule/placement"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -87,7 +87,7 @@ func (a checkCommand) check(o checkOptions) error {
 	case len(v.problems) > 0:
 		return &exit{code: exitUsage}
 	case o.strict && warnings > 0:
-		return usage("", "%s, and --strict takes them for problems", text.Count(warnings, "warning"))
+		return usage("", "%s, and --strict takes them for problems", humanize.Count(warnings, "warning"))
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (a checkCommand) printJudgement(v judgement) {
 		a.printProblems(v.problems)
 		return
 	}
-	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, text.Count(v.tasks, "task"))
+	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, humanize.Count(v.tasks, "task"))
 }
 
 // unfit returns why active tasks cannot start here (problems), or what they lack now (warnings).
@@ -213,7 +213,7 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 
 // unknownLabels warns of labels of this machine that cannot be used, where a task asks for them.
 func unknownLabels(s *schedule.Schedule) []schedule.Problem {
-	i := slices.IndexFunc(s.Tasks, func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, labels.IsLabel) })
+	i := slices.IndexFunc(s.Tasks, func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, placement.IsLabel) })
 	if s.Machine.Wrong == "" || i < 0 {
 		return nil
 	}
@@ -262,7 +262,7 @@ func elsewhere(s *schedule.Schedule) []schedule.Problem {
 	}
 	note := schedule.Problem{Place: all[0].PlaceOf("servers"), Task: all[0].Name, Text: "it is " + s.Inactive(all[0])}
 	if more := len(all) - 1; more > 0 {
-		note.Text += "; the same goes for " + text.Count(more, "other task")
+		note.Text += "; the same goes for " + humanize.Count(more, "other task")
 	}
 	return []schedule.Problem{note}
 }

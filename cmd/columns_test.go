@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sched/schedule/api"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -40,7 +40,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A server":            reflect.TypeFor[view.Server](),
 		"A hook of a task":    reflect.TypeFor[view.Hook](),
 		"An upcoming slot":    reflect.TypeFor[view.Upcoming](),
-		"A change":            reflect.TypeFor[api.Change](),
+		"A change":            reflect.TypeFor[serve.Change](),
 		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {
@@ -52,7 +52,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A run":             {reflect.TypeFor[runs.Run](), reflect.TypeFor[view.Record]()},
 		"A definition":      {reflect.TypeFor[view.Definition](), reflect.TypeFor[view.Task]()},
 		"A listed task":     {reflect.TypeFor[listedTask](), reflect.TypeFor[view.Task]()},
-		"A pause in effect": {reflect.TypeFor[api.Pausing](), reflect.TypeFor[view.Pause]()},
+		"A pause in effect": {reflect.TypeFor[serve.Pausing](), reflect.TypeFor[view.Pause]()},
 	} {
 		own := slices.DeleteFunc(jsonNames(of[0]), func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })
 		if got := documented(string(text), heading); !slices.Equal(got, own) {

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
 	"sched/schedule/state"
-	"sched/schedule/text"
 )
 
 // newCompletionCommand is in place of cobra's own, whose help has another voice.
@@ -193,7 +193,7 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
 			}
-			found = append(found, described(text.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
+			found = append(found, described(humanize.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
 		}
 	})
 	return found
@@ -203,7 +203,7 @@ func (c completer) live() (found []string) {
 	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
 		for _, state := range all.Live {
 			begin := state.Begin
-			found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
+			found = append(found, begin.Task, described(humanize.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
 		}
 	})
 	slices.Sort(found)
@@ -227,5 +227,5 @@ func described(word, what string) string {
 	if what == "" {
 		return word
 	}
-	return word + "\t" + text.Line(what)
+	return word + "\t" + humanize.Line(what)
 }

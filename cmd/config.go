@@ -11,11 +11,11 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/ledger"
 	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml.
@@ -138,7 +138,7 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
 	if err == nil && len(valid.Left) > 0 {
-		f.problem("%s of %s cannot run (see `sched check%s`)", text.Count(len(valid.Left), "line"), filepath.Base(valid.File), f.configFlag())
+		f.problem("%s of %s cannot run (see `sched check%s`)", humanize.Count(len(valid.Left), "line"), filepath.Base(valid.File), f.configFlag())
 	}
 	if invalid != nil {
 		f.problem("%s is invalid now (see `sched check%s`); this is about %s", filepath.Base(valid.File), f.configFlag(), valid.InPlace())

@@ -10,9 +10,9 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/doctor"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 	"sched/schedule/trust"
 	"sched/schedule/view"
 )
@@ -103,9 +103,9 @@ func (a doctorCommand) printExamination(results []doctor.Result) {
 	table := out.Table()
 	defer table.Flush()
 	for _, r := range results {
-		table.Row(out.Paint(tones[r.Level], string(r.Level)), r.Check, text.Line(r.Text))
+		table.Row(out.Paint(tones[r.Level], string(r.Level)), r.Check, humanize.Line(r.Text))
 		if r.Hint != "" {
-			table.Row("", "", "hint: "+text.Line(r.Hint))
+			table.Row("", "", "hint: "+humanize.Line(r.Hint))
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -97,7 +97,7 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 	first := problems[:min(mostProblems, len(problems))]
 	c.printProblems(first)
 	if more := len(problems) - len(first); more > 0 {
-		fmt.Fprintf(c.err, "and %s: see `sched check`\n", text.Count(more, "more problem"))
+		fmt.Fprintf(c.err, "and %s: see `sched check`\n", humanize.Count(more, "more problem"))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/crontab"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 type exportCommand struct{ *app }
@@ -64,7 +64,7 @@ func (a exportCommand) export(output string) error {
 	if output == "" {
 		fmt.Fprint(a.out, exported.Text)
 	} else if err := writeNew(output, exported.Text); err != nil {
-		return failed("", "cannot write %s: %w", output, text.WithoutPath(err))
+		return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
 	}
 	if len(exported.Lost)+len(s.Left) > 0 {
 		return &exit{code: exitFailed}

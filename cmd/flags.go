@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 const unlimited = math.MaxInt
@@ -24,10 +24,10 @@ func arguments(least, most int) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		takes := text.Count(most, "argument")
+		takes := humanize.Count(most, "argument")
 		switch {
 		case most == unlimited:
-			takes = "at least " + text.Count(least, "argument")
+			takes = "at least " + humanize.Count(least, "argument")
 		case most == 0:
 			return usage(seeHelp(c), "%s takes no arguments", c.Name())
 		case least == 0:
@@ -63,7 +63,7 @@ func flagHint(c *cobra.Command, err error) string {
 			names = append(names, strings.ReplaceAll(f.Name, "-", "_")) // as Nearest compares
 		}
 	})
-	if near := text.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+	if near := humanize.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		return "did you mean `--" + strings.ReplaceAll(near, "_", "-") + "`?"
 	}
 	return seeHelp(c)

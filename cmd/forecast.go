@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/document"
 	"sched/schedule/forecast"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 type forecastOptions struct {
@@ -131,7 +131,7 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
 			"--servers %d: servers without a store know nothing of each other", o.servers)
 	}
-	span, err := document.ParseDuration(o.span)
+	span, err := yamldoc.ParseDuration(o.span)
 	if err != nil {
 		return nil, usage("write it as 12h or 7d", "%q is not a duration", o.span)
 	}
@@ -163,7 +163,7 @@ func (a forecastCommand) printSlots(in *forecast.Inputs) {
 		case s.Skip != forecast.Runs:
 			start, words = "skipped", s.Reason
 		case s.Late() > 0 && s.By != nil:
-			start, words = text.Duration(s.Late())+" late", "behind "+s.By.Name
+			start, words = humanize.Duration(s.Late())+" late", "behind "+s.By.Name
 		}
 		if in.Servers > 1 && s.Skip == forecast.Runs {
 			words = fmt.Sprintf("%s on server %d", words, s.Server+1)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"sched/schedule/forecast"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
-	"sched/schedule/text"
 )
 
 func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
@@ -104,7 +104,7 @@ func lateText(t forecast.Task) string {
 	if t.LateRuns == 0 {
 		return "-"
 	}
-	return text.Duration(t.Latest.Late())
+	return humanize.Duration(t.Latest.Late())
 }
 
 // fromTo writes a value, or both where it changes.

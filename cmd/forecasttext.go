@@ -7,13 +7,13 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/forecast"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 func (a forecastCommand) printForecast(r forecast.Report) {
 	zone := r.Schedule.Location
 	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", forecast.DayAndTime(r.From, zone), forecast.DayAndTime(r.To, zone),
-		text.Count(r.Starts, "run"), text.Count(len(r.Tasks), "task"))
+		humanize.Count(r.Starts, "run"), humanize.Count(len(r.Tasks), "task"))
 	t := a.stdout().Table()
 	for _, line := range r.Lines() {
 		t.Row(line.Name, line.Words)
@@ -38,7 +38,7 @@ func (a forecastCommand) printLate(r forecast.Report) {
 	t.Head("LATE", "RUNS", "AT MOST", "DUE", "BEHIND")
 	for _, task := range late[:min(mostRows, len(late))] {
 		behind := cmp.Or(r.Behind(task), "-")
-		t.Row(task.Name, fmt.Sprintf("%d of %d", task.LateRuns, task.Starts), text.Duration(task.Latest.Late()),
+		t.Row(task.Name, fmt.Sprintf("%d of %d", task.LateRuns, task.Starts), humanize.Duration(task.Latest.Late()),
 			forecast.DayAndTime(task.Latest.At, r.Schedule.Location), behind)
 	}
 	t.Flush()
@@ -62,7 +62,7 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 
 func (a forecastCommand) printMore(rows int) {
 	if rows > mostRows {
-		fmt.Fprintf(a.out, "and %s: see --json\n", text.Count(rows-mostRows, "more task"))
+		fmt.Fprintf(a.out, "and %s: see --json\n", humanize.Count(rows-mostRows, "more task"))
 	}
 }
 
@@ -99,7 +99,7 @@ func (a forecastCommand) printHeatmap(f *forecast.Sums) {
 	}
 	switch {
 	case narrow:
-		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, text.Count(int(f.Peak.Most), "run"))
+		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, humanize.Count(int(f.Peak.Most), "run"))
 	case trouble:
 		fmt.Fprintln(a.out, "! in this hour some start late or are skipped")
 	}

@@ -10,7 +10,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 type forgetCommand struct{ *app }
@@ -51,7 +51,7 @@ func (a forgetCommand) forget(name string) error {
 		return failed("", "%w", err)
 	}
 	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
-		return failed("stop its ticks first", "%s has ticked %s ago", name, text.Duration(all[i].Age))
+		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(all[i].Age))
 	}
 	return a.remove(s, store, name)
 }

@@ -11,11 +11,11 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -192,9 +192,9 @@ func slotsIn(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
 		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })
 	if differ {
-		return func(t time.Time) string { return text.SecondZone(t, s.Location) }
+		return func(t time.Time) string { return humanize.SecondZone(t, s.Location) }
 	}
-	return func(t time.Time) string { return text.Second(t, s.Location) }
+	return func(t time.Time) string { return humanize.Second(t, s.Location) }
 }
 
 // shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
@@ -212,13 +212,13 @@ func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) 
 	t.rows++
 	cpu, memory := "-", "-"
 	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
-		cpu = text.Duration(r.UserCPU + r.SystemCPU)
+		cpu = humanize.Duration(r.UserCPU + r.SystemCPU)
 		if r.PeakMemory > 0 {
-			memory = text.Bytes(r.PeakMemory)
+			memory = humanize.Bytes(r.PeakMemory)
 		}
 	}
-	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, text.ShortRun(r.Run),
-		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
+	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.Run),
+		cpu, memory, t.out.Paint(tone, humanize.Line(became)))...)
 }
 
 // columns leaves out the third cell, the server, unless there is a column for it.

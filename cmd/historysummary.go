@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -96,13 +96,13 @@ func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
 			rate = percent(r)
 		}
 		if s.Took.Runs > 0 {
-			usually, most = text.Duration(s.Took.Median), text.Duration(s.Took.P95)
+			usually, most = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
 		}
 		if s.Late.Runs > 0 {
-			late, latest = text.Duration(s.Late.Median), text.Duration(s.Late.Max)
+			late, latest = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
 		}
 		if s.FailedID != "" {
-			failure = fmt.Sprintf("%s %s (run %s)", text.Second(s.Failed, zone), s.FailedAs, text.ShortRun(s.FailedID))
+			failure = fmt.Sprintf("%s %s (run %s)", humanize.Second(s.Failed, zone), s.FailedAs, humanize.ShortRun(s.FailedID))
 		}
 		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/crontab"
+	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/load"
-	"sched/schedule/text"
 )
 
 type importOptions struct {
@@ -174,9 +174,9 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		return nil
 	}
 	if err := writeNew(o.output, schemaLines+string(yaml)); err != nil {
-		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
+		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
-	fmt.Fprintf(a.out, "%s has %s\n", o.output, text.Count(len(s.Tasks), "task"))
+	fmt.Fprintf(a.out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
 	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", shellWord(o.output))
 	return nil
 }
@@ -202,7 +202,7 @@ func (a importCommand) printProof(p *crontab.Proof) {
 		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
 	}
 	if len(p.Boots) > 0 {
-		fmt.Fprintf(a.err, "proven: %s at a boot, as cron starts the line\n", text.Count(len(p.Boots), "task"))
+		fmt.Fprintf(a.err, "proven: %s at a boot, as cron starts the line\n", humanize.Count(len(p.Boots), "task"))
 	}
 	if len(p.Uncompared) > 0 {
 		var names []string
@@ -222,7 +222,7 @@ func (a importCommand) printProof(p *crontab.Proof) {
 	}
 	fmt.Fprintf(a.err, "proven: %d of %s due in the minutes in which cron (Vixie's, as Debian has it) starts the line:\n"+
 		"  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
-		same, text.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), text.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
+		same, humanize.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), humanize.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
 }
 
 func differenceText(d crontab.Difference) string {
@@ -238,7 +238,7 @@ func differenceText(d crontab.Difference) string {
 	if d.Cron {
 		who = "cron starts the line at %s, when the task is not due"
 	}
-	return fmt.Sprintf("%s: "+who+"; %s of a year differ", d.Task.Name, text.MinuteZone(d.At, localZone()), text.Count(d.Minutes, "minute"))
+	return fmt.Sprintf("%s: "+who+"; %s of a year differ", d.Task.Name, humanize.MinuteZone(d.At, localZone()), humanize.Count(d.Minutes, "minute"))
 }
 
 func thousands(n int64) string {
@@ -318,7 +318,7 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 			if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {
 				return nil, err
 			}
-			return nil, failed("", "cannot read %s: %w", path, text.WithoutPath(err))
+			return nil, failed("", "cannot read %s: %w", path, humanize.WithoutPath(err))
 		}
 		if !system {
 			full, _ := filepath.Abs(path)

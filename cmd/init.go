@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/starter"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/scaffold"
 )
 
 type initCommand struct{ *app }
@@ -40,21 +40,21 @@ func (a initCommand) init() error {
 		return err
 	}
 	folder := filepath.Dir(path)
-	file := starter.Project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
+	file := scaffold.Project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
 	if err := writeNew(path, schemaLines+file.Text); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder
 		}
-		return failed(hint, "%s cannot be written: %w", path, text.WithoutPath(err))
+		return failed(hint, "%s cannot be written: %w", path, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, and one for the night that is switched off\n", path)
 	if file.Offered > 0 {
-		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.Found, " and "), text.Count(file.Offered, "task"))
+		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.Found, " and "), humanize.Count(file.Offered, "task"))
 	}
 	ignored, err := ignoreState(folder)
 	if err != nil {
-		a.problem("add .sched/ to .gitignore, it cannot be written: %v", text.WithoutPath(err))
+		a.problem("add .sched/ to .gitignore, it cannot be written: %v", humanize.WithoutPath(err))
 	} else if ignored {
 		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n", filepath.Join(folder, ".gitignore"))
 	}

@@ -13,9 +13,9 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/ledger"
-	"sched/schedule/text"
 )
 
 type installOptions struct {
@@ -193,12 +193,12 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	next := since.Truncate(time.Minute).Add(time.Minute)
 	terminate, _, release := signals()
 	defer release()
-	fmt.Fprintf(a.err, "waiting for the first tick, at %s\n", text.MinuteNear(next, a.now(), s.Location))
+	fmt.Fprintf(a.err, "waiting for the first tick, at %s\n", humanize.MinuteNear(next, a.now(), s.Location))
 	ticker := time.NewTicker(tickPoll)
 	defer ticker.Stop()
 	for end := time.Now().Add(tickPatience); time.Now().Before(end); {
 		if last := ledger.LastTick(s.StateDir); !last.Before(next) {
-			fmt.Fprintf(a.out, "the first tick came at %s\n", text.MinuteNear(last, a.now(), s.Location))
+			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNear(last, a.now(), s.Location))
 			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, `sched list%[1]s` what is due when\n", a.configFlag())
 			return nil
 		}
@@ -209,5 +209,5 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 		}
 	}
 	return failed("is cron running (`systemctl status cron`), and what does its log say (`journalctl -u cron`)? it stays installed; `sched uninstall"+
-		a.configFlag()+"` takes it back", "no tick came within %s", text.Duration(tickPatience))
+		a.configFlag()+"` takes it back", "no tick came within %s", humanize.Duration(tickPatience))
 }

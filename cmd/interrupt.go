@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 )
 
 type interruptCommand struct{ *app }
@@ -30,7 +30,7 @@ func (a interruptCommand) interrupt() error {
 	if err != nil {
 		return err
 	}
-	if err := a.controls(s).Interrupt(controls.Interrupt{By: caller(), Server: serverName(s.Server), At: a.now().UTC().Round(0)}); err != nil {
+	if err := a.controls(s).Interrupt(pause.Interrupt{By: caller(), Server: serverName(s.Server), At: a.now().UTC().Round(0)}); err != nil {
 		return failed("", "cannot interrupt: %w", err)
 	}
 	where := "on this machine"

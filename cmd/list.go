@@ -9,10 +9,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/actions"
-	"sched/schedule/controls"
+	"sched/schedule/control"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
+	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
@@ -70,7 +70,7 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := actions.KnownTags(s, o.tags); err != nil {
+	if err := control.KnownTags(s, o.tags); err != nil {
 		return err
 	}
 	for _, name := range o.only {
@@ -122,7 +122,7 @@ func shownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`, "--timezone %s is not a known time zone", text.Line(zone))
+		return nil, usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`, "--timezone %s is not a known time zone", humanize.Line(zone))
 	}
 	if zone == "Local" {
 		location = localZone()
@@ -176,7 +176,7 @@ func (o listOptions) check() error {
 }
 
 func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
-	if all := rows.Pauses[controls.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
+	if all := rows.Pauses[pause.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {

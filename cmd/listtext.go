@@ -8,8 +8,8 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -32,7 +32,7 @@ func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.T
 
 func nextText(row view.Task, i int, at time.Time) string {
 	t := row.Times[i]
-	return fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
+	return fmt.Sprintf("%s (in %s)", humanize.SlotZone(t, t.Location()), humanize.Duration(t.Sub(at)))
 }
 
 func when(row view.Task, s *schedule.Schedule) string {
@@ -176,11 +176,11 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 // nextCells returns how far the i-th next time is, and its clock time, dated on other days.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Times[i]
-	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")
-	if !text.SameDay(t, at, t.Location()) {
+	clock = humanize.SlotNear(t, at, t.Location()) + t.Format(" MST")
+	if !humanize.SameDay(t, at, t.Location()) {
 		clock = t.Format("Mon ") + clock
 	}
-	return "in " + text.Duration(t.Sub(at)), out.Paint(terminal.Faint, clock)
+	return "in " + humanize.Duration(t.Sub(at)), out.Paint(terminal.Faint, clock)
 }
 
 func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string {
@@ -200,10 +200,10 @@ func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
 	if row.Paused != nil && len(row.Running) == 0 {
 		tone = toneOf(outcome.Skipped)
 	}
-	return a.stdout().Paint(tone, text.Line(words))
+	return a.stdout().Paint(tone, humanize.Line(words))
 }
 
 // does says in one line what a task does: its description, or else its command.
 func does(row view.Task) string {
-	return strings.Join(strings.Fields(text.Line(cmp.Or(row.Description, row.Command))), " ")
+	return strings.Join(strings.Fields(humanize.Line(cmp.Or(row.Description, row.Command))), " ")
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -118,9 +118,9 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		}
 		became := "has not ended"
 		if record.Outcome != "" {
-			became = text.Line(view.Describe(record))
+			became = humanize.Line(view.Describe(record))
 		}
-		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, text.SecondZone(record.Slot, s.Location), text.ShortRun(record.Run), became)
+		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, humanize.SecondZone(record.Slot, s.Location), humanize.ShortRun(record.Run), became)
 		one := o
 		one.follow = o.follow && i == len(all)-1
 		if err := a.logsOf(s, record, one); err != nil {
@@ -152,7 +152,7 @@ func (a logsCommand) logsOf(s *schedule.Schedule, record outcome.Record, o logsO
 	case o.follow && record.Outcome == "":
 		a.problem("%s vanished; the next tick will finish its run", record.Task)
 	case o.follow:
-		a.problem("%s %s", record.Task, text.Line(view.Describe(record)))
+		a.problem("%s %s", record.Task, humanize.Line(view.Describe(record)))
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 	"sched/schedule/view/runs"
 )
 
@@ -71,7 +71,7 @@ func (t *outputReader) read() ([]byte, error) {
 	from, to := statedir.DataAt(t.file, t.at, info.Size())
 	if cut := from - t.at; cut > 0 && from < to {
 		t.at = from
-		return fmt.Appendf(nil, "\nsched: %s are cut here: output.limit\n", text.Bytes(cut)), nil
+		return fmt.Appendf(nil, "\nsched: %s are cut here: output.limit\n", humanize.Bytes(cut)), nil
 	}
 	n, err := t.file.ReadAt(t.room[:min(int64(len(t.room)), to-from)], from)
 	if errors.Is(err, io.EOF) {

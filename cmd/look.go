@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/actions"
+	"sched/schedule/control"
 	"sched/schedule/view"
 )
 
@@ -47,6 +47,6 @@ func caller() string {
 	return "user " + strconv.Itoa(os.Getuid())
 }
 
-func (st *storages) actor(s *schedule.Schedule) actions.Actor {
-	return actions.Actor{Source: st.view(s), By: caller()}
+func (st *storages) actor(s *schedule.Schedule) control.Actor {
+	return control.Actor{Source: st.view(s), By: caller()}
 }

@@ -17,8 +17,8 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // A console is what commands share with the person who typed them: streams and a clock.
@@ -145,7 +145,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 		}
 	}
 	hint := seeHelp(root)
-	if near := text.Nearest(args[0], names); near != "" {
+	if near := humanize.Nearest(args[0], names); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
 	return usage(hint, "there is no command %q", args[0])

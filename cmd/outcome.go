@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"sched/cmd/terminal"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 )
 
 func failures() []outcome.Outcome {
@@ -34,7 +34,7 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 		names = append(names, outcomeWord(o))
 	}
 	hint := "the outcomes are " + outcomeList()
-	if near := text.Nearest(string(plain), names); near != "" {
+	if near := humanize.Nearest(string(plain), names); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

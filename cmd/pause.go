@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/controls"
-	"sched/schedule/document"
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 type pauseOptions struct {
@@ -78,7 +78,7 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 	case o.during != "" && o.end != "":
 		return now, usage("", "--for and --until exclude each other")
 	case o.during != "":
-		d, err := document.ParseDuration(o.during)
+		d, err := yamldoc.ParseDuration(o.during)
 		switch {
 		case err != nil:
 			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %q is not a duration", o.during)
@@ -89,33 +89,33 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 	case o.end != "":
 		at, err := a.parseTime("until", o.end, zone)
 		if err == nil && !at.After(now) {
-			err = usage("", "--until %q is in the past: it is %s", o.end, text.MinuteZone(now, zone))
+			err = usage("", "--until %q is in the past: it is %s", o.end, humanize.MinuteZone(now, zone))
 		}
 		return at.UTC(), err
 	}
 	return time.Time{}, nil
 }
 
-func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
+func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made, before pause.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
-	if name == controls.Everything {
+	if name == pause.Everything {
 		end = "`sched resume" + a.configFlag() + "`"
 	}
-	if !pause.Until.IsZero() {
-		end = pause.End(a.now(), s.Location) + ", or " + end
+	if !made.Until.IsZero() {
+		end = made.End(a.now(), s.Location) + ", or " + end
 	}
 	fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
 	if before.InEffect(a.now()) {
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
 	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
-	if name == controls.Everything && len(even) > 0 {
+	if name == pause.Everything && len(even) > 0 {
 		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(view.TaskNames(&schedule.Schedule{Tasks: even}), ", "))
 	}
 }
 
 func pauseSubject(name string) string {
-	if name == controls.Everything {
+	if name == pause.Everything {
 		return "everything"
 	}
 	return name
@@ -134,7 +134,7 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	here := serverName(s.Server)
 	var runs []string
 	for _, state := range live {
-		if state.Waits() || names[0] != controls.Everything && !slices.Contains(names, state.Begin.Task) {
+		if state.Waits() || names[0] != pause.Everything && !slices.Contains(names, state.Begin.Task) {
 			continue
 		}
 		run := state.Begin.Task
@@ -150,6 +150,6 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	}
 	if len(runs) > 0 {
 		goOn := map[bool]string{true: "goes on", false: "go on"}[len(runs) == 1]
-		fmt.Fprintf(a.out, "%s %s: %s%s; `sched stop TASK` ends what runs on its machine\n", text.Count(len(runs), "run"), goOn, strings.Join(runs[:min(most, len(runs))], ", "), more)
+		fmt.Fprintf(a.out, "%s %s: %s%s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, strings.Join(runs[:min(most, len(runs))], ", "), more)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // Only tests set these limits (cmd/testclock.go).
@@ -74,7 +74,7 @@ func (c *console) endPrinting(code int) int {
 		lost += p.drain()
 	}
 	if lost > 0 {
-		c.problem("%s of this report are lost: nobody read them", text.Count(lost, "line"))
+		c.problem("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
 	}
 	code = c.exitOfResults(code)
 	for _, p := range c.printers {

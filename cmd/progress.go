@@ -9,7 +9,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/history"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A progress writes the live line of a run: how long it has been running, and how long that usually takes.
@@ -46,9 +46,9 @@ func pace(now, usual time.Duration) (words string, part float64) {
 	case usual <= 0:
 		return elapsed(now), -1
 	case now > usual:
-		return elapsed(now) + ", usually " + text.Duration(usual), 1
+		return elapsed(now) + ", usually " + humanize.Duration(usual), 1
 	}
-	return elapsed(now) + " of usually " + text.Duration(usual), float64(now) / float64(usual)
+	return elapsed(now) + " of usually " + humanize.Duration(usual), float64(now) / float64(usual)
 }
 
 // elapsed writes a duration that goes on, in steps that can be read: not below a tenth of a second.
@@ -56,7 +56,7 @@ func elapsed(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return text.Duration(d)
+	return humanize.Duration(d)
 }
 
 func (p *progress) readUsual() {

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
+	"sched/schedule/yamldoc"
 )
 
 // whenOptions say when a requested run starts: after --in, at --at, or without both with the next tick.
@@ -37,7 +37,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 	case o.in != "" && o.at != "":
 		return at, usage("", "--in and --at exclude each other")
 	case o.in != "":
-		d, err := document.ParseDuration(o.in)
+		d, err := yamldoc.ParseDuration(o.in)
 		if err != nil || d <= 0 {
 			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
 		}
@@ -48,7 +48,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 			return at, err
 		}
 		if !at.After(now) {
-			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, text.MinuteZone(now, zone))
+			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
 		}
 	}
 	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
@@ -72,12 +72,12 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		if o.json {
 			continue
 		}
-		when := "the next tick, at " + text.SlotOfDay(tick, s.Location)
+		when := "the next tick, at " + humanize.SlotOfDay(tick, s.Location)
 		if o.in != "" || o.at != "" {
 			when = "the tick at " + a.clock(tick, s.Location)
 		}
 		t, _ := view.FindTask(s, r.Task)
-		if pause := view.PauseOf(pauses, t, text.Later(r.At, a.now())); pause != nil {
+		if pause := view.PauseOf(pauses, t, humanize.Later(r.At, a.now())); pause != nil {
 			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
 		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
@@ -86,7 +86,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		} else if holder := view.HolderOf(live, t); holder != "" {
 			when += " or when its mutex is free: it is held " + holder
 		}
-		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, text.ShortRun(r.Run))
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.Run))
 	}
 	if o.json {
 		return a.printJSON(value(out))
@@ -114,5 +114,5 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, 
 	if err != nil {
 		return nil, err
 	}
-	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, view.Describe(record))
+	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
@@ -51,18 +51,18 @@ func (a resumeCommand) resume(names, tags []string) error {
 }
 
 // sayResumed returns an error if a named task is not paused by its name, but everything is paused.
-func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
+func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before pause.Pauses) (err error) {
 	now := a.now()
-	all := before[controls.Everything]
-	everything := all.InEffect(now) && names[0] != controls.Everything
+	all := before[pause.Everything]
+	everything := all.InEffect(now) && names[0] != pause.Everything
 	for _, name := range names {
-		pause := before[name]
+		was := before[name]
 		switch {
-		case pause.InEffect(now):
-			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pause.Text(now, s.Location))
-		case name == controls.Everything && len(before.Tasks(now)) == 0:
+		case was.InEffect(now):
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), was.Text(now, s.Location))
+		case name == pause.Everything && len(before.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
-		case name == controls.Everything:
+		case name == pause.Everything:
 			fmt.Fprintln(a.out, "not everything is paused")
 		case everything:
 			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
@@ -70,7 +70,7 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before c
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
 		t, missing := view.FindTask(s, name)
-		if everything && missing == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
+		if everything && missing == nil && !t.EvenWhenPaused && !was.InEffect(now) {
 			err = &exit{code: exitFailed}
 		}
 	}
@@ -78,7 +78,7 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before c
 		a.problem("everything is %s", all.Text(now, s.Location))
 		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
 	}
-	if names[0] == controls.Everything {
+	if names[0] == pause.Everything {
 		for _, name := range before.Tasks(now) {
 			fmt.Fprintf(a.out, "%s stays %s\n", name, before[name].Text(now, s.Location))
 		}

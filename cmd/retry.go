@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -61,11 +61,11 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 			return err
 		}
 		if retry.Waits {
-			a.problem("a retry of run %s of %s waits already", text.ShortRun(retry.Of.Run), retry.Task)
+			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.Run), retry.Task)
 			continue
 		}
 		if len(retry.Changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, text.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
+			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
 		}
 		requests = append(requests, retry.Request)
 	}
@@ -85,6 +85,6 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if len(failures) == 0 {
 		return name, nil
 	}
-	a.problem("run %s of %s, of %s, %s", text.ShortRun(failures[0].Run), name, a.clock(failures[0].Slot, s.Location), text.Line(view.Describe(failures[0])))
+	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].Run), name, a.clock(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
 	return failures[0].Run, nil
 }

@@ -15,11 +15,11 @@ import (
 	"sched/schedule"
 	"sched/schedule/chain"
 	"sched/schedule/doctor"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/runner"
 	"sched/schedule/status"
-	"sched/schedule/text"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 	"sched/schedule/work"
 )
@@ -105,14 +105,14 @@ func (a runCommand) run(o runOptions) error {
 		return invalid
 	}
 	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
-		a.problem("a tick of %s has come already; what is due starts once more", text.SlotOfDay(tick.Minute, tick.Schedule.Location))
+		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDay(tick.Minute, tick.Schedule.Location))
 	}
 	terminate, kill, _ := signals() // never released: after a tick this process ends
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
 // load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid schedule.
-func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invalid, err error) {
+func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
 		return nil, nil, err
@@ -179,10 +179,10 @@ func (a runCommand) runTriggered(o runOptions) error {
 	if err != nil {
 		return err
 	}
-	tick := a.tick(s, a.now(), o)
+	answer := a.tick(s, a.now(), o)
 	unread := func(outcome.Record) {}
-	tick.Report = runner.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
-	tick.AnswerTriggered(terminate, kill)
+	answer.Report = tick.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
+	answer.AnswerTriggered(terminate, kill)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 		broken = left
 		if !a.printedInvalid(o, left) {
 			a.exitCode(left)
-			a.problem("%s of %s cannot run; the others do", text.Count(len(s.Left), "line"), filepath.Base(s.File))
+			a.problem("%s of %s cannot run; the others do", humanize.Count(len(s.Left), "line"), filepath.Base(s.File))
 		}
 	}
 	if err := checkState(s); err != nil {
@@ -246,17 +246,17 @@ func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (ti
 	minute := at.Truncate(time.Minute)
 	if minute.Sub(now) > mostAhead && !o.force && !o.dryRun {
 		return minute, usage("see what it would run with --dry-run; --force runs it now",
-			"%s is yet to come: it is %s now", text.MinuteZone(minute, zone), text.MinuteZone(now, zone))
+			"%s is yet to come: it is %s now", humanize.MinuteZone(minute, zone), humanize.MinuteZone(now, zone))
 	}
 	return minute, nil
 }
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
-func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
-	tick := &runner.Tick{
+func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
+	tick := &tick.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		Storage: a.storage(s), Report: runner.Report{Problem: a.problem},
-		Host: runner.Host{Server: serverName(s.Server), Version: Version, Self: self(), Environ: os.Environ()},
+		Storage: a.storage(s), Report: tick.Report{Problem: a.problem},
+		Host: tick.Host{Server: serverName(s.Server), Version: Version, Self: self(), Environ: os.Environ()},
 	}
 	if o.verbose {
 		tick.Report.Detail = a.problem
@@ -266,7 +266,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 
 // runTick runs the tick, reports what it does, and returns the exit of sched. The contexts: noNewStarts is done when
 // nothing more may start, terminate when what runs is to end, kill when it is to end at once.
-func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
+func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
 	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints those of its ticks
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
 	defer restore()
@@ -312,7 +312,7 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 // noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment. It does
 // so before a task can take long. noteDouble keeps that another tick had the minute. A tick with --at
 // or --only, or one that a person typed, keeps neither.
-func (a runCommand) noteEnvironment(tick *runner.Tick) (noteDouble func()) {
+func (a runCommand) noteEnvironment(tick *tick.Tick) (noteDouble func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/runner"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -24,16 +24,16 @@ type planTaskJSON struct {
 	Reason     string   `json:"reason"`
 }
 
-func (a runCommand) dryRun(tick *runner.Tick, asJSON bool) error {
+func (a runCommand) dryRun(tick *tick.Tick, asJSON bool) error {
 	plan := planOf(tick)
 	if asJSON {
 		return a.printJSON(plan)
 	}
-	a.printPlan(plan, text.MinuteZone(tick.Minute, tick.Schedule.Location))
+	a.printPlan(plan, humanize.MinuteZone(tick.Minute, tick.Schedule.Location))
 	return nil
 }
 
-func planOf(tick *runner.Tick) planJSON {
+func planOf(tick *tick.Tick) planJSON {
 	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
 	for _, p := range tick.Plan() {
 		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}

@@ -7,10 +7,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/controls"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runner"
-	"sched/schedule/text"
+	"sched/schedule/pause"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -22,7 +22,7 @@ const mostKept = 64 << 10
 
 type reporter struct {
 	app      *app
-	tick     *runner.Tick
+	tick     *tick.Tick
 	opts     runOptions
 	terminal *terminalReport // nil where the report is not for one
 	logs     *logStream      // nil without --logs
@@ -52,7 +52,7 @@ type runJSON struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-func newReporter(a *app, tick *runner.Tick, o runOptions, onTerminal *terminalReport) *reporter {
+func newReporter(a *app, tick *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
 	r := &reporter{app: a, tick: tick, opts: o, terminal: onTerminal, tasks: []runJSON{}}
 	for _, t := range tick.Schedule.Tasks {
 		r.width = max(r.width, len(t.Name))
@@ -100,7 +100,7 @@ func (r *reporter) writeKept() {
 
 func inBackground(record outcome.Record) string {
 	if wait := record.Wait; !wait.Until.IsZero() {
-		return "waits in the background, " + text.Duration(wait.Until.Sub(wait.Since)) + " at most"
+		return "waits in the background, " + humanize.Duration(wait.Until.Sub(wait.Since)) + " at most"
 	}
 	return "started in the background"
 }
@@ -118,7 +118,7 @@ func (r *reporter) skipped(records []outcome.Record) {
 		return
 	}
 	if len(records) > 1 {
-		first.Reason += " (" + text.Count(len(records), "slot") + ")"
+		first.Reason += " (" + humanize.Count(len(records), "slot") + ")"
 	}
 	r.done(first)
 	if r.terminal != nil {
@@ -160,7 +160,7 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 		r.app.problem("%s: %s", record.Task, note)
 	}
 	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), text.ShortRun(record.Run))))
+		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(record.Run))))
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
 	}
-	clock := text.SlotOfDay(record.Slot, r.tick.Schedule.Location)
+	clock := humanize.SlotOfDay(record.Slot, r.tick.Schedule.Location)
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
@@ -184,9 +184,9 @@ func (r *reporter) end() {
 	case r.lines == 0 && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
 		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
 		if now := r.app.now(); r.terminal != nil && next.After(now) {
-			words += " (in " + text.Duration(next.Sub(now)) + ")"
+			words += " (in " + humanize.Duration(next.Sub(now)) + ")"
 		}
-		if all := r.app.view(r.tick.Schedule).Pauses()[controls.Everything]; all.InEffect(r.app.now()) {
+		if all := r.app.view(r.tick.Schedule).Pauses()[pause.Everything]; all.InEffect(r.app.now()) {
 			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, words)
@@ -201,7 +201,7 @@ func (r *reporter) printJSONLine() {
 
 // nothingDue also returns what will be next, at first; only limits it to one task.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
-	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)
+	words = "nothing is due at " + humanize.SlotOfDay(minute, s.Location)
 	var name string
 	for _, t := range s.Tasks {
 		if only != "" && t.Name != only {
@@ -217,5 +217,5 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 	if name == "" {
 		return words, first
 	}
-	return fmt.Sprintf("%s; next is %s at %s", words, name, text.Minute(first, s.Location)), first
+	return fmt.Sprintf("%s; next is %s at %s", words, name, humanize.Minute(first, s.Location)), first
 }

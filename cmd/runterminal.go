@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runner"
-	"sched/schedule/text"
+	"sched/schedule/tick"
 )
 
 // A terminalReport shows a tick on a terminal. Its methods are called one at a time.
 type terminalReport struct {
 	app  *app
 	out  terminal.Stream
-	tick *runner.Tick
+	tick *tick.Tick
 	opts runOptions
 	stop context.Context // done when a signal has told sched to end
 	live *terminal.LiveLine
@@ -39,7 +39,7 @@ type tally struct {
 
 // newTerminalReport returns nil where the report of a tick is not for a terminal. Until restore is called all that the
 // app prints goes around its live line.
-func newTerminalReport(a *app, tick *runner.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
+func newTerminalReport(a *app, tick *tick.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
 	if !terminal.Is(a.out) || o.json || o.logs || tick.Work != nil { // several ticks of `sched work` may print at once
 		return nil, func() {}
 	}
@@ -60,7 +60,7 @@ func newTerminalReport(a *app, tick *runner.Tick, o runOptions, stop context.Con
 func (r *terminalReport) head() {
 	if !r.headed {
 		r.headed = true
-		minute := r.tick.Minute.In(r.tick.Schedule.Location).Format("Mon ") + text.MinuteZone(r.tick.Minute, r.tick.Schedule.Location)
+		minute := r.tick.Minute.In(r.tick.Schedule.Location).Format("Mon ") + humanize.MinuteZone(r.tick.Minute, r.tick.Schedule.Location)
 		fmt.Fprintln(r.out, r.out.Paint(terminal.Faint, minute))
 	}
 }
@@ -95,7 +95,7 @@ func (r *terminalReport) line(record outcome.Record) {
 	r.lines++
 	r.count(word, tone, 1)
 	if record.Reason != "" {
-		words += "  " + text.Line(record.Reason)
+		words += "  " + humanize.Line(record.Reason)
 	}
 	if more := r.more(record); more != "" {
 		words += "  " + r.out.Paint(terminal.Faint, more)
@@ -108,7 +108,7 @@ func took(record outcome.Record) string {
 	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""
 	}
-	return text.Duration(record.Duration())
+	return humanize.Duration(record.Duration())
 }
 
 func (r *terminalReport) more(record outcome.Record) string {
@@ -122,7 +122,7 @@ func (r *terminalReport) more(record outcome.Record) string {
 	if record.Origin != "" {
 		all = append(all, record.Origin)
 	} else if slot := record.Slot; !slot.Equal(r.tick.Minute) {
-		all = append(all, "slot "+text.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
+		all = append(all, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
 	}
 	if r.opts.verbose {
 		all = append(all, "run "+record.Run)
@@ -146,5 +146,5 @@ func (r *terminalReport) end() {
 	for _, c := range r.counts {
 		parts = append(parts, r.out.Paint(c.tone, fmt.Sprintf("%d %s", c.n, c.word)))
 	}
-	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), r.out.Paint(terminal.Faint, "in "+text.Duration(time.Since(r.begun))))
+	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), r.out.Paint(terminal.Faint, "in "+humanize.Duration(time.Since(r.begun))))
 }

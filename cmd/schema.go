@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/mutex/stores"
+	"sched/schedule/humanize"
 	"sched/schedule/schema"
-	"sched/schedule/text"
 )
 
 func newSchemaCommand(a *app) *cobra.Command {
@@ -45,7 +45,7 @@ whose user may not make them.`,
 				return err
 			}
 			if err := os.WriteFile(output, content, 0o644); err != nil {
-				return failed("", "cannot write %s: %w", output, text.WithoutPath(err))
+				return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
 			}
 			return nil
 		},

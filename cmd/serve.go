@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/actions"
-	"sched/schedule/api"
-	"sched/schedule/api/access"
-	"sched/schedule/api/listen"
+	"sched/schedule/control"
 	"sched/schedule/load"
 	"sched/schedule/run"
+	"sched/schedule/serve"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/listen"
+	"sched/schedule/serve/web"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
-	"sched/schedule/web"
 )
 
 type serveOptions struct {
@@ -89,7 +89,7 @@ func (a serveCommand) serve(o serveOptions) error {
 		}
 		certificate = &pair
 	}
-	server, err := api.New(a.serveConfig(s, o))
+	server, err := serve.New(a.serveConfig(s, o))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.Listener, o serveOptions, secure bool) {
+func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Listener, o serveOptions, secure bool) {
 	name := "localhost"
 	if len(o.hosts) > 0 {
 		name = o.hosts[0]
@@ -146,24 +146,24 @@ func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.List
 	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
 }
 
-func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) api.Config {
+func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Config {
 	store := &liveStore{app: a.app}
 	looking := func(s *schedule.Schedule) (source view.Source) {
 		store.with(s, func() { source = a.view(s) })
 		source.Controls.ReadOnly = true
 		return source
 	}
-	config := api.Config{
+	config := serve.Config{
 		StateDir: s.StateDir, Version: Version, Now: a.now, Problem: a.problem, ReadOnly: o.readOnly, BasePath: o.basePath,
 		Hosts: o.hosts, BehindProxy: o.behindProxy, Secure: o.cert != "" || o.behindProxy,
-		Schedules: api.Schedules{
+		Schedules: serve.Schedules{
 			Load:  a.loadLastValid,
 			Check: a.checkAfterEdit,
 			View:  looking,
-			Actor: func(s *schedule.Schedule, by string) actions.Actor {
+			Actor: func(s *schedule.Schedule, by string) control.Actor {
 				source := looking(s)
 				source.Controls.ReadOnly = false
-				return actions.Actor{Source: source, By: by}
+				return control.Actor{Source: source, By: by}
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {
 				store.with(s, func() { caller = a.runs(s) })

@@ -24,7 +24,7 @@ import (
 
 	"sched/mutex/redistest"
 	"sched/schedule/cluster"
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 	"sched/schedule/state"
 )
 
@@ -385,9 +385,9 @@ func (s *apiServer) etag(path string) string {
 }
 
 // pauses returns the pauses of the box, and fails when they cannot be read.
-func (b *box) pauses() controls.Pauses {
+func (b *box) pauses() pause.Pauses {
 	b.Helper()
-	read, err := controls.Source{Dir: b.path(".sched")}.Read()
+	read, err := pause.Source{Dir: b.path(".sched")}.Read()
 	if err != nil {
 		b.Fatal(err)
 	}

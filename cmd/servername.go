@@ -3,7 +3,7 @@ package cmd
 import (
 	"os"
 
-	"sched/schedule/labels"
+	"sched/schedule/placement"
 )
 
 // serverVariable names this machine: two containers or clones may have one host name.
@@ -14,7 +14,7 @@ var hostname = os.Hostname
 
 // serverName is $SCHED_SERVER, else named (`server` in the schedule), else the host name, maybe "".
 func serverName(named string) string {
-	if name := os.Getenv(serverVariable); labels.ValidName(name) {
+	if name := os.Getenv(serverVariable); placement.ValidName(name) {
 		return name
 	}
 	if named != "" {
@@ -26,7 +26,7 @@ func serverName(named string) string {
 
 // checkServerName refuses an impossible name: ticks would use the host name instead.
 func checkServerName() error {
-	if name := os.Getenv(serverVariable); name != "" && !labels.ValidName(name) {
+	if name := os.Getenv(serverVariable); name != "" && !placement.ValidName(name) {
 		return usage("use letters, digits and . _ -, and begin with a letter or a digit", "$%s %q is not a valid name", serverVariable, name)
 	}
 	return nil
@@ -40,7 +40,7 @@ var labelsFile = "/etc/sched/labels"
 
 func machineLabels() (all []string, wrong string) {
 	if text, set := os.LookupEnv(labelsVariable); set {
-		return labels.Parse(text, "$"+labelsVariable)
+		return placement.Parse(text, "$"+labelsVariable)
 	}
-	return labels.Read(labelsFile, os.Geteuid()) // whoever only looks is told what ticks do
+	return placement.Read(labelsFile, os.Geteuid()) // whoever only looks is told what ticks do
 }

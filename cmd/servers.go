@@ -12,8 +12,8 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/runner"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -65,7 +65,7 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 	}
 	t.Head(head...)
 	for _, s := range all {
-		row := []string{s.Name, s.Version, text.Duration(s.Age) + " ago", a.offsetText(s.Offset), tasksText(s)}
+		row := []string{s.Name, s.Version, humanize.Duration(s.Age) + " ago", a.offsetText(s.Offset), tasksText(s)}
 		if labelled {
 			row = append(row, cmp.Or(strings.Join(s.Labels, ", "), "-"))
 		}
@@ -73,8 +73,8 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 	}
 	t.Flush()
 	for _, s := range all {
-		if s.Offset.Abs() > runner.MostOffset {
-			a.problem("the clock of %s is %s", s.Name, runner.OffsetText(s.Offset))
+		if s.Offset.Abs() > tick.MostOffset {
+			a.problem("the clock of %s is %s", s.Name, tick.OffsetText(s.Offset))
 		}
 		if s.SharedName {
 			a.problem("more than one machine ticks under the name %s", s.Name)
@@ -86,17 +86,17 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 			a.problem("%s is in the time zone %s; here it is %s, and a one_server task without `timezone` runs once in each", s.Name, s.Zone, zone)
 		}
 		if s.Silent() && len(s.Running) > 0 {
-			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, text.Duration(s.LastTold))
+			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, humanize.Duration(s.LastTold))
 		}
 	}
 }
 
 func (a serversCommand) offsetText(offset time.Duration) string {
-	words := "+" + text.Duration(offset)
+	words := "+" + humanize.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
-		words = "-" + text.Duration(-offset)
+		words = "-" + humanize.Duration(-offset)
 	}
-	if offset.Abs() > runner.MostOffset {
+	if offset.Abs() > tick.MostOffset {
 		words = a.stdout().Paint(terminal.Caution, words+", off")
 	}
 	return words

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/api/access"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/serve/access"
 	"sched/schedule/view"
 )
 
@@ -127,7 +127,7 @@ func (a serveCommand) listTokens(s *schedule.Schedule) error {
 	defer t.Flush()
 	t.Head("NAME", "SCOPE", "TASK", "MADE")
 	for _, one := range all {
-		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), text.MinuteZone(one.Made, s.Location))
+		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), humanize.MinuteZone(one.Made, s.Location))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -67,7 +67,7 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 		}
 		key, from := setting.Key, out.Paint(terminal.Faint, originText(setting))
 		for _, value := range valueLines(setting.Value) {
-			table.Row("  "+key, from, text.Line(value))
+			table.Row("  "+key, from, humanize.Line(value))
 			key, from = "", ""
 		}
 	}

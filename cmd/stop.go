@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/actions"
+	"sched/schedule/control"
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -94,7 +94,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 	}
 	for _, state := range lost {
 		if one, _ := history.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
+			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
 	elsewhere := a.view(s).LiveElsewhere(ctx, name)
@@ -130,7 +130,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State, reaso
 }
 
 func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
-	if err := actions.Cannot(r, s, err); err != nil {
+	if err := control.Cannot(r, s, err); err != nil {
 		a.problem("%v", err)
 		return false
 	}
@@ -141,7 +141,7 @@ func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) boo
 	if !s.Over {
 		words += "; its hooks still run"
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, text.ShortRun(r.Run), words)
+	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, humanize.ShortRun(r.Run), words)
 	for _, note := range s.Record.Notes {
 		a.problem("%s: %s", r.Task, note)
 	}

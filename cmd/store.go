@@ -7,7 +7,7 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 	"sched/schedule/run"
 )
 
@@ -38,6 +38,6 @@ func (st *storages) runs(s *schedule.Schedule) run.Caller {
 	return run.Caller{Storage: st.storage(s), Environ: os.Environ()}
 }
 
-func (st *storages) controls(s *schedule.Schedule) controls.Source {
-	return controls.Source{Dir: s.StateDir, Store: st.store(s), ReadOnly: st.looks}
+func (st *storages) controls(s *schedule.Schedule) pause.Source {
+	return pause.Source{Dir: s.StateDir, Store: st.store(s), ReadOnly: st.looks}
 }

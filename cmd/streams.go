@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -53,7 +53,7 @@ func (c *console) exitOfResults(code int) int {
 	if failed == nil || errors.Is(failed, syscall.EPIPE) {
 		return code
 	}
-	c.problem("what was to be printed is lost: %v", text.WithoutPath(failed))
+	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(failed))
 	return max(code, exitFailed)
 }
 
@@ -78,14 +78,14 @@ func (c *console) printJSON(v any) error {
 }
 
 func (c *console) clock(t time.Time, zone *time.Location) string {
-	if now := c.now(); text.SameDay(t, now, zone) {
-		return text.MinuteNear(t, now, zone)
+	if now := c.now(); humanize.SameDay(t, now, zone) {
+		return humanize.MinuteNear(t, now, zone)
 	}
-	return text.MinuteZone(t, zone)
+	return humanize.MinuteZone(t, zone)
 }
 
 // ago is 0 for a time in the future: the clock of another server may be ahead.
-func (c *console) ago(t time.Time) string { return text.Duration(max(0, c.now().Sub(t))) }
+func (c *console) ago(t time.Time) string { return humanize.Duration(max(0, c.now().Sub(t))) }
 
 func (c *console) printDiff(lines []string) {
 	out := c.stderr()

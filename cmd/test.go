@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -94,5 +94,5 @@ func (a testCommand) printTested(record outcome.Record) {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, view.Describe(record))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(view.Describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, humanize.Line(view.Describe(record))))
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/api/listen"
 	"sched/schedule/boot"
 	"sched/schedule/clock"
 	"sched/schedule/condition"
+	"sched/schedule/serve/listen"
 	"sched/schedule/statedir"
 )
 

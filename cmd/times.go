@@ -9,7 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // parseAt reads --at as parseTime does; "" is now.
@@ -63,7 +63,7 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if ago, err := document.ParseDuration(text); err == nil {
+	if ago, err := yamldoc.ParseDuration(text); err == nil {
 		return c.now().Add(-ago), nil
 	}
 	if _, _, ok := readTime(text, c.now(), zone, c.zones...); ok {
@@ -135,7 +135,7 @@ var (
 // readSpan reads a duration that is not negative, also as sched prints it: 2h, "2 h 5 m", "2
 // hours".
 func readSpan(text string) (time.Duration, bool) {
-	d, err := document.ParseDuration(units.Replace(text))
+	d, err := yamldoc.ParseDuration(units.Replace(text))
 	return d, err == nil && d >= 0
 }
 

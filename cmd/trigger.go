@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/actions"
+	"sched/schedule/control"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -64,7 +64,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	}
 	t, err := view.FindTask(s, name)
 	if err == nil {
-		err = actions.Runnable(s, t)
+		err = control.Runnable(s, t)
 	}
 	if err != nil {
 		return err
@@ -99,15 +99,15 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	missed := false
 	for _, r := range chosen {
-		_, err := tick.Cancel(r.Run, actions.Because("cancelled by "+caller(), o.reason))
+		_, err := tick.Cancel(r.Run, control.Because("cancelled by "+caller(), o.reason))
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
 			missed = true
-			a.problem("%v", failed("`sched stop "+text.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", text.ShortRun(r.Run), r.Task))
+			a.problem("%v", failed("`sched stop "+humanize.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", humanize.ShortRun(r.Run), r.Task))
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), humanize.ShortRun(r.Run))
 		}
 	}
 	if missed {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -24,7 +24,7 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 		a.printMinute(w, last, answer.Off)
 	}
 	if answer.LastRun != nil {
-		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), text.Duration(w.Now.Sub(w.LastRun.Ended)))
+		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), humanize.Duration(w.Now.Sub(w.LastRun.Ended)))
 		a.printRecord(w, w.LastRun, "  ")
 	}
 	a.printRunning(s, w)
@@ -42,9 +42,9 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 
 // printMinute explains one minute. Off is why the task does not run at all; else empty.
 func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
-	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.Now.Sub(m.At)))
+	verb, far := "was", fmt.Sprintf(" (%s ago)", humanize.Duration(w.Now.Sub(m.At)))
 	if m.At.After(w.Now) {
-		verb, far = "will be", fmt.Sprintf(" (in %s)", text.Duration(m.At.Sub(w.Now)))
+		verb, far = "will be", fmt.Sprintf(" (in %s)", humanize.Duration(m.At.Sub(w.Now)))
 	}
 	switch {
 	case !m.Due && verb == "was":
@@ -111,7 +111,7 @@ func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 		fmt.Fprintf(a.out, "%s%s\n", prefix, slot.Says)
 	}
 	if slot.Elsewhere != "" {
-		fmt.Fprintf(a.out, "%s%s\n", prefix, text.Line(slot.Elsewhere))
+		fmt.Fprintf(a.out, "%s%s\n", prefix, humanize.Line(slot.Elsewhere))
 	}
 }
 
@@ -122,10 +122,10 @@ func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view
 }
 
 func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string) {
-	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(view.Describe(r))))
+	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), humanize.Line(view.Describe(r))))
 	t := a.stdout().Table()
 	for _, fact := range a.facts(w, r) {
-		t.Row("    "+fact[0], text.Line(fact[1]))
+		t.Row("    "+fact[0], humanize.Line(fact[1]))
 	}
 	t.Flush()
 }
@@ -135,18 +135,18 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	if r.IsRange() {
-		add("stands for", "%s, from %s to %s", text.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.Until))
+		add("stands for", "%s, from %s to %s", humanize.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.Until))
 	}
 	if !r.Started.IsZero() {
-		started := text.SecondZone(r.Started, w.Task.When.Location)
+		started := humanize.SecondZone(r.Started, w.Task.When.Location)
 		if late := r.Started.Sub(r.Slot) - r.Waited; r.Origin == "" && late > 0 {
-			started += ", " + text.Duration(late) + " late"
+			started += ", " + humanize.Duration(late) + " late"
 		}
 		add("started", "%s", started)
-		add("ended", "%s", text.SecondZone(r.Ended, w.Task.When.Location))
+		add("ended", "%s", humanize.SecondZone(r.Ended, w.Task.When.Location))
 	}
 	if r.Waited > 0 {
-		add("waited", "%s for its turn", text.Duration(r.Waited))
+		add("waited", "%s for its turn", humanize.Duration(r.Waited))
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
@@ -157,7 +157,7 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 	add("server", "%s", r.Server)
 	add("run", "%s", r.Run)
 	if r.Output != "" {
-		add("output", "sched logs%s %s", a.configFlag(), text.ShortRun(r.Run))
+		add("output", "sched logs%s %s", a.configFlag(), humanize.ShortRun(r.Run))
 	}
 	for _, t := range r.Triggered {
 		add("triggered", "%s (run %s)", t.Task, t.Run)
@@ -208,7 +208,7 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	}
 	paused := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil // which its slot says
 	for _, words := range answer.Asks {
-		say("right before it starts it asks %s", text.Line(words))
+		say("right before it starts it asks %s", humanize.Line(words))
 	}
 	if answer.Down != "" {
 		become := "be skipped if that is so then"
@@ -239,7 +239,7 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 // heldUp says what becomes of a run while others have what it needs.
 func heldUp(t *schedule.Task, slot time.Time) string {
 	if t.WaitAtMost > 0 {
-		return "wait, " + text.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
+		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
 	}
 	return "be skipped"
 }

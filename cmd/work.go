@@ -13,12 +13,12 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/chain"
-	"sched/schedule/document"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/tail"
 	"sched/schedule/work"
+	"sched/schedule/yamldoc"
 )
 
 type workOptions struct {
@@ -62,7 +62,7 @@ func (a workCommand) work(o workOptions) error {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
 	}
-	grace, err := document.ParseDuration(o.grace)
+	grace, err := yamldoc.ParseDuration(o.grace)
 	if err != nil {
 		return usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // LongestValue is how long the JSON of a value may be, in bytes.
@@ -33,7 +33,7 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 
 // Clean makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func Clean(foreign string) string {
-	line := strings.TrimSpace(text.Line(text.Plain(foreign)))
+	line := strings.TrimSpace(humanize.Line(humanize.Plain(foreign)))
 	if len(line) <= longestText {
 		return line
 	}

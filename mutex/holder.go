@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A Holder says which run has a mutex, or has claimed a key. Only Run decides anything; the rest is
@@ -22,12 +22,12 @@ func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
 	}
-	who := "run " + text.Line(text.ShortRun(h.Run)) // others may have written it
+	who := "run " + humanize.Line(humanize.ShortRun(h.Run)) // others may have written it
 	if h.PID != 0 {
 		who += fmt.Sprintf(", pid %d", h.PID)
 	}
 	if h.Host != "" {
-		who += " on " + text.Line(h.Host)
+		who += " on " + humanize.Line(h.Host)
 	}
 	if h.Since.IsZero() {
 		return "by " + who

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // NeverRuns warns of each active task whose conditions of time are unmet at every time at which it
@@ -56,9 +56,9 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 		switch {
 		case len(waiting) > 0:
 			problem.Text = fmt.Sprintf("it usually takes %s in the foreground, and %s of the same time waits for it; cron would run them side by side",
-				text.Duration(took), listed(waiting))
+				humanize.Duration(took), listed(waiting))
 		case took >= longerThan:
-			problem.Text = fmt.Sprintf("it usually takes %s in the foreground, longer than there is between two ticks", text.Duration(took))
+			problem.Text = fmt.Sprintf("it usually takes %s in the foreground, longer than there is between two ticks", humanize.Duration(took))
 		default:
 			continue
 		}
@@ -87,7 +87,7 @@ func listed(names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	return fmt.Sprintf("%s (and %s)", names[0], text.Count(len(names)-1, "other"))
+	return fmt.Sprintf("%s (and %s)", names[0], humanize.Count(len(names)-1, "other"))
 }
 
 // LosesItsMutex warns of each active background task that does not wait, and is due only when an

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // Expect says when a task counts as overdue.
@@ -40,7 +40,7 @@ func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 				warnings = append(warnings, Problem{
 					Place: t.PlaceOf("expect.every"), Task: t.Name,
 					Text: fmt.Sprintf("it will be overdue though all is well: it does not run from %s to %s, and expect.every is %s",
-						text.MinuteZone(last, t.When.Location), text.MinuteZone(next, t.When.Location), text.Duration(t.Expect.Every)),
+						humanize.MinuteZone(last, t.When.Location), humanize.MinuteZone(next, t.When.Location), humanize.Duration(t.Expect.Every)),
 					Hint: "make expect.every longer than the longest time between two runs",
 				})
 				break

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Files returns the absolute paths of the schedule's files, the main one first; none for a text.
@@ -25,5 +25,5 @@ func (s *Schedule) Archive() ([]byte, error) {
 	if len(s.Sources) == 0 {
 		return nil, errors.New("the schedule was not made from text")
 	}
-	return document.Pack(s.Sources), nil
+	return yamldoc.Pack(s.Sources), nil
 }

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}.
-type Expansion = document.Expansion
+type Expansion = yamldoc.Expansion
 
 // An ExpandError says why a text cannot be expanded. It holds no values.
-type ExpandError = document.ExpandError
+type ExpandError = yamldoc.ExpandError
 
 // A Notification is a hook that tells people or machines of a run: a Ping, a Webhook or a Mail. It
 // has no secrets, because it is stored with the run and in the outbox. Expanded puts them in.

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/document"
-	"sched/schedule/labels"
+	"sched/schedule/placement"
+	"sched/schedule/yamldoc"
 )
 
 // A Problem makes the schedule invalid, or is one of Schedule.Warnings.
-type Problem = document.Problem
+type Problem = yamldoc.Problem
 
 // A Place is a position in a file of the schedule: file:line:column.
-type Place = document.Place
+type Place = yamldoc.Place
 
 // A Schedule is a valid schedule.yaml with everything that it includes.
 type Schedule struct {
@@ -39,13 +39,13 @@ type Schedule struct {
 	Without []string
 
 	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.
-	Machine labels.Machine
+	Machine placement.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
 	Left     []Problem // of a crontab: why the lines with these places are no tasks
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
-	Sources []*document.Source // the files that were read, the main one first: what Archive is made of
+	Sources []*yamldoc.Source // the files that were read, the main one first: what Archive is made of
 
 	NewestHoliday   Date  // of Holidays: with a year where one has a year
 	NewestHolidayAt Place // where the file has it

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // An Origin is where a value in effect was set.
-type Origin = document.Origin
+type Origin = yamldoc.Origin
 
 // A Setting is a key of a task with the value in effect.
 type Setting struct {
@@ -152,7 +152,7 @@ var settingRows = []struct {
 	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
 	{"output.file", func(t *Task) any { return some(t.Output.File) }},
 	{"output.append", func(t *Task) any { return t.Output.Append }},
-	{"output.limit", func(t *Task) any { return document.SizeText(t.Output.Limit) }},
+	{"output.limit", func(t *Task) any { return yamldoc.SizeText(t.Output.Limit) }},
 }
 
 // some is a value, or nil for the zero value, which stands for none.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
@@ -70,8 +70,8 @@ type Task struct {
 	Hooks        Hooks         `json:"hooks"`
 	Sender       Sender        `json:"sender,omitzero"` // of its notifications and triggers, where it has any, and of one that waits: of its zone
 
-	Place   Place            `json:"-"` // where the file defines it
-	Origins document.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
+	Place   Place           `json:"-"` // where the file defines it
+	Origins yamldoc.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
 }
 
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all servers.

@@ -1,7 +1,7 @@
 // Package terminal is how text looks on a terminal and in a pipe: colours, marks, widths, tables,
 // and a live line. It knows nothing of tasks or runs. It reads the environment through a given
 // function, and writes only to given streams. Text from elsewhere must be made one harmless line
-// before (text.Line): here text may have colours.
+// before (humanize.Line): here text may have colours.
 //
 // The rules of what is coloured, cut or drawn:
 //

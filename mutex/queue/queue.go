@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // A Queue is where those stand who wait for the mutexes and seats of a schedule.
@@ -37,14 +37,14 @@ type BehindError struct {
 }
 
 func (e *BehindError) Error() string {
-	what := "mutex " + text.Line(e.Name)
+	what := "mutex " + humanize.Line(e.Name)
 	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
 		what = "a seat of pool " + pool
 	}
 	if e.First.Since.IsZero() {
 		return "others wait for " + what
 	}
-	return fmt.Sprintf("%s waits for %s %s", text.Line(e.First.Task), what, e.First)
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), what, e.First)
 }
 
 func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }

@@ -15,7 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"sched/mutex"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // An errorReply is an answer of Redis that says what is wrong with the server, or with our URL.
@@ -99,7 +99,7 @@ func (t *target) line(said string) string {
 			said = strings.ReplaceAll(said, secret, "***")
 		}
 	}
-	return text.Line(said)
+	return humanize.Line(said)
 }
 
 // joinErrors makes one error of the errors of the failed servers among all, nil when none has

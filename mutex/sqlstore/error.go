@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"sched/mutex"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A kind of error says what is done about it.
@@ -105,5 +105,5 @@ func (t *target) line(said string) string {
 	if t.password != "" {
 		said = strings.ReplaceAll(said, t.password, "***")
 	}
-	return text.Line(said)
+	return humanize.Line(said)
 }

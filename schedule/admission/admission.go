@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A Check returns the reason why a task that is due at a time must not start at this moment; "" when it may.
@@ -38,7 +38,7 @@ func TooLate(slot schedule.Slot, now time.Time) string {
 	case overrun(slot, now):
 		return "it could not start before its next slot"
 	case deadline > 0 && late > deadline:
-		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", text.Duration(deadline), text.Duration(late))
+		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", humanize.Duration(deadline), humanize.Duration(late))
 	}
 	return ""
 }

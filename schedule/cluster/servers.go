@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/schedule/labels"
 	"sched/schedule/outcome"
+	"sched/schedule/placement"
 )
 
 const (
@@ -75,7 +75,9 @@ func (s Server) place() string {
 func (s Server) Silent() bool { return s.LastTold >= quietAfter }
 
 // AsLabelled is the server as `servers` of a task sees it.
-func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
+func (s Server) AsLabelled() placement.Machine {
+	return placement.Machine{Name: s.Name, Labels: s.Labels}
+}
 
 // Announce says that a tick of self begins, or is still there, and what runs there. It returns how
 // far the clock of this machine is ahead of the clock of the store (half a round trip wrong at

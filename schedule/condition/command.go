@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // Timeout is how long a condition command may take to answer, and killAfter to end after that.
@@ -102,7 +102,7 @@ func withLast(reason string, printed []byte, ended string) string {
 func lastLine(printed []byte) string {
 	const longest = 200
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
-	last := strings.TrimSpace(text.Line(lines[len(lines)-1]))
+	last := strings.TrimSpace(humanize.Line(lines[len(lines)-1]))
 	if runes := []rune(last); len(runes) > longest {
 		last = string(runes[:longest]) + "…"
 	}
@@ -110,7 +110,7 @@ func lastLine(printed []byte) string {
 }
 
 // EndOrphans kills the condition commands of a run whose tick was killed while they ran
-// (docs/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
+// (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
 func EndOrphans(run string) {
 	for _, group := range process.Orphans(run, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // A Format says how a file is to be read.
@@ -52,7 +52,7 @@ func FormatOf(path, text string, isUser func(string) bool) (format Format, probl
 		if entries == 0 {
 			return NotCrontab, "", ""
 		}
-		if document.IsMapping([]byte(text)) {
+		if yamldoc.IsMapping([]byte(text)) {
 			return Unclear, "the file may be a crontab or YAML", "call it " + file + ".crontab or " + file + ".yaml"
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // A Key is a key of schedule.yaml that a comment sets: `# sched: name=backup timeout=20m
@@ -63,7 +63,7 @@ func endOfKey(text string, at int) int {
 // asYAML returns the value as it stands, or in quotes if YAML could not have it behind a key.
 func asYAML(value string) string {
 	value = printable(value)
-	if document.IsMapping([]byte("key: " + value)) {
+	if yamldoc.IsMapping([]byte("key: " + value)) {
 		return value
 	}
 	return quote(value)

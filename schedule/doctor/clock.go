@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // checkClock asks whether the clock is kept right, where the system tells.
@@ -24,9 +24,9 @@ func (s *Subject) clock(synchronised, known bool) []finding {
 	case known && !synchronised:
 		return []finding{{Warning, says, "timedatectl set-ntp true, or start chrony"}}
 	case !known:
-		return fine("it is %s; whether something keeps it right is not known on this system", text.SecondZone(s.Now, s.Schedule.Location))
+		return fine("it is %s; whether something keeps it right is not known on this system", humanize.SecondZone(s.Now, s.Schedule.Location))
 	}
-	return fine("it is %s, and the clock is synchronised", text.SecondZone(s.Now, s.Schedule.Location))
+	return fine("it is %s, and the clock is synchronised", humanize.SecondZone(s.Now, s.Schedule.Location))
 }
 
 // inContainer reports whether the usual signs of a container are there.
@@ -61,11 +61,11 @@ func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 		if change.IsZero() || change.Sub(s.Now) > comingChanges {
 			continue
 		}
-		says := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, text.Minute(change, time.UTC)+" UTC",
+		says := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.Minute(change, time.UTC)+" UTC",
 			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
 		hint := ""
 		if near := s.dueAround(change, name); len(near) > 0 {
-			says += "; around it are due " + text.Names(near, 3)
+			says += "; around it are due " + humanize.Names(near, 3)
 			hint = "see what they will do: sched list --next 3 --at " + change.Add(-nearChange).UTC().Format(time.RFC3339)
 		}
 		found = append(found, finding{OK, says, hint})

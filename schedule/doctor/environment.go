@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // unknownYet is for what only a tick can tell.
@@ -70,7 +70,7 @@ func (s *Subject) lackedByCommands(note Note) (found []finding) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(uses)) {
 		found = append(found, finding{Problem,
-			"your shell has the variable " + name + ", and ticks have not; commands use it: " + text.Names(uses[name], 3),
+			"your shell has the variable " + name + ", and ticks have not; commands use it: " + humanize.Names(uses[name], 3),
 			"set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab"})
 	}
 	return found
@@ -98,7 +98,7 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 	}
 	for _, says := range slices.Sorted(maps.Keys(needs)) {
 		found = append(found, finding{Problem,
-			says + ": " + text.Names(needs[says], 3),
+			says + ": " + humanize.Names(needs[says], 3),
 			"add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
 	}
 	if len(found) == 0 {
@@ -169,7 +169,7 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 // needRoot is about tasks of other users, which only root's ticks can run. If ticks have come, they
 // came as this user: only then it is known that the tasks fail.
 func (s *Subject) needRoot(tasks []string) finding {
-	says := "only root can run tasks as another user: " + text.Names(tasks, 3)
+	says := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.Tick(); ok {
 		return finding{Problem, says + "; the ticks of this schedule are not root's", "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`"}
 	}
@@ -206,7 +206,7 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 		found = append(found, finding{level, lack.Task + ": " + lack.Text, lack.Hint})
 	}
 	if len(found) == 0 {
-		return fine("nothing is missing here for %s", text.Count(len(s.active()), "active task"))
+		return fine("nothing is missing here for %s", humanize.Count(len(s.active()), "active task"))
 	}
 	return found
 }

@@ -14,10 +14,10 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outbox"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // checkNotifications asks what could not be delivered, and whether mail can go out. It sends nothing.
@@ -28,12 +28,12 @@ func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	}
 	if waiting.Count > 0 {
 		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
-			text.Count(waiting.Count, "notification"), text.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Why), "ticks try again for a day"})
+			humanize.Count(waiting.Count, "notification"), humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Why), "ticks try again for a day"})
 	}
 	targets := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(targets)) {
 		if problem := mailProblem(ctx, server); problem != "" {
-			found = append(found, finding{Problem, problem + ", for " + text.Names(targets[server], 3), "see `mail:` in the schedule"})
+			found = append(found, finding{Problem, problem + ", for " + humanize.Names(targets[server], 3), "see `mail:` in the schedule"})
 		}
 	}
 	if len(found) == 0 && len(targets) > 0 {
@@ -121,13 +121,13 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	}
 	if took > slowStore {
 		found = append(found, finding{Warning,
-			fmt.Sprintf("the store took %s to answer", text.Duration(took)),
+			fmt.Sprintf("the store took %s to answer", humanize.Duration(took)),
 			"each tick waits so long: keep it near"})
 	}
 	for _, server := range all {
 		if server.Offset.Abs() > clocksDrift {
 			found = append(found, finding{Warning,
-				fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, text.Duration(server.Offset.Abs())),
+				fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, humanize.Duration(server.Offset.Abs())),
 				"keep it right with chrony or systemd-timesyncd"})
 		}
 	}
@@ -135,7 +135,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	found = append(found, risks(ctx, s.Store)...)
 	found = append(found, s.namesakes(all)...)
 	if len(found) == 0 {
-		return fine("it answers in %s; %s of this schedule", text.Duration(took), text.Count(len(all), "server"))
+		return fine("it answers in %s; %s of this schedule", humanize.Duration(took), humanize.Count(len(all), "server"))
 	}
 	return found
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
@@ -33,7 +33,7 @@ func checkServers(_ context.Context, s *Subject) (found []finding) {
 	if len(elsewhere) == 0 {
 		return fine("all tasks are for this server: %s", s.Schedule.Machine)
 	}
-	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, text.Count(len(s.Schedule.Tasks), "task"), text.Names(elsewhere, 5))
+	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
 }
 
 // otherVariables says where ticks take this machine for another one than this process does.

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/preflight"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 	"sched/schedule/trust"
 )
 
@@ -32,7 +32,7 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	}
 	if left := s.Schedule.Left; len(left) > 0 {
 		first, _, _ := strings.Cut(left[0].String(), "\n")
-		found = append(found, finding{Problem, text.Count(len(left), "line") + " of the crontab cannot run: " + first, "see `sched check`"})
+		found = append(found, finding{Problem, humanize.Count(len(left), "line") + " of the crontab cannot run: " + first, "see `sched check`"})
 	}
 	for _, part := range s.Schedule.Files() {
 		if info, err := os.Stat(part); err == nil && info.Mode().Perm()&0o022 != 0 {
@@ -50,7 +50,7 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 			""})
 	}
 	if len(found) == 0 {
-		return fine("%s is valid: %s", file, text.Count(len(s.Schedule.Tasks), "task"))
+		return fine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
 	}
 	return found
 }
@@ -129,13 +129,13 @@ func checkDisk(_ context.Context, s *Subject) []finding {
 	case free < noSpace:
 		return []finding{{Problem, "the disk of " + dir + " is full", hint}}
 	case free < littleSpace:
-		return []finding{{Warning, "the disk of " + dir + " has " + text.Bytes(free) + " left", hint}}
+		return []finding{{Warning, "the disk of " + dir + " has " + humanize.Bytes(free) + " left", hint}}
 	case disk.Files > 0 && disk.Ffree < fewInodes:
 		return []finding{{Warning,
 			fmt.Sprintf("the disk of %s has %d inodes left", dir, disk.Ffree),
 			"remove small files; df -i"}}
 	}
-	return fine("%s free", text.Bytes(free))
+	return fine("%s free", humanize.Bytes(free))
 }
 
 // existing returns the path, or the first folder above it that is there.
@@ -178,7 +178,7 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 			"a damaged history was set aside: " + aside[0],
 			"look at the disk (dmesg), and remove it when you need it no more"}}
 	}
-	return fine("%s, %s", path, text.Bytes(info.Size()))
+	return fine("%s, %s", path, humanize.Bytes(info.Size()))
 }
 
 // ownerOf returns the owner of a file or folder; false if it is missing.

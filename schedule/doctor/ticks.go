@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/status"
-	"sched/schedule/text"
 	"sched/schedule/work"
 )
 
@@ -44,10 +44,10 @@ func checkTicks(_ context.Context, s *Subject) []finding {
 	last := status.LastTick(s.Schedule.StateDir)
 	missing := status.TicksMissing(last, s.Now)
 	if missing == "" {
-		return fine("the last tick was that of %s, by %s", text.MinuteZone(last, s.Schedule.Location), s.tickedBy())
+		return fine("the last tick was that of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
 	}
 	if !last.IsZero() {
-		missing += ", the last at " + text.MinuteZone(last, s.Schedule.Location)
+		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)
 	}
 	return []finding{{Problem, missing, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog"}}
 }
@@ -69,7 +69,7 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 			by = ", the second time by " + callerOf(last.By)
 		}
 		found = append(found, finding{Problem, fmt.Sprintf("%d minutes of the last hour were ticked twice, the last %s%s",
-			n, text.MinuteZone(last.Minute, s.Schedule.Location), by), "everything is due twice: keep one of crontab, timer and `sched work`"})
+			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by), "everything is due twice: keep one of crontab, timer and `sched work`"})
 	}
 	lines, _ := s.crontabs(ctx)
 	ours, _ := s.callers(lines)

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // zoneFolder is where the zone data of the machine are. Tests change it.
@@ -75,7 +75,7 @@ func (s *Subject) unknownZones() []string {
 	}
 	var says []string
 	for _, zone := range slices.Sorted(maps.Keys(lacking)) {
-		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, text.Names(lacking[zone], 3)))
+		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(lacking[zone], 3)))
 	}
 	return says
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // largest is more than the kernel takes as an environment.
@@ -60,12 +60,12 @@ func readFile(path string) (string, error) {
 	// Without O_NONBLOCK the open of a named pipe would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", text.WithoutPath(err)
+		return "", humanize.WithoutPath(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return "", text.WithoutPath(err)
+		return "", humanize.WithoutPath(err)
 	}
 	owner, _ := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -85,5 +85,5 @@ func readFile(path string) (string, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return "", fmt.Errorf("it does not end: nothing came for %s", readPatience)
 	}
-	return string(content), text.WithoutPath(err)
+	return string(content), humanize.WithoutPath(err)
 }

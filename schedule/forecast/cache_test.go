@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/actions/actionstest"
-	"sched/schedule/controls"
+	"sched/schedule/control/controltest"
 	"sched/schedule/forecast"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
 const week = 7 * 24 * time.Hour
 
-func source(t *testing.T, f *actionstest.Folder) view.Source {
+func source(t *testing.T, f *controltest.Folder) view.Source {
 	t.Helper()
 	s, _, err := f.Load()
 	if err != nil {
@@ -35,8 +35,8 @@ func source(t *testing.T, f *actionstest.Folder) view.Source {
 
 // A report is made again when something that it is made of has changed, and not before.
 func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
-	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
-	c, at := forecast.NewCache(), actionstest.Now()
+	f := controltest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
+	c, at := forecast.NewCache(), controltest.Now()
 	from := at.Truncate(time.Hour)
 	src := source(t, f)
 	src.Now = func() time.Time { return at }
@@ -65,8 +65,8 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	if d := last.Loads["a"]; d.Runs != 1 {
 		t.Errorf("an hour later: %+v", d)
 	}
-	if err := src.Controls.Pause(func(controls.Pauses) controls.Pauses {
-		return controls.Pauses{"a": {Version: 1, By: "ada", Since: at}}
+	if err := src.Controls.Pause(func(pause.Pauses) pause.Pauses {
+		return pause.Pauses{"a": {Version: 1, By: "ada", Since: at}}
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,17 +88,17 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 
 // The file of a run that cannot be read says nothing of durations, so the report is kept; one without a history is made again.
 func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
-	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
+	f := controltest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
 	c, src := forecast.NewCache(), source(t, f)
 	told := ""
 	src.Problem = func(format string, args ...any) { told = fmt.Sprintf(format, args...) }
 	kept := func() bool {
 		t.Helper()
-		first, err := c.Report(t.Context(), src, actionstest.Now(), week)
+		first, err := c.Report(t.Context(), src, controltest.Now(), week)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := c.Report(t.Context(), src, actionstest.Now(), week)
+		second, err := c.Report(t.Context(), src, controltest.Now(), week)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	if err := os.Remove(history); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(f.Path(".sched/runs/"+outcome.NewIDAt(actionstest.Now())+".json"), 0o700); err != nil { // a folder is no file
+	if err := os.MkdirAll(f.Path(".sched/runs/"+outcome.NewIDAt(controltest.Now())+".json"), 0o700); err != nil { // a folder is no file
 		t.Fatal(err)
 	}
 	if told = ""; !kept() || told == "" {
@@ -129,12 +129,12 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&text, "- {name: task-%d, every: minute, command: \"true\", background: true}\n", i)
 	}
-	f := actionstest.NewFolder(t, text.String())
+	f := controltest.NewFolder(t, text.String())
 	c, src := forecast.NewCache(), source(t, f)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
-		_, err := c.Report(ctx, src, actionstest.Now(), forecast.Longest) // 134 million slots, twice
+		_, err := c.Report(ctx, src, controltest.Now(), forecast.Longest) // 134 million slots, twice
 		gone <- err
 	}()
 	for begun := time.Now(); !forecast.Busy(c); time.Sleep(time.Millisecond) {
@@ -144,7 +144,7 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	}
 	waiting, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Report(waiting, src, actionstest.Now(), time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Report(waiting, src, controltest.Now(), time.Minute); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another one is made: %v", err)
 	}
 	leave()
@@ -161,7 +161,7 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	for i := range reports {
 		all.Go(func() {
 			var err error
-			if reports[i], err = c.Report(t.Context(), src, actionstest.Now(), 2*time.Minute); err != nil {
+			if reports[i], err = c.Report(t.Context(), src, controltest.Now(), 2*time.Minute); err != nil {
 				t.Error(err)
 			}
 		})

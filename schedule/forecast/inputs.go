@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -26,9 +26,9 @@ func CheckSpan(from time.Time, span time.Duration) error {
 	case from.Year() < firstYear || from.Year() > lastYear:
 		return view.Fail(view.Invalid, fmt.Sprintf("ask for a time from %d to %d", firstYear, lastYear), "the year %d cannot be foreseen", from.Year())
 	case span < time.Minute:
-		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", text.DurationPrecise(max(span, 0)))
+		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", humanize.DurationPrecise(max(span, 0)))
 	case span > Longest:
-		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", text.Duration(span))
+		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", humanize.Duration(span))
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/controls"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
@@ -45,11 +45,11 @@ func (in *Inputs) note() {
 		}
 	}
 	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
-		having(unknown), text.Names(unknown, mostNamed))
+		having(unknown), humanize.Names(unknown, mostNamed))
 	in.noteRenamed(unknown)
 	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
-		being(stale), text.Names(stale, mostNamed))
-	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], text.Names(asking, mostNamed))
+		being(stale), humanize.Names(stale, mostNamed))
+	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], humanize.Names(asking, mostNamed))
 	in.noteControls()
 }
 
@@ -69,7 +69,7 @@ func (in *Inputs) noteRenamed(unknown []string) {
 			}
 			if view.CommandText(was.Command) == view.CommandText(task.Command) {
 				in.Notes = append(in.Notes, Note{"renamed", fmt.Sprintf("%s has the command of %s, which is in the history (%s, usually %s) and not in the schedule",
-					name, old, text.Count(took.Runs, "run"), text.Duration(took.Median)), ""})
+					name, old, humanize.Count(took.Runs, "run"), humanize.Duration(took.Median)), ""})
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (in *Inputs) noteControls() {
 	if in.maintained {
 		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})
 	}
-	if all := in.Pauses[controls.Everything]; all.InEffect(in.From) && all.Until.IsZero() {
+	if all := in.Pauses[pause.Everything]; all.InEffect(in.From) && all.Until.IsZero() {
 		in.Notes = append(in.Notes, Note{"paused", "everything is paused without an end: that does not count", "sched resume"})
 	}
 	var endless []string
@@ -90,7 +90,7 @@ func (in *Inputs) noteControls() {
 		}
 	}
 	if len(endless) > 0 {
-		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + text.Names(endless, mostNamed), "sched resume " + endless[0]})
+		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + humanize.Names(endless, mostNamed), "sched resume " + endless[0]})
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A Report is a forecast: the sums of a simulation, with what it went by.
@@ -30,18 +30,18 @@ func (r Report) Lines() (lines []Line) {
 		lines = append(lines, Line{name, words + " at most, " + DayAndTime(p.At, r.Schedule.Location), p.At})
 	}
 	if r.Peak.Most > 0 {
-		peak("at once", text.Count(int(r.Peak.Most), "run"), r.Peak)
+		peak("at once", humanize.Count(int(r.Peak.Most), "run"), r.Peak)
 	}
 	if r.CPU.Most >= 50 { // less would be 0.0
 		peak("CPU", fmt.Sprintf("%.1f processors", float64(r.CPU.Most)/1000), r.CPU)
 	}
 	if r.Memory.Most > 0 {
-		peak("memory", text.Bytes(r.Memory.Most), r.Memory)
+		peak("memory", humanize.Bytes(r.Memory.Most), r.Memory)
 	}
 	if len(r.Crowded) > 0 {
 		lines = append(lines, Line{"crowded", r.crowded(), r.Crowded[0].At})
 	}
-	add("late", fmt.Sprintf("%s by more than %s", text.Count(r.LateRuns(), "start"), text.Duration(LateAfter)))
+	add("late", fmt.Sprintf("%s by more than %s", humanize.Count(r.LateRuns(), "start"), humanize.Duration(LateAfter)))
 	add("skipped", skipped(r.Sums))
 	add("durations", r.known())
 	return lines
@@ -50,14 +50,14 @@ func (r Report) Lines() (lines []Line) {
 func (r Report) crowded() string {
 	var words []string
 	for _, minute := range r.Crowded[:min(3, len(r.Crowded))] {
-		words = append(words, fmt.Sprintf("%s with %s", minute.At.In(r.Schedule.Location).Format("Mon 15:04"), text.Count(minute.Starts, "start")))
+		words = append(words, fmt.Sprintf("%s with %s", minute.At.In(r.Schedule.Location).Format("Mon 15:04"), humanize.Count(minute.Starts, "start")))
 	}
 	return strings.Join(words, ", ")
 }
 
 // skipped says what is skipped, trouble first.
 func skipped(f *Sums) string {
-	words := text.Count(f.Skips(Overlap), "slot") + " for overlap"
+	words := humanize.Count(f.Skips(Overlap), "slot") + " for overlap"
 	if n := f.Skips(Full); n > 0 {
 		words += fmt.Sprintf(", %d since a pool is full", n)
 	}
@@ -89,9 +89,9 @@ func (r Report) known() string {
 	if known > 0 {
 		runs := fmt.Sprintf("%d to %d runs each", least, most)
 		if least == most {
-			runs = text.Count(least, "run") + " each"
+			runs = humanize.Count(least, "run") + " each"
 		}
-		words = append(words, fmt.Sprintf("of %s from their history, the median of %s", text.Count(known, "task"), runs))
+		words = append(words, fmt.Sprintf("of %s from their history, the median of %s", humanize.Count(known, "task"), runs))
 	}
 	if unknown > 0 {
 		words = append(words, fmt.Sprintf("of %d unknown", unknown))
@@ -105,21 +105,21 @@ func (r Report) Behind(t Task) string {
 	if by == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, which takes %s", by.Name, text.Duration(r.Loads[by.Name].Took))
+	return fmt.Sprintf("%s, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 }
 
 // Since says what the first slot of a task is skipped for.
 func (r Report) Since(t Task) string {
 	switch by := t.FirstSkip.By; t.FirstSkip.Skip {
 	case Overlap:
-		return fmt.Sprintf("%s still runs, which takes %s", by.Name, text.Duration(r.Loads[by.Name].Took))
+		return fmt.Sprintf("%s still runs, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	case Full:
-		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s", t.Pool.Name, by.Name, text.Duration(r.Loads[by.Name].Took))
+		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s", t.Pool.Name, by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	}
 	return t.FirstSkip.Reason
 }
 
 // DayAndTime writes a time of the days to come: "Tue 2026-11-24 00:00 CET".
 func DayAndTime(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("Mon ") + text.SlotZone(t.Truncate(time.Second), zone)
+	return t.In(zone).Format("Mon ") + humanize.SlotZone(t.Truncate(time.Second), zone)
 }

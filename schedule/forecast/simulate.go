@@ -9,7 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/admission"
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 )
 
 // An Input is what a simulation goes by.
@@ -17,7 +17,7 @@ type Input struct {
 	Schedule *schedule.Schedule
 	From, To time.Time // the slots at or after From and before To
 	Servers  int       // which share a store, where there are several; each ticks
-	Pauses   controls.Pauses
+	Pauses   pause.Pauses
 	Loads    map[string]Load // of a run of each task, by its name
 
 	Done <-chan struct{} // when it is closed nobody waits any more, and the simulation ends where it is; nil for one that goes on to its end

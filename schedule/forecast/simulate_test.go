@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/controls"
 	"sched/schedule/load"
+	"sched/schedule/pause"
 )
 
 // input returns what a test simulates: tasks of a zone, and the time that each of them takes.
@@ -193,7 +193,7 @@ tasks:
 - {name: b, cron: "* * * * *", command: "true"}
 `,
 			change: func(in *Input) {
-				in.Pauses = controls.Pauses{
+				in.Pauses = pause.Pauses{
 					"a": {By: "ann", Server: "web-1", Since: in.From, Until: in.From.Add(time.Minute)},
 					"b": {By: "ann", Server: "web-1", Since: in.From},
 				}

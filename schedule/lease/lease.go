@@ -200,7 +200,7 @@ func (l *Renewer) judge(begun time.Time, err error) {
 	}
 }
 
-// lose notes the loss, once until the lease is held again (docs/decisions.md#a-lost-lease-may-be-no-loss).
+// lose notes the loss, once until the lease is held again (docs/internals/decisions.md#a-lost-lease-may-be-no-loss).
 func (l *Renewer) lose(err error) {
 	if l.held.IsZero() {
 		return

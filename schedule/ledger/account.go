@@ -7,15 +7,15 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // An Account is the part of one tick in the ledger. While it holds the lock of the file last-tick, a tick compares
-// its minute with the last one that a tick covered (docs/decisions.md#the-next-tick-finds-gaps). It writes down for
+// its minute with the last one that a tick covered (docs/internals/decisions.md#the-next-tick-finds-gaps). It writes down for
 // which slots it will account (Journal), and then that its minute is covered. So after a kill at any moment either
 // the minute is not covered, and the next tick finds a gap, or its journal says what is left to account for. Ticks
 // with --at or --only cover nothing, and account for nothing.
@@ -123,12 +123,12 @@ func (a *Account) instead(err error) (dir string, ok bool) {
 
 // mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a
 // minute that another tick has covered it starts what is due when cron or a person started it, but not when `sched
-// work` did (docs/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
+// work` did (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
 func (a *Account) mayStart() bool {
 	last, zone := a.lastCovered(), a.Schedule.Location
-	minute := text.Minute(a.Minute, zone)
+	minute := humanize.Minute(a.Minute, zone)
 	if last.After(a.Minute) {
-		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, text.Minute(last, zone))
+		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, humanize.Minute(last, zone))
 		return false
 	}
 	if !last.Equal(a.Minute) {
@@ -148,7 +148,7 @@ func (a *Account) mayStart() bool {
 }
 
 // lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in the future was
-// covered when the clock was wrong, and does not count (docs/decisions.md#wrong-clocks). The clock is read again: a
+// covered when the clock was wrong, and does not count (docs/internals/decisions.md#wrong-clocks). The clock is read again: a
 // tick that was held up must not take the minutes that passed since for the future.
 func (a *Account) lastCovered() (last time.Time) {
 	now := clock.Now()

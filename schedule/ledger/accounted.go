@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // accounted are the slots that have an outcome, or for which a live tick will account, by task.
@@ -30,7 +30,7 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			from = at
 		}
 	}
-	until := func(at time.Time) { to = text.Later(to, at) } // what a dead tick left lies ahead when the clock was set back
+	until := func(at time.Time) { to = humanize.Later(to, at) } // what a dead tick left lies ahead when the clock was set back
 	if gap != nil {
 		since(gap.From)
 	}
@@ -142,7 +142,7 @@ func (k accounted) inRanges(task *schedule.Task, from, to time.Time) (n int) {
 		if to.Before(end) {
 			end = to
 		}
-		n += task.When.Count(text.Later(s.At, from), end)
+		n += task.When.Count(humanize.Later(s.At, from), end)
 	}
 	return n
 }

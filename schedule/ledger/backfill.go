@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 )
 
 // The reasons for which a slot was missed, and that of one which was started and left no trace.
@@ -112,7 +112,7 @@ func (b *backfill) addJournal(journal *Journal) {
 }
 
 // runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once or after_pause the newest
-// one that its conditions allow, unless it is due anyway (docs/decisions.md#missed-once-and-the-slot-of-this-minute).
+// one that its conditions allow, unless it is due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
 func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {
@@ -132,7 +132,7 @@ func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 		}
 	}
 	slices.SortStableFunc(slots, func(x, y schedule.Slot) int {
-		return cmp.Or(text.Later(x.At, minute).Compare(text.Later(y.At, minute)), order[x.Task]-order[y.Task])
+		return cmp.Or(humanize.Later(x.At, minute).Compare(humanize.Later(y.At, minute)), order[x.Task]-order[y.Task])
 	})
 	return slots
 }
@@ -151,7 +151,7 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 		}
 	}
 	for _, gap := range b.gaps[task.Name] {
-		for at := range task.When.Backward(text.Later(gap.From, first), gap.To) {
+		for at := range task.When.Backward(humanize.Later(gap.From, first), gap.To) {
 			if !at.After(newest.slot) {
 				break
 			}

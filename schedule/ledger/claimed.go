@@ -12,7 +12,7 @@ const claimedWithin = 3 * time.Minute
 
 // Claiming writes down that a slot is about to be claimed for all servers, by a run with this id. Should this tick be killed before
 // the run begins, no other server runs the slot; the next tick here claims it again for the same run, which changes nothing, and
-// begins that (docs/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
+// begins that (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
 func (a *Account) Claiming(task string, slot time.Time, run string) {
 	a.journal.Claim(task, slot, run)
 }

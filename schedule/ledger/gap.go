@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/state"
-	"sched/schedule/text"
 )
 
 // gap returns the time in which no tick came, and nil when nothing was due in it. Tasks count that were in the schedule
-// before it (docs/decisions.md#only-what-was-in-the-schedule-can-be-missed).
+// before it (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
 func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
 	last := a.lastCovered()
 	if !last.IsZero() && !last.Before(a.Minute.Add(-time.Minute)) {
@@ -89,12 +89,12 @@ func timesOf(task *schedule.Task) string {
 // reason says why the slots of a gap were missed.
 func (g *Gap) reason(zone *time.Location) string {
 	last := g.To.Add(-time.Minute)
-	reason := "no tick ran at " + text.Minute(last, zone)
+	reason := "no tick ran at " + humanize.Minute(last, zone)
 	if g.Since.Before(last) {
-		reason = fmt.Sprintf("no tick ran from %s to %s", text.Minute(g.Since, zone), text.Minute(last, zone))
+		reason = fmt.Sprintf("no tick ran from %s to %s", humanize.Minute(g.Since, zone), humanize.Minute(last, zone))
 	}
 	if g.From.After(g.Since) {
-		reason += ", and what was due before " + text.Minute(g.From, zone) + " is not counted"
+		reason += ", and what was due before " + humanize.Minute(g.From, zone) + " is not counted"
 	}
 	return reason
 }

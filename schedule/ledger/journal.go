@@ -253,7 +253,7 @@ func (j *Journal) kept() Promise {
 
 // eachOpenCondition calls end with the run for each slot whose condition commands were started and that has no
 // outcome: their exit codes change nothing any more
-// (docs/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
+// (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
 func (j *Journal) eachOpenCondition(end func(run string)) {
 	for due, run := range j.Conditions {
 		if _, settled := j.Outcomes[due]; !settled && !j.Started[due] {

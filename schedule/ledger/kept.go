@@ -7,11 +7,11 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/kept"
-	"sched/schedule/labels"
 	"sched/schedule/outcome"
+	"sched/schedule/placement"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // mostKept is how many slots of a task wait for the store at most: those of a task that is due every minute would run a whole night
@@ -24,7 +24,7 @@ type waitingSlot struct {
 	folder string
 }
 
-// Keep keeps a slot for which the store had no answer (docs/decisions.md#a-slot-that-waits-for-the-store-is-a-file), or one that is
+// Keep keeps a slot for which the store had no answer (docs/internals/decisions.md#a-slot-that-waits-for-the-store-is-a-file), or one that is
 // paused. IsNew is false where an earlier tick did. Not ok says that it is not kept, and to be skipped: it is too late for it, too many
 // of its task are kept, it gives way to the next one of its minute, the tick accounts for nothing, or no folder can be written.
 func (a *Account) Keep(record outcome.Record, task *schedule.Task, why string, paused bool) (isNew, ok bool) {
@@ -88,9 +88,9 @@ func (a *Account) keptSlots(dead []*Journal, live []Promise) (slots []schedule.S
 		case task == nil:
 			a.skipKept(b, w, waitedFor(w)+", and is "+a.whyGone(w.Task))
 		case a.Minute.Sub(w.At) > task.LateWithin() && w.Paused:
-			a.skipKept(b, w, fmt.Sprintf("%s; that took longer than %s", w.Why, text.Duration(task.LateWithin())))
+			a.skipKept(b, w, fmt.Sprintf("%s; that took longer than %s", w.Why, humanize.Duration(task.LateWithin())))
 		case a.Minute.Sub(w.At) > task.LateWithin():
-			a.skipKept(b, w, fmt.Sprintf("nobody knew for %s %s: %s", text.Duration(task.LateWithin()), outcome.AnotherServer, w.Why))
+			a.skipKept(b, w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Why))
 		default:
 			a.resume(due, w.Run, waitedFor(w)+": "+w.Why)
 			slots = append(slots, schedule.Slot{Task: task, At: due.Slot})
@@ -102,7 +102,7 @@ func (a *Account) keptSlots(dead []*Journal, live []Promise) (slots []schedule.S
 // mayBeHere reports whether a task is not for this server for the one reason that a label of it may be among those that are wrong.
 func (a *Account) mayBeHere(name string) bool {
 	s, t := a.Schedule, a.named(name)
-	return s.Machine.Wrong != "" && t != nil && s.InUse(t) && slices.ContainsFunc(t.Servers, labels.IsLabel)
+	return s.Machine.Wrong != "" && t != nil && s.InUse(t) && slices.ContainsFunc(t.Servers, placement.IsLabel)
 }
 
 // whyGone says why a task has no slots here.
@@ -195,7 +195,7 @@ func (a *Account) endedOf(waiting []kept.Slot, dead []*Journal) (accounted, erro
 // skipKept records that a kept slot does not run, and says so.
 func (a *Account) skipKept(b *backfill, w kept.Slot, reason string) {
 	a.recordKept(b, w, reason)
-	a.Problem("%s of %s is skipped: %s", w.Task, text.Minute(w.At, a.Schedule.Location), reason)
+	a.Problem("%s of %s is skipped: %s", w.Task, humanize.Minute(w.At, a.Schedule.Location), reason)
 }
 
 // recordKept records that a kept slot does not run. Its file is removed when that is in the history.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // The file last-tick holds two minutes in UTC, a line each: the last that a tick covered, and the newest that one ever did,
@@ -55,7 +55,7 @@ func LockLastTick(state string) (*LastTickLock, error) {
 // Cover writes down that a tick covers the minute.
 func (l *LastTickLock) Cover(minute time.Time) error {
 	_, newest := readMinutes(l.file)
-	lines := minute.UTC().Format(minuteLayout) + "\n" + text.Later(minute, newest).UTC().Format(minuteLayout) + "\n"
+	lines := minute.UTC().Format(minuteLayout) + "\n" + humanize.Later(minute, newest).UTC().Format(minuteLayout) + "\n"
 	_, err := l.file.WriteAt([]byte(lines), 0)
 	return err
 }
@@ -70,7 +70,7 @@ func readMinutes(file *os.File) (last, newest time.Time) {
 	n, _ := file.ReadAt(lines, 0)
 	last = parseMinute(lines[:min(n, length-1)])
 	newest = parseMinute(lines[min(n, length):min(n, 2*length-1)])
-	return last, text.Later(last, newest)
+	return last, humanize.Later(last, newest)
 }
 
 func parseMinute(line []byte) time.Time {

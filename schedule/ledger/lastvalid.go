@@ -7,7 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/labels"
+	"sched/schedule/placement"
 	"sched/schedule/state"
 )
 
@@ -21,9 +21,9 @@ func validSchedule(s *schedule.Schedule) state.ValidSchedule {
 }
 
 // machineOf returns what the machine was when the schedule was kept.
-func machineOf(kept state.ValidSchedule) labels.Machine {
+func machineOf(kept state.ValidSchedule) placement.Machine {
 	words := strings.Split(kept.Machine, " ")
-	return labels.Machine{Name: words[0], Labels: words[1:]}
+	return placement.Machine{Name: words[0], Labels: words[1:]}
 }
 
 // words are what state.Settle says about a database that has the schedule.

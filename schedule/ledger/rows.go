@@ -9,8 +9,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 )
 
 // A gap of a month holds millions of slots. For each task the newest ones have a row each, and all older ones one row
@@ -73,7 +73,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 	row := b.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Run, row.Slots, row.Until = outcome.RangeID(name, at), n, until
-		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), text.Minute(until, b.account.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.Minute(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.accounted.add(name, at, until)
@@ -115,7 +115,7 @@ func (b *backfill) summary() string {
 	}
 	var parts []string
 	for _, r := range b.reasons {
-		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, text.Count(r.slots, "slot"), text.Count(len(r.tasks), "task")))
+		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")))
 	}
 	summary := "missed: " + strings.Join(parts, "; ")
 	switch b.once {

@@ -8,18 +8,18 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // clockWasSetBack reports whether a tick covered this minute, or a later one, before the clock was set back
-// (docs/decisions.md#wrong-clocks). A second tick of a minute is something else: somebody asked for it.
+// (docs/internals/decisions.md#wrong-clocks). A second tick of a minute is something else: somebody asked for it.
 func (a *Account) clockWasSetBack() bool {
 	var last, newest time.Time
 	for _, folder := range statedir.Folders(a.Dir) {
 		l, n := lastTicks(folder)
-		last, newest = text.Later(last, l), text.Later(newest, n)
+		last, newest = humanize.Later(last, l), humanize.Later(newest, n)
 	}
 	return a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)
 }
@@ -32,12 +32,12 @@ func (a *Account) withoutOutcome(due []schedule.Slot, live []Promise) []schedule
 	}
 	settled, err := a.settled(live)
 	if err != nil {
-		a.Problem("the clock was set back, and what ran at %s before that is not known: %v", text.Minute(a.Minute, a.Schedule.Location), err)
+		a.Problem("the clock was set back, and what ran at %s before that is not known: %v", humanize.Minute(a.Minute, a.Schedule.Location), err)
 	}
 	open := slices.DeleteFunc(slices.Clone(due), func(s schedule.Slot) bool { return settled[Due{s.Task.Name, s.At.UTC()}] })
 	if n := len(due) - len(open); n > 0 {
 		a.Problem("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
-			text.Count(n, "slot"), text.Minute(a.Minute, a.Schedule.Location))
+			humanize.Count(n, "slot"), humanize.Minute(a.Minute, a.Schedule.Location))
 	}
 	return open
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Archive is File for an archive (Schedule.Archive). It opens no file. Variables are looked up
@@ -13,14 +13,14 @@ import (
 //
 // A text that is no archive is read by Text: old versions kept such texts.
 func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error) {
-	if !document.IsArchive(text) {
+	if !yamldoc.IsArchive(text) {
 		return Text(text, file, opts)
 	}
 	l, err := newLoader(file, opts)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := document.Unpack(text)
+	sources, err := yamldoc.Unpack(text)
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
 	}
@@ -29,7 +29,7 @@ func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error)
 }
 
 // nextArchived returns the next source for the value n; nil, after a problem, when there is none.
-func (l *loader) nextArchived(n *node) *document.Source {
+func (l *loader) nextArchived(n *node) *yamldoc.Source {
 	if len(l.archived) == 0 {
 		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)
 		return nil

@@ -1,11 +1,11 @@
 package load
 
-import "sched/schedule/document"
+import "sched/schedule/yamldoc"
 
 // setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
 func setRetry(l *loader, t *taskDraft, n *node) {
 	if n.IsInteger() {
-		l.Problemf(n, "write {attempts: "+document.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
+		l.Problemf(n, "write {attempts: "+yamldoc.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
 		return
 	}
 	if n.IsFalse() {

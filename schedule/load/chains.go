@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // chains is what is known of triggers while a schedule is read. They are checked at the end.
@@ -21,8 +21,8 @@ type chains struct {
 // A use is a place at which the name of a task stands, or at which a task begins.
 type use struct {
 	name          string // of a task
-	place         document.Place
-	task, section string         // of the problem; see document.Reader
+	place         yamldoc.Place
+	task, section string         // of the problem; see yamldoc.Reader
 	in            *schedule.Task // the task that has it; nil where several inherit it
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/crontab"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 func (l *loader) isUser(name string) bool {
@@ -18,7 +18,7 @@ func (l *loader) isUser(name string) bool {
 
 // readCrontab reads a crontab as the YAML that is made of it. A line that cannot be a task, or
 // whose keys are wrong, is left out of the schedule and told in Schedule.Left.
-func (l *loader) readCrontab(main *document.Source, system bool) (*schedule.Schedule, error) {
+func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Schedule, error) {
 	table := crontab.Parse(crontab.Source{Name: main.Name, Text: string(main.Data), System: system})
 	lines := crontab.Convert([]*crontab.Table{table}, crontab.Options{Home: l.options.Home})
 	var left []schedule.Problem

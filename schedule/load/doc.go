@@ -8,6 +8,6 @@
 // that it is named. Options say what it must know of the world.
 //
 // The reading begins in load.go. keys.go has every key and subkeys.go the keys of mappings; other
-// files check values against each other. Package values reads single values, and schedule/document
+// files check values against each other. Package values reads single values, and schedule/yamldoc
 // reads YAML.
 package load

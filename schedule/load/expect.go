@@ -6,7 +6,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // setExpect reads a mapping, key by key on top of the inherited one. false takes that away.
@@ -39,7 +39,7 @@ func (l *loader) checkExpect(n *node, t *taskDraft) {
 	if longest := t.Longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
 		at := firstOf(n, own, "timeout", "retry")
 		l.Problemf(at, "make one of the two shorter", "no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
-			text.Duration(t.Expect.Within), l.placeText(own), text.Duration(longest), l.placeText(n.Lookup("timeout")))
+			humanize.Duration(t.Expect.Within), l.placeText(own), humanize.Duration(longest), l.placeText(n.Lookup("timeout")))
 	}
 	if t.Expect.Every == 0 || !t.timing.isSet() || t.When.Boot {
 		return
@@ -48,7 +48,7 @@ func (l *loader) checkExpect(n *node, t *taskDraft) {
 		timing := firstOf(n, n, "every", "cron")
 		l.Problemf(firstOf(n, own, "expect"), "make it longer than the time between two runs and what a run takes",
 			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
-			text.Duration(t.Expect.Every), text.Duration(least), l.placeText(timing))
+			humanize.Duration(t.Expect.Every), humanize.Duration(least), l.placeText(timing))
 	}
 }
 

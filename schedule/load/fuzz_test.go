@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // dump is all that a schedule makes of its text but the places.
@@ -43,7 +43,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal("invalid, and no problem")
 		}
 		for i, p := range problems {
-			if i < document.MostProblems && (p.Place.Line < 1 || p.Place.Column < 1) || p.Text == "" {
+			if i < yamldoc.MostProblems && (p.Place.Line < 1 || p.Place.Column < 1) || p.Text == "" {
 				t.Errorf("a problem without a place or a text: %+v", p)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"unicode"
 
 	"sched/schedule"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // setHolidays reads a date or a file of dates, or a list of both.
@@ -36,7 +36,7 @@ func setHolidays(l *loader, s *settings, n *node) {
 }
 
 // holidayFile returns the file that the item names, or nil and a problem. named are those before it.
-func (l *loader) holidayFile(item *node, named map[string]bool) *document.Source {
+func (l *loader) holidayFile(item *node, named map[string]bool) *yamldoc.Source {
 	if l.origin == fromArchive {
 		return l.nextArchived(item)
 	}
@@ -48,19 +48,19 @@ func (l *loader) holidayFile(item *node, named map[string]bool) *document.Source
 		l.Problemf(item, "", "%s cannot name a file here, where only text is read", l.Key)
 		return nil
 	case named[path]:
-		l.Problemf(item, "", "%s %s is named twice", l.Key, document.Quote(item.Value))
+		l.Problemf(item, "", "%s %s is named twice", l.Key, yamldoc.Quote(item.Value))
 		return nil
 	}
 	named[path] = true
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		l.Problemf(item, "a path that begins with a digit is written with ./ before it", "%s %s: there is no such file", l.Key, document.Quote(item.Value))
+		l.Problemf(item, "a path that begins with a digit is written with ./ before it", "%s %s: there is no such file", l.Key, yamldoc.Quote(item.Value))
 		return nil
 	}
 	return l.Open(path)
 }
 
 // holidaysOf reads a file with one date a line; a # begins a comment.
-func (l *loader) holidaysOf(src *document.Source) {
+func (l *loader) holidaysOf(src *yamldoc.Source) {
 	main := l.File
 	defer func() { l.File = main }()
 	l.File = src.Name
@@ -71,7 +71,7 @@ func (l *loader) holidaysOf(src *document.Source) {
 	for line := range strings.Lines(strings.TrimPrefix(string(src.Data), "\ufeff")) {
 		number++
 		if text := strings.TrimSpace(withoutComment(line)); text != "" {
-			l.holiday(document.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
+			l.holiday(yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func withoutComment(line string) string {
 }
 
 // holiday adds a date, and what follows it as its name.
-func (l *loader) holiday(at document.Place, text string) bool {
+func (l *loader) holiday(at yamldoc.Place, text string) bool {
 	word, name := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
@@ -95,7 +95,7 @@ func (l *loader) holiday(at document.Place, text string) bool {
 	date, ok := values.ParseDate(word)
 	switch {
 	case !ok:
-		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year", "%s: %s is not a date", l.Key, document.Quote(word))
+		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year", "%s: %s is not a date", l.Key, yamldoc.Quote(word))
 		return false
 	case !values.Exists(date):
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // readIncludes reads the tasks of files, by pattern and then by name. n may be nil.
@@ -33,9 +33,9 @@ func (l *loader) includeFiles(n *node, base *taskDraft) {
 		for _, path := range l.matches(item) {
 			switch {
 			case path == l.schedule.File:
-				l.Problemf(item, "", "include %s: this is the file itself", document.Quote(item.Value))
+				l.Problemf(item, "", "include %s: this is the file itself", yamldoc.Quote(item.Value))
 			case read[path]:
-				l.Problemf(item, "", "include %s: %s is included twice", document.Quote(item.Value), l.NameOf(path))
+				l.Problemf(item, "", "include %s: %s is included twice", yamldoc.Quote(item.Value), l.NameOf(path))
 			default:
 				read[path] = true
 				if src := l.Open(path); src != nil {
@@ -54,7 +54,7 @@ func (l *loader) matches(n *node) []string {
 		return nil
 	}
 	if strings.Contains(pattern, "**") {
-		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", document.Quote(pattern))
+		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", yamldoc.Quote(pattern))
 		return nil
 	}
 	hasWildcard := strings.ContainsAny(pattern, `*?[`)
@@ -63,9 +63,9 @@ func (l *loader) matches(n *node) []string {
 	}
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		l.Problemf(n, "", "include %s: the pattern is broken", document.Quote(n.Value))
+		l.Problemf(n, "", "include %s: the pattern is broken", yamldoc.Quote(n.Value))
 	} else if len(paths) == 0 && !hasWildcard {
-		l.Problemf(n, "", "include %s: there is no such file", document.Quote(n.Value))
+		l.Problemf(n, "", "include %s: there is no such file", yamldoc.Quote(n.Value))
 	}
 	return l.afterEdit(pattern, paths)
 }
@@ -91,7 +91,7 @@ func escapePattern(path string) string {
 type includedFile struct{ tasks *node }
 
 // readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.
-func (l *loader) readInclude(src *document.Source, base *taskDraft) {
+func (l *loader) readInclude(src *yamldoc.Source, base *taskDraft) {
 	main, key := l.File, l.Key
 	defer func() { l.File, l.Key = main, key }()
 	l.File, l.Key = src.Name, ""

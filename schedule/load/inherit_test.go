@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // lines are the commands of hooks, with the targets of notifications.
@@ -128,7 +128,7 @@ func TestFalseTakesAwayWhatIsInherited(t *testing.T) {
 	s := parseTest(t, "env: {X: y}\ndefaults:"+settings+"tasks:\n- {name: t, every: hour, command: x, group: false, "+strings.Join(taken, ", ")+"}\n")
 	plain := parseTest(t, "env: {X: y}\ntasks:\n- {name: t, every: hour, command: x}\n")
 	got, want := *s.Tasks[0], *plain.Tasks[0]
-	got.Place, want.Place = document.Place{}, document.Place{}
+	got.Place, want.Place = yamldoc.Place{}, yamldoc.Place{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
 	}

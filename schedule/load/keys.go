@@ -15,7 +15,7 @@ import (
 //  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
 //     what it may be (is). A value replaces an inherited one, or merges with it, or has a setter of
 //     its own, called set…. With any key, false takes away what is inherited;
-//  3. write the reader, if none of document.Reader and of package values will do;
+//  3. write the reader, if none of yamldoc.Reader and of package values will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
 // Values are set in the order of the rows: messages need the name, and commands need the shell.

@@ -9,14 +9,14 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/crontab"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // An InvalidError holds every problem: of the main file first, then of its includes, from top to
 // bottom.
 type InvalidError struct {
-	Problems []document.Problem // at least one
-	StateDir string             // of the schedule, as far as the file still says; it may hold the last valid one
+	Problems []yamldoc.Problem // at least one
+	StateDir string            // of the schedule, as far as the file still says; it may hold the last valid one
 
 	// Rest is the schedule without the tasks that the problems concern. It is nil if a problem
 	// concerns more than its entry of `tasks:`, or if no task is left.
@@ -89,13 +89,13 @@ func File(file string, opts Options) (*schedule.Schedule, error) {
 }
 
 // read reads the main file, which is YAML or a crontab.
-func (l *loader) read(main *document.Source) (*schedule.Schedule, error) {
+func (l *loader) read(main *yamldoc.Source) (*schedule.Schedule, error) {
 	l.File = main.Name
 	switch format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.isUser); format {
 	case crontab.NotCrontab:
 		l.readMain(main.Data)
 	case crontab.Unclear:
-		l.ProblemAt(document.Place{File: main.Name}, hint, "%s", problem)
+		l.ProblemAt(yamldoc.Place{File: main.Name}, hint, "%s", problem)
 	default:
 		return l.readCrontab(main, format == crontab.System)
 	}
@@ -116,15 +116,15 @@ func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 
 // A loader turns one schedule.yaml into a Schedule. What it has built counts only without problems.
 type loader struct {
-	*document.Reader
+	*yamldoc.Reader
 	options  Options
 	folder   string // of the main file, absolute
 	origin   origin
-	archived []*document.Source // the sources of an archive that are still to be read
+	archived []*yamldoc.Source // the sources of an archive that are still to be read
 
 	schedule *schedule.Schedule
 	mail     mailSettings
-	names    map[string]document.Place // of the tasks
+	names    map[string]yamldoc.Place // of the tasks
 	wrong    wrongEntries
 	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
 	hasStore bool       // the file has a store, if only an empty one
@@ -151,16 +151,16 @@ func newLoader(file string, opts Options) (*loader, error) {
 	}
 	folder := filepath.Dir(path)
 	l := &loader{
-		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, Root: opts.Root, Texts: opts.Texts, Synonyms: synonyms}),
+		Reader:   yamldoc.NewReader(yamldoc.Options{Folder: folder, Getenv: opts.Getenv, Root: opts.Root, Texts: opts.Texts, Synonyms: synonyms}),
 		options:  opts,
 		folder:   folder,
 		schedule: &schedule.Schedule{File: path},
-		names:    map[string]document.Place{},
+		names:    map[string]yamldoc.Place{},
 		zones:    map[string]*time.Location{},
 	}
 	l.File = filepath.Base(path)
 	if opts.Origins {
-		l.Origins = document.Origins{}
+		l.Origins = yamldoc.Origins{}
 	}
 	return l, nil
 }
@@ -204,7 +204,7 @@ func (l *loader) result() (*schedule.Schedule, error) {
 func (l *loader) finished() *schedule.Schedule {
 	s := l.schedule
 	s.Warnings, s.Sources = l.Warnings(), l.Sources()
-	s.Digest = document.Digest(s.Sources)
+	s.Digest = yamldoc.Digest(s.Sources)
 	return s
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 func at(clock string) time.Time {
@@ -70,7 +70,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: schedule.Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: schedule.Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, Output: schedule.Output{Limit: 64 << 20}, Place: document.Place{File: "schedule.yaml", Line: 2, Column: 3},
+		MissedWithin: 12 * time.Hour, Output: schedule.Output{Limit: 64 << 20}, Place: yamldoc.Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -150,7 +150,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			OnSkip: []schedule.Hook{{Run: schedule.Command{Line: "s", Shell: bash}}},
 		},
 		Output: schedule.Output{File: "/srv/shop/out.log", Append: true, Limit: 10 << 20},
-		Place:  document.Place{File: "schedule.yaml", Line: 9, Column: 3},
+		Place:  yamldoc.Place{File: "schedule.yaml", Line: 9, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -277,7 +277,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, document.LargestFile+1); err != nil {
+	if err := os.Truncate(large, yamldoc.LargestFile+1); err != nil {
 		t.Fatal(err)
 	}
 	pipe := filepath.Join(dir, "pipe.yaml")

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/document"
-	"sched/schedule/labels"
+	"sched/schedule/placement"
+	"sched/schedule/yamldoc"
 )
 
 // checkPrefer refuses servers that are preferred where each runs the task, and those that are not among its servers.
@@ -16,11 +16,11 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
 		return
 	}
-	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, labels.IsLabel) { // whose labels it has, nobody knows here
+	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) { // whose labels it has, nobody knows here
 		return
 	}
 	for _, name := range t.Prefer {
-		if (labels.Machine{Name: name}).IsAny(t.Servers) {
+		if (placement.Machine{Name: name}).IsAny(t.Servers) {
 			continue
 		}
 		at := l.placeText(n.Lookup("servers"))
@@ -28,7 +28,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 			at = fmt.Sprintf(" (at %s)", from.Place)
 		}
 		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",
-			"prefer contradicts servers%s: %s is none of %s", at, document.Quote(name), strings.Join(t.Servers, ", "))
+			"prefer contradicts servers%s: %s is none of %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
 		return
 	}
 }
@@ -38,7 +38,7 @@ func (l *loader) findMachine() {
 	var asks, asksLabels bool
 	for _, t := range l.schedule.Tasks {
 		asks = asks || len(t.Servers) > 0
-		asksLabels = asksLabels || slices.ContainsFunc(t.Servers, labels.IsLabel)
+		asksLabels = asksLabels || slices.ContainsFunc(t.Servers, placement.IsLabel)
 	}
 	machine := &l.schedule.Machine
 	if asks && l.options.Server != nil {

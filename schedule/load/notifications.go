@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // mailSettings are what `mail` at the top of the file has, unexpanded.
@@ -148,14 +148,14 @@ func setLimit(l *loader, h *hookDraft, n *node) {
 	const hint = "write it as `at_most: 1 per 1h`"
 	count, per, hasPer := strings.Cut(text, " per ")
 	number, err := strconv.Atoi(strings.TrimSpace(count))
-	d, derr := document.ParseDuration(strings.TrimSpace(per))
+	d, derr := yamldoc.ParseDuration(strings.TrimSpace(per))
 	switch {
 	case !hasPer || err != nil || derr != nil:
-		l.Problemf(n, hint, "at_most %s is not a number per duration", document.Quote(text))
+		l.Problemf(n, hint, "at_most %s is not a number per duration", yamldoc.Quote(text))
 	case number < 1 || number > mostInLimit:
-		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", document.Quote(text), mostInLimit)
+		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", yamldoc.Quote(text), mostInLimit)
 	case d < time.Second || d > longestLimit:
-		l.Problemf(n, hint, "at_most %s: the duration must be from 1s to 31d", document.Quote(text))
+		l.Problemf(n, hint, "at_most %s: the duration must be from 1s to 31d", yamldoc.Quote(text))
 	case h.notify.On != nil:
 		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so at_most does not go with it")
 	}

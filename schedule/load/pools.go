@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // mostSeats bounds a pool: whoever looks for a free seat looks at each.
@@ -24,13 +24,13 @@ func setPools(l *loader, s *settings, n *node) {
 			continue
 		}
 		if before := first[name.Value]; before != nil {
-			l.Problemf(name, "", "pools: %s is given twice, first at line %d", document.Quote(name.Value), l.PlaceOf(before).Line)
+			l.Problemf(name, "", "pools: %s is given twice, first at line %d", yamldoc.Quote(name.Value), l.PlaceOf(before).Line)
 			continue
 		}
 		first[name.Value] = name
 		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
 		if values.RequireName(l.Reader, name, name.Value) {
-			l.Key = "pools." + document.Shorten(name.Value)
+			l.Key = "pools." + yamldoc.Shorten(name.Value)
 			if seats, ok := l.Integer(value, 1, mostSeats); ok {
 				pool.Seats = seats
 			}
@@ -44,7 +44,7 @@ func setPools(l *loader, s *settings, n *node) {
 func (l *loader) warnOfUnusedPools(names []*node) {
 	for i, pool := range l.schedule.Pools {
 		if !slices.ContainsFunc(l.schedule.Tasks, func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }) {
-			l.Warnf(names[i], "add `pool: "+document.Shorten(pool.Name)+"` to the tasks that it is for", "no task has the pool %s", document.Quote(pool.Name))
+			l.Warnf(names[i], "add `pool: "+yamldoc.Shorten(pool.Name)+"` to the tasks that it is for", "no task has the pool %s", yamldoc.Quote(pool.Name))
 		}
 	}
 }
@@ -63,10 +63,10 @@ func readPool(l *loader, n *node) (schedule.Pool, bool) {
 	for _, pool := range l.schedule.Pools {
 		names = append(names, pool.Name)
 	}
-	hint := document.DidYouMean(l.Nearest(text, names))
+	hint := yamldoc.DidYouMean(l.Nearest(text, names))
 	if hint == "" {
-		hint = "add `pools: {" + document.Shorten(text) + ": 1}` at the top of the file, with how many of its runs may go on at once"
+		hint = "add `pools: {" + yamldoc.Shorten(text) + ": 1}` at the top of the file, with how many of its runs may go on at once"
 	}
-	l.Problemf(n, hint, "pool %s is none of the pools of the file", document.Quote(text))
+	l.Problemf(n, hint, "pool %s is none of the pools of the file", yamldoc.Quote(text))
 	return schedule.Pool{}, false
 }

@@ -1,6 +1,6 @@
 package load
 
-import "sched/schedule/document"
+import "sched/schedule/yamldoc"
 
 // A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
 type Mapping string
@@ -23,7 +23,7 @@ const (
 )
 
 // Keys returns the keys that the mapping may have, as the loader reads them and in that order.
-func Keys(of Mapping) []document.Entry {
+func Keys(of Mapping) []yamldoc.Entry {
 	switch of {
 	case Top:
 		return topKeys.Entries(0)

@@ -2,19 +2,19 @@ package load
 
 import (
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // This file holds what the rows of keys.go are made with.
 
 type (
-	reader        = document.Reader
-	node          = document.Node
-	scope         = document.Scope
-	keys[T any]   = document.Table[*loader, T]
-	key[T any]    = document.Key[*loader, T]
+	reader        = yamldoc.Reader
+	node          = yamldoc.Node
+	scope         = yamldoc.Scope
+	keys[T any]   = yamldoc.Table[*loader, T]
+	key[T any]    = yamldoc.Key[*loader, T]
 	setter[T any] = func(*loader, *T, *node)
-	is            = document.Type
+	is            = yamldoc.Type
 )
 
 // The scopes of taskKeys: where the key of a task may stand.

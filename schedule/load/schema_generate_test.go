@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"sched/schedule/document"
 	"sched/schedule/load"
+	"sched/schedule/yamldoc"
 )
 
 // A generator makes up schedules: of the examples of the keys, and with some mistakes.
@@ -111,7 +111,7 @@ func (g *generator) mapping(of load.Mapping, some float64) map[string]any {
 	return m
 }
 
-func (g *generator) value(of load.Mapping, key document.Entry) any {
+func (g *generator) value(of load.Mapping, key yamldoc.Entry) any {
 	if g.wrong(0.15) {
 		return g.any()
 	}
@@ -122,7 +122,7 @@ func (g *generator) value(of load.Mapping, key document.Entry) any {
 	if words := key.Type.Words; len(words) > 0 && key.Type.Of == "" {
 		return words[g.IntN(len(words))]
 	}
-	value, err := document.Plain(key.Type.Example)
+	value, err := yamldoc.Plain(key.Type.Example)
 	if err != nil {
 		panic(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // settings are the schedule while the top of its file is read, with what the other keys there have.
@@ -70,7 +70,7 @@ func setHistory(l *loader, s *settings, n *node) {
 // setMetrics reads a mapping with a textfile, which is all that there is.
 func setMetrics(l *loader, s *settings, n *node) {
 	if n.IsScalar() && !n.IsNull() {
-		l.Problemf(n, "write {textfile: "+document.Shorten(n.Value)+"}", "metrics must be a mapping of keys and values, not %s", n.Describe())
+		l.Problemf(n, "write {textfile: "+yamldoc.Shorten(n.Value)+"}", "metrics must be a mapping of keys and values, not %s", n.Describe())
 		return
 	}
 	if !l.RequireMapping(n, l.Key) {

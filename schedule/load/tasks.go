@@ -7,8 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // A taskDraft is a task, a group or the defaults, while it is read: first a copy of what it
@@ -77,7 +77,7 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 	items := n.Items()
 	l.schedule.Tasks = slices.Grow(l.schedule.Tasks, len(items))
 	if len(l.names) == 0 {
-		l.names = make(map[string]document.Place, len(items))
+		l.names = make(map[string]yamldoc.Place, len(items))
 	}
 	for _, item := range items {
 		before := l.ProblemCount()
@@ -107,7 +107,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	section := l.Section
 	l.Section = ""
 	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
-		l.Task = document.Shorten(name.Value)
+		l.Task = yamldoc.Shorten(name.Value)
 	}
 	l.Misspelt = l.Misspelt[:0]
 	l.trace(t)
@@ -184,7 +184,7 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	section := l.Section
 	l.Section = "group: "
 	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
-		l.Section = "group " + document.Quote(name.Value) + ": "
+		l.Section = "group " + yamldoc.Quote(name.Value) + ": "
 	}
 	l.trace(&t)
 	taskKeys.Decode(l, &t, n, inGroup)

@@ -7,8 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/document"
 	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // timing is cron: or every: as one level of the file has it.
@@ -84,11 +84,11 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		crons = append(crons, expression)
 		if !inherited && expression.StepBothDays() {
 			l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
-				"cron %s: a step beside another day field means that both must match, as in cron, and not either, as in Laravel", document.Quote(n.Value))
+				"cron %s: a step beside another day field means that both must match, as in cron, and not either, as in Laravel", yamldoc.Quote(n.Value))
 		}
 		if !inherited && expression.BothDays() {
 			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
-				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", document.Quote(n.Value))
+				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", yamldoc.Quote(n.Value))
 		}
 	}
 	t.When.Crons = crons
@@ -120,7 +120,7 @@ func (l *loader) checkBoot(n *node, t *taskDraft) {
 func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
 	t.broken = true
 	if wrong, ok := errors.AsType[*cron.Error](err); ok {
-		l.Problemf(n, wrong.Hint, "%s %s: %v", key, document.Quote(n.Value), err)
+		l.Problemf(n, wrong.Hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
 	}
 }
 

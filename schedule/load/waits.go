@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"sched/schedule/document"
+	"sched/schedule/humanize"
 	"sched/schedule/load/values"
-	"sched/schedule/text"
+	"sched/schedule/yamldoc"
 )
 
 // This file is about what waits instead of being skipped: runs for locks, slots for the store or
@@ -22,8 +22,8 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	if isBool := n.IsScalar() && n.Tag == "!!bool"; !isBool && !n.IsNull() {
-		nearest := document.DidYouMean(l.Nearest(n.Value, []string{"wait"}))
-		l.Problemf(n, cmp.Or(document.BoolHint(n), nearest), "%s must be true, false or wait, not %s", l.Key, n.Describe())
+		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait"}))
+		l.Problemf(n, cmp.Or(yamldoc.BoolHint(n), nearest), "%s must be true, false or wait, not %s", l.Key, n.Describe())
 		t.WithoutOverlapping = true
 		return
 	}
@@ -52,7 +52,7 @@ func (l *loader) settleWait(task *node, t *taskDraft) {
 	}
 	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
 		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",
-			text.Duration(t.WaitAtMost), text.Duration(t.StartDeadline), l.placeText(task.Lookup("start_deadline")))
+			humanize.Duration(t.WaitAtMost), humanize.Duration(t.StartDeadline), l.placeText(task.Lookup("start_deadline")))
 	}
 	if t.WaitAtMost == 0 {
 		t.WaitAtMost = waitAtMost

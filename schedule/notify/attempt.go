@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // An attempt is one try to reach one server: what its errors have to say, and what they must not.
@@ -66,7 +66,7 @@ func (a attempt) explain(err error) (reason, hint string) {
 }
 
 func (a attempt) noAnswer() (reason, hint string) {
-	return "no answer within " + text.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
+	return "no answer within " + humanize.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
 }
 
 // An Error says why a message was not delivered, or cannot be. Text and Hint are one line each and have no secret

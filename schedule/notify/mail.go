@@ -11,7 +11,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 func (t Target) checkMail(m Mail) error {
@@ -102,7 +102,7 @@ func (m Message) mailBody() string {
 	if heldBack := m.heldBackText(); heldBack != "" {
 		fmt.Fprintf(&b, "\n%s\n", heldBack)
 	}
-	output := strings.Trim(text.Plain(m.Output), "\n")
+	output := strings.Trim(humanize.Plain(m.Output), "\n")
 	switch {
 	case output == "" && m.Run != "" && m.Event != Start && m.Event != Skip && m.Event != Overdue:
 		fmt.Fprint(&b, "\nIt printed nothing.\n")

@@ -3,7 +3,7 @@ package notify
 import (
 	"strings"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A slackMessage is the body that the incoming webhooks of Slack and Mattermost accept.
@@ -44,7 +44,7 @@ func (m Message) slackText() string {
 
 // slackCode is the end of the output, escaped, at most maxSlackOutput bytes long. Nothing in it ends the block of code.
 func slackCode(output string) string {
-	output = strings.ReplaceAll(strings.TrimRight(text.Plain(output), " \t\n"), "```", "'''")
+	output = strings.ReplaceAll(strings.TrimRight(humanize.Plain(output), " \t\n"), "```", "'''")
 	for limit := maxSlackOutput; ; {
 		end := strings.Trim(tail(output, limit), "\n")
 		escaped := escapeSlack(end)

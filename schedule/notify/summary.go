@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // headline is the message in one line: `nightly-report failed: exit code 7`.
@@ -56,11 +56,11 @@ func (m Message) facts() (facts []fact) {
 		}
 	}
 	add("server", m.Server)
-	add("due", text.SecondOffset(m.Slot))
-	add("started", text.SecondOffset(m.Started))
-	add("ended", text.SecondOffset(m.Ended))
+	add("due", humanize.SecondOffset(m.Slot))
+	add("started", humanize.SecondOffset(m.Started))
+	add("ended", humanize.SecondOffset(m.Ended))
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
-		add("took", text.DurationPrecise(m.Duration))
+		add("took", humanize.DurationPrecise(m.Duration))
 	}
 	if m.Attempt > 1 {
 		add("attempts", fmt.Sprint(m.Attempt))
@@ -80,14 +80,14 @@ func (m Message) command() string {
 	if m.Run == "" || m.Event == Skip || m.Outcome == "skipped" {
 		return command + "why " + option + m.Task
 	}
-	return command + "logs " + option + text.ShortRun(m.Run)
+	return command + "logs " + option + humanize.ShortRun(m.Run)
 }
 
 // heldBackText says that at_most held messages like this one back; empty when it did not.
 func (m Message) heldBackText() string {
 	since := "the last one"
 	if !m.HeldSince.IsZero() {
-		since = text.SecondOffset(m.HeldSince)
+		since = humanize.SecondOffset(m.HeldSince)
 	}
 	switch m.HeldBack {
 	case 0:
@@ -125,4 +125,4 @@ func head(text string, limit int) string {
 }
 
 // line makes one line of foreign text, with single spaces between its words.
-func line(foreign string) string { return strings.Join(strings.Fields(text.Plain(foreign)), " ") }
+func line(foreign string) string { return strings.Join(strings.Fields(humanize.Plain(foreign)), " ") }

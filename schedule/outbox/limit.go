@@ -17,7 +17,7 @@ import (
 // A limit is what at_most remembers of one hook, in a file that is locked while the limit is open: which messages were sent
 // in the time of the limit. Of the deliveries that were held back since, only the newest is kept, in another file, with the
 // number of those before it in its message. The next delivery that is admitted takes that number over; where none comes,
-// a tick sends the held one when the time is over (docs/decisions.md#at_most-sends-what-it-held-back).
+// a tick sends the held one when the time is over (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 type limit struct {
 	Outbox
 	hook string

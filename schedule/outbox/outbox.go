@@ -120,7 +120,7 @@ func (o Outbox) open(name string) (*Delivery, error) {
 }
 
 // replacedByNewer reports whether the outbox has a newer delivery of the same hook: of pings, which say how things are now,
-// only the newest counts (docs/decisions.md#a-newer-ping-replaces-an-older-one). It withdraws older ones. One that is being
+// only the newest counts (docs/internals/decisions.md#a-newer-ping-replaces-an-older-one). It withdraws older ones. One that is being
 // sent at this moment is waited for until then: it could arrive last.
 func (o Outbox) replacedByNewer(name string, until time.Time) bool {
 	deliveries, _, _ := o.List()

@@ -18,9 +18,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/dotenv"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // A Machine is what tasks would find if they ran now.
@@ -133,7 +133,7 @@ func folderProblem(path string) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no folder " + path
 	case err != nil:
-		return fmt.Sprintf("%s: %v", path, text.WithoutPath(err))
+		return fmt.Sprintf("%s: %v", path, humanize.WithoutPath(err))
 	case !info.IsDir():
 		return path + " is not a folder"
 	}

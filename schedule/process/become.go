@@ -24,7 +24,7 @@ const BecomeArgument = "become"
 const setupVariable = "SCHED_BECOME"
 
 // A setup is what a process of sched does before it becomes a command, where a task has `user`, `group`, `umask` or
-// `nice` (docs/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own; a hook must be
+// `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own; a hook must be
 // marked by the process that becomes it (markAndRun), with the rights of sched's own user; and only a process of the
 // user finds out what that user may not read or enter.
 type setup struct {

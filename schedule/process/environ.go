@@ -7,7 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/dotenv"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // Lookup returns a function that finds variables in an environment; of two with one name the last.
@@ -69,7 +69,7 @@ const (
 
 // OfMachine returns those variables of an environment that say how the machine is set up: where programs are (PATH), the zone
 // (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not of sched's own user, or not sched's business, get these
-// and none of the others, among which there may be secrets (docs/decisions.md#another-user-gets-what-the-schedule-names).
+// and none of the others, among which there may be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names).
 // Variables with the names of more are kept, too.
 func OfMachine(env []string, more ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
@@ -93,7 +93,7 @@ var ofRuns = []string{
 
 // CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the environment of the
 // caller. For a task of another user it checks only that they exist: whether that user may read them, only a process of
-// that user finds out (docs/decisions.md#env_file-is-read-as-the-user-of-the-task).
+// that user finds out (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
 func CheckEnvFiles(t *schedule.Task, env []string) error {
 	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
 		_, err := dotenv.Read(t.EnvFiles, Environ(env, *t))
@@ -101,7 +101,7 @@ func CheckEnvFiles(t *schedule.Task, env []string) error {
 	}
 	for _, path := range t.EnvFiles {
 		if _, err := os.Stat(path); err != nil {
-			return dotenv.FileError(path, text.WithoutPath(err))
+			return dotenv.FileError(path, humanize.WithoutPath(err))
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A Process is a command in a process group of its own, so that it can be ended with everything
@@ -70,7 +70,7 @@ func folderError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder %s does not exist", dir)
 	}
-	return fmt.Errorf("the folder %s: %v", dir, text.WithoutPath(err))
+	return fmt.Errorf("the folder %s: %v", dir, humanize.WithoutPath(err))
 }
 
 // Fork starts the program at its path. Its stdin is empty.
@@ -175,7 +175,7 @@ func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0
 // where that is not known: ru_maxrss (getrusage(2)) of a command begins with the memory that sched had when the command
 // replaced it, so what needs no more than that cannot be measured
-// (docs/decisions.md#peak-memory-below-our-own-is-not-known).
+// (docs/internals/decisions.md#peak-memory-below-our-own-is-not-known).
 func (p *Process) PeakMemory() int64 {
 	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
 	peak := int64(p.Usage.Maxrss) * maxrssUnit

@@ -111,7 +111,7 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 }
 
 // The scripts with which a hook marks itself as started in the run's file, and becomes its command
-// (docs/decisions.md#a-hook-marks-itself-as-started). A finish that is killed at this moment leaves both or neither: the
+// (docs/internals/decisions.md#a-hook-marks-itself-as-started). A finish that is killed at this moment leaves both or neither: the
 // finish after it does not fire the hook again, and does not leave it out. Until the mark is written the process has the
 // run's file open, which is the proof of life of the run, so no other finish begins before.
 const (

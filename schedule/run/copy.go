@@ -15,7 +15,7 @@ import (
 const outputCopied = "output"
 
 // copyOutput makes the copy for the key output of the task, if it has that
-// (docs/decisions.md#the-copy-of-the-output-is-made-at-the-end).
+// (docs/internals/decisions.md#the-copy-of-the-output-is-made-at-the-end).
 func (r *Run) copyOutput(captured string) error {
 	to := r.task.Output
 	if to.File == "" {

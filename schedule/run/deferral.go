@@ -133,7 +133,7 @@ func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 }
 
 // lockAgain takes the mutex and a seat, which were free while the run rested
-// (docs/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
+// (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
 // where the run has what it needs.
 func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 	r.lock = nil // the lock of the attempts before

@@ -14,10 +14,10 @@ import (
 	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 )
 
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
@@ -183,7 +183,7 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
 		return "still running, held " + holder.String()
 	}
-	return fmt.Sprintf("still running for %s, %s", text.Duration(max(0, now.Sub(holder.Since))), holder)
+	return fmt.Sprintf("still running for %s, %s", humanize.Duration(max(0, now.Sub(holder.Since))), holder)
 }
 
 // describeLock names a process of the run in its lock, for people. It decides nothing.

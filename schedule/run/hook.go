@@ -73,7 +73,7 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
-// Those that state has as started are left out (docs/decisions.md#a-hook-marks-itself-as-started).
+// Those that state has as started are left out (docs/internals/decisions.md#a-hook-marks-itself-as-started).
 func (h *hooks) run(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)

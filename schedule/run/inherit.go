@@ -59,7 +59,7 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 		return
 	}
 	// Where that is impossible, as on a full disk, this process alone knows the result: the exit code alone is no proof of one
-	// (docs/decisions.md#an-exit-code-alone-is-no-result).
+	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	err := r.file.Append(runfile.Event{Result: &result, Leased: r.leased()})
 	if err == nil {
 		r.releaseProcesses()

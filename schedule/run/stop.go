@@ -17,7 +17,7 @@ import (
 )
 
 // This file is about `sched stop`: it writes into the run's file that the run is to be stopped, and signals the command's
-// process group itself (docs/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds what was written
+// process group itself (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds what was written
 // when the command has ended, and before the next attempt.
 
 // ErrNotRunning says that the command of a run is not running any more.

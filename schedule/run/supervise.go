@@ -190,7 +190,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	if r.keeps() {
 		r.keep(p)
 	}
-	// The command runs already: what is written from here on does not delay it (docs/decisions.md#nothing-delays-the-start-of-the-command).
+	// The command runs already: what is written from here on does not delay it (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
 	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
 	r.describeLock(p.PID, now)
 	return p

@@ -19,7 +19,7 @@ import (
 
 // This file is the trailing `sched finish MUTEX CODE --run RUN` of background runs: their supervisor starts it, and it fires the hooks after
 // the command. Runs whose commands end at the same moment share one such process, which has these four arguments for each of them
-// (docs/decisions.md#runs-that-end-together-share-a-finish).
+// (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
 // A Trailing is a run whose command has ended, and whose result is written down. What is left of it is its `sched finish`.
 type Trailing struct {

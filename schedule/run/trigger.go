@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"sched/schedule/chain"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // trigger asks for the runs that the hooks of a key trigger, each exactly once (runfile.AddTrigger), and notes in the
@@ -32,7 +32,7 @@ func (h *hooks) trigger(f keyedHooks, state runfile.State, result *outcome.Recor
 func (h *hooks) request(hook, task string, result outcome.Record) runfile.Request {
 	return runfile.Request{
 		Run: outcome.TriggeredID(result.Run, hook, result.Ended), Task: task, At: result.Ended.UTC(),
-		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", text.ShortRun(result.Run), result.Task, result.Outcome.Verb()),
+		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", humanize.ShortRun(result.Run), result.Task, result.Outcome.Verb()),
 		Cause:  &outcome.Cause{Task: result.Task, Run: result.Run, Outcome: result.Outcome},
 
 		Triggered: true,

@@ -10,8 +10,8 @@ import (
 	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/runfile"
 	"sched/schedule/turn"
 )
@@ -92,11 +92,11 @@ func (r *Run) stopError() error {
 // refused returns why the run must not start now that its turn has come: a pause, or maintenance. What cannot be found out is no reason.
 func (r *Run) refused() string {
 	now := clock.Now()
-	set, _ := controls.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
+	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
 		return pause.Text(now, r.zone())
 	}
-	reason, _ := controls.Maintenance(r.task.Maintenance, r.task.Folder)
+	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
 	return reason
 }
 

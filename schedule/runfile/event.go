@@ -62,7 +62,7 @@ type Retry struct {
 }
 
 // A Deferral says that the next attempt is left to a later tick, since it is a long time until then
-// (docs/decisions.md#the-mutex-is-free-during-a-deferred-retry).
+// (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry).
 type Deferral struct {
 	Attempt   int            `json:"attempt"`
 	Until     time.Time      `json:"until"`

@@ -17,7 +17,7 @@ import (
 // The file is locked (flock(2)) by the processes that watch the run: its witness and its
 // supervisor, or the tick for a foreground run. A run is alive while one of them holds the lock; a process that
 // takes a free lock may finish the run. There are no pid files, and no pid is ever mistaken for another
-// (docs/decisions.md#proof-of-life).
+// (docs/internals/decisions.md#proof-of-life).
 type File struct {
 	Record outcome.Record
 	file   *os.File

@@ -17,7 +17,7 @@ import (
 // A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
 // the state folder, until a tick makes the file of the run of that very file: with one rename(2), so
 // that a kill at any moment leaves the one or the other, and no run is begun twice
-// (docs/decisions.md#a-request-becomes-its-run-by-a-rename).
+// (docs/internals/decisions.md#a-request-becomes-its-run-by-a-rename).
 type Request struct {
 	Run    string    `json:"run"` // the id that the run will have
 	Task   string    `json:"task"`

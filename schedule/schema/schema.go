@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"sched/schedule/document"
 	"sched/schedule/load"
+	"sched/schedule/yamldoc"
 )
 
 // Modeline is the line by which editors find the schema of a file, at a path relative to it or at a URL.
@@ -95,7 +95,7 @@ func mapping(of load.Mapping, rules object) object {
 }
 
 // property is what a key may have, with what editors show of it.
-func property(of load.Mapping, key document.Entry) object {
+func property(of load.Mapping, key yamldoc.Entry) object {
 	o := value(of, key)
 	if takesAway(of, key) {
 		o = anyOf(o, is("const", false))
@@ -108,7 +108,7 @@ func property(of load.Mapping, key document.Entry) object {
 }
 
 // takesAway reports whether false takes an inherited value of the key away.
-func takesAway(of load.Mapping, key document.Entry) bool {
+func takesAway(of load.Mapping, key yamldoc.Entry) bool {
 	switch of {
 	case load.InTask, load.InGroup, load.Defaults:
 		switch key.Name {
@@ -125,7 +125,7 @@ func takesAway(of load.Mapping, key document.Entry) bool {
 }
 
 // value is the schema of the value alone.
-func value(of load.Mapping, key document.Entry) object {
+func value(of load.Mapping, key yamldoc.Entry) object {
 	t := key.Type
 	switch {
 	case t.Of == "":
@@ -157,7 +157,7 @@ func value(of load.Mapping, key document.Entry) object {
 }
 
 // describe is what the key means and what holds without it, as sentences.
-func describe(key document.Entry) string {
+func describe(key yamldoc.Entry) string {
 	text := strings.ToUpper(key.Doc[:1]) + key.Doc[1:] + "."
 	if key.Type.Without != "" {
 		text += " Without it: " + key.Type.Without + "."
@@ -167,7 +167,7 @@ func describe(key document.Entry) string {
 
 // plain is what a YAML of ours stands for.
 func plain(yaml string) any {
-	value, err := document.Plain(yaml)
+	value, err := yamldoc.Plain(yaml)
 	if err != nil {
 		panic(err) // as in JSON
 	}

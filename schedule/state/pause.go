@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // Pauses are the last pause of each task that ever had one, by its name, and of Everything.
@@ -48,7 +48,7 @@ func (p Pause) Covers(at time.Time) bool {
 // Text returns in words who paused since when and why, in the zone, with the date when it is
 // another day than near.
 func (p Pause) Text(near time.Time, zone *time.Location) string {
-	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, text.MinuteNear(p.Since, near, zone))
+	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, humanize.MinuteNear(p.Since, near, zone))
 	if !p.Until.IsZero() {
 		words += ", until " + p.End(near, zone)
 	}
@@ -61,7 +61,7 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 // End returns in words when the pause ends by itself, a short one to the second. The pause must
 // have an end (Until).
 func (p Pause) End(near time.Time, zone *time.Location) string {
-	end := text.MinuteNear(p.Until, near, zone)
+	end := humanize.MinuteNear(p.Until, near, zone)
 	if p.Until.Sub(p.Since) < 2*time.Minute {
 		end += p.Until.Format(":05")
 	}

@@ -13,7 +13,7 @@ import (
 // Metrics returns the status in the text format of Prometheus, as its node exporter reads files:
 // https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
 // because a machine may have several. We write the lines ourselves: see
-// docs/decisions.md#metrics-without-the-library-of-prometheus.
+// docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
 func (s *Status) Metrics() []byte {
 	m := &metrics{schedule: s.Schedule.Name}
 	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")

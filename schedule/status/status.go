@@ -7,18 +7,18 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/controls"
-	"sched/schedule/expect"
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
+	"sched/schedule/overdue"
+	"sched/schedule/pause"
 	"sched/schedule/records"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -30,7 +30,7 @@ type Status struct {
 	Running     int          // runs that live, also those of tasks that are gone
 	Tasks       []TaskStatus // the active ones, in file order
 	Troubles    []Trouble    // in the order of their tasks
-	Pauses      controls.Pauses
+	Pauses      pause.Pauses
 	Undelivered outbox.Undelivered // the notifications that wait
 	Outage      *cluster.Outage    // of the store, as the last tick found it; nil where there is none
 	Findings    []cluster.Finding  // what the last tick found wrong with the servers of the store
@@ -45,8 +45,8 @@ type TaskStatus struct {
 	Success time.Time      // when its newest success ended; zero when there is none
 	Usual   state.Usual    // read only while the task runs longer than slowLeast; zero with too little history
 	Running []runfile.State
-	Lost    []runfile.State   // runs without a process, which no tick has finished yet
-	Overdue []expect.Incident // that go on, as the last tick found them
+	Lost    []runfile.State    // runs without a process, which no tick has finished yet
+	Overdue []overdue.Incident // that go on, as the last tick found them
 }
 
 // Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
@@ -86,7 +86,7 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 		notes := cluster.NotesIn(s.StateDir)
 		status.Outage, status.Findings = notes.Outage, notes.Findings
 	}
-	read, err := controls.ReadHere(s) // a status never waits for a store
+	read, err := pause.ReadHere(s) // a status never waits for a store
 	if err != nil {
 		status.Err = err
 	}
@@ -100,7 +100,7 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 	}
 	for i := range status.Tasks {
 		t := &status.Tasks[i]
-		t.Overdue = expect.StillOpen(t.Overdue, alive, t.Success) // as far as that goes on since that tick
+		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success) // as far as that goes on since that tick
 		status.Troubles = append(status.Troubles, t.troubles(now)...)
 	}
 	return status
@@ -110,7 +110,7 @@ func (s *Status) addOverdue(index map[string]*TaskStatus) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
 	}
-	open, err := expect.Open(s.Schedule.StateDir)
+	open, err := overdue.Open(s.Schedule.StateDir)
 	if err != nil {
 		s.Err = err
 	}
@@ -179,7 +179,7 @@ const stale = 3 * time.Minute
 // LastTick returns the last minute that a tick covered with the state folder or a spare one; zero when none ever did.
 func LastTick(dir string) (last time.Time) {
 	for _, storage := range (run.Storage{Dir: dir}).Folders() {
-		last = text.Later(last, ledger.LastTick(storage.Dir))
+		last = humanize.Later(last, ledger.LastTick(storage.Dir))
 	}
 	return last
 }
@@ -190,9 +190,9 @@ func TicksMissing(last, now time.Time) string {
 	case last.IsZero():
 		return "no tick ever came"
 	case age > stale:
-		return "no tick came for " + text.Duration(age)
+		return "no tick came for " + humanize.Duration(age)
 	case age < -stale:
-		return "the last tick is " + text.Duration(-age) + " ahead of the clock, which was set back"
+		return "the last tick is " + humanize.Duration(-age) + " ahead of the clock, which was set back"
 	}
 	return ""
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"sched/schedule/expect"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/overdue"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
@@ -34,7 +34,7 @@ type Trouble struct {
 	First time.Time     // missed: the first of them, and the last
 	Final time.Time
 
-	Overdue expect.Incident // of IsOverdue
+	Overdue overdue.Incident // of IsOverdue
 }
 
 // A run is slow when it has taken more than slowFactor times as long as usual, and at least slowLeast more: a run of 10 s instead of 2
@@ -80,7 +80,7 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 	}
 	for _, i := range t.Overdue {
 		one := Trouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
-		if i.Kind == expect.Within {
+		if i.Kind == overdue.Within {
 			one.Run.Run = i.ID
 		}
 		all = append(all, one)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // longestLine is the longest that is printed in one piece.
@@ -71,7 +71,7 @@ func (s *source) piece(room []byte, print func(Line)) int {
 	from, to := statedir.DataAt(s.file, s.at, info.Size())
 	if from > s.at && from < to {
 		s.rest(print)
-		print(s.made(fmt.Sprintf("sched: %s are cut here: output.limit", text.Bytes(from-s.at))))
+		print(s.made(fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(from-s.at))))
 	}
 	n, _ := s.file.ReadAt(room[:min(int64(len(room)), to-from)], from)
 	s.at = from + int64(n)

@@ -17,7 +17,7 @@ import (
 	"sched/mutex/pool"
 	"sched/mutex/queue"
 	"sched/schedule/clock"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // A Wait is that of one run.
@@ -61,7 +61,7 @@ func (w Wait) For(ctx context.Context) (time.Duration, error) {
 		case ctx.Err() != nil:
 			return waited, context.Cause(ctx)
 		case waited > w.AtMost:
-			return waited, &SkipError{fmt.Sprintf("waited %s: %v", text.Duration(w.AtMost), why(lacks))}
+			return waited, &SkipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.AtMost), why(lacks))}
 		}
 		if refused := w.refusedStill(lacks); refused != nil {
 			place.Leave()

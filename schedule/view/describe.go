@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 )
 
 // Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
@@ -22,7 +22,7 @@ func Describe(r outcome.Record) string {
 	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
 	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
-		b.WriteString(" in " + text.Duration(r.Duration()))
+		b.WriteString(" in " + humanize.Duration(r.Duration()))
 	}
 	if r.Reason != "" {
 		b.WriteString(separator + r.Reason)
@@ -47,13 +47,13 @@ func Describe(r outcome.Record) string {
 // a tick takes; else "". One that is later than any missed slot may run was started with --at, and is not late.
 func Late(r outcome.Record) (said string) {
 	if r.Waited >= time.Second && r.Ran() {
-		said = ", waited " + text.Duration(r.Waited)
+		said = ", waited " + humanize.Duration(r.Waited)
 	}
 	late := r.Lateness() - r.Waited
 	if r.Origin != "" || late <= 5*time.Second || late > schedule.LookBack {
 		return said
 	}
-	return said + ", " + text.Duration(late) + " late"
+	return said + ", " + humanize.Duration(late) + " late"
 }
 
 // RunningText says since when a run lives, and where.
@@ -65,12 +65,12 @@ func RunningText(state runfile.State, now time.Time) string {
 	if holder.PID == 0 {
 		return "it is starting " + holder.String()
 	}
-	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
+	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
 }
 
 // LastToldText says when a server that has fallen silent said something last: what ran there may have ended.
 func LastToldText(state runfile.State, now time.Time) string {
-	return fmt.Sprintf("%s ago, when %s said something last", text.Duration(now.Sub(state.LastTold)), state.Begin.Server)
+	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(state.LastTold)), state.Begin.Server)
 }
 
 // CommandText is a command as people read it, without quotes.

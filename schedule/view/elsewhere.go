@@ -11,10 +11,10 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/text"
 )
 
 // Store returns the store of the schedule, or an error for a schedule that has none.
@@ -101,8 +101,8 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 
 // NotHere is the error for a run of another server, of which the store tells: the command has to be called there.
 func NotHere(r outcome.Record, command string) error {
-	run := text.ShortRun(r.Run)
-	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, text.Line(r.Task), text.Line(r.Server), command, run)
+	run := humanize.ShortRun(r.Run)
+	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, humanize.Line(r.Task), humanize.Line(r.Server), command, run)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"sched/schedule"
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // An Error says what is wrong with a question or a request, and what to do about it.
@@ -56,7 +56,7 @@ func TaskNames(s *schedule.Schedule) []string {
 
 // DidYouMean is the hint for a name that does not exist: the nearest that does.
 func DidYouMean(name string, names []string) string {
-	if near := text.Nearest(name, names); near != "" {
+	if near := humanize.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "see `sched list`"

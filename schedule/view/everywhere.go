@@ -9,11 +9,11 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/status"
-	"sched/schedule/text"
 )
 
 // slotElsewhere says what became of a slot of a one_server task on the other servers of the store; "" where the task runs on every
@@ -37,7 +37,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	}
 	for _, r := range ended {
 		if r.Origin == "" && r.Slot.Equal(at) {
-			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), text.ShortRun(r.Run))
+			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.Run))
 		}
 	}
 	if i := slices.IndexFunc(live, func(state runfile.State) bool { return w.isOf(state, at) }); i >= 0 {
@@ -46,7 +46,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	key := cluster.Key(schedule.Slot{Task: w.Task, At: at})
 	claims, err := store.Claims(ctx, key)
 	if holder, claimed := claims[key]; claimed && holder.Host != s.Server {
-		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it", holder.Host, text.ShortRun(holder.Run))
+		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it", holder.Host, humanize.ShortRun(holder.Run))
 	}
 	if err != nil || w.Now.Sub(at) < time.Minute {
 		return ""
@@ -160,7 +160,7 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 		if _, claimed := claims[keys[i]]; claimed || lives || !last[name].Slot.Before(slot.Slot) {
 			continue
 		}
-		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", text.Minute(slot.Slot, of.Schedule.Location), slot.Outcome)
+		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", humanize.Minute(slot.Slot, of.Schedule.Location), slot.Outcome)
 		rows = append(rows, Trouble{name, "nowhere", words, slot.Run, "sched why" + s.Config + " " + name})
 	}
 	return rows

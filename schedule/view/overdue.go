@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/expect"
 	"sched/schedule/outcome"
+	"sched/schedule/overdue"
 	"sched/schedule/records"
 	"sched/schedule/state"
 )
@@ -38,7 +38,7 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}
-	open, err := expect.Open(s.Schedule.StateDir)
+	open, err := overdue.Open(s.Schedule.StateDir)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
@@ -52,9 +52,9 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 		if err != nil || len(open[name]) == 0 || t.Expect == (schedule.Expect{}) || !s.Schedule.Active(t) {
 			continue
 		}
-		for _, i := range expect.StillOpen(open[name], live, newestSuccess(ctx, all, name)) {
+		for _, i := range overdue.StillOpen(open[name], live, newestSuccess(ctx, all, name)) {
 			row := Overdue{Kind: string(i.Kind), Since: i.Since.UTC().Format(time.RFC3339), Text: i.Text(s.Now())}
-			if i.Kind == expect.Within {
+			if i.Kind == overdue.Within {
 				row.Run = i.ID
 			}
 			rows[name] = append(rows[name], row)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/controls"
+	"sched/schedule/pause"
 )
 
 // A Pause keeps a task from starting.
@@ -16,7 +16,7 @@ type Pause struct {
 	Until      *string `json:"until"` // null for a pause without an end
 	Reason     string  `json:"reason"`
 
-	Raw controls.Pause `json:"-"`
+	Raw pause.Pause `json:"-"`
 }
 
 // A TaskPause is a pause in effect.
@@ -26,7 +26,7 @@ type TaskPause struct {
 }
 
 // PauseOf returns the pause that keeps the task from starting at a time; nil when none does.
-func PauseOf(all controls.Pauses, t *schedule.Task, at time.Time) *Pause {
+func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
 	pause, ok := all.Of(t.Name, t.EvenWhenPaused, at)
 	if !ok {
 		return nil
@@ -36,7 +36,7 @@ func PauseOf(all controls.Pauses, t *schedule.Task, at time.Time) *Pause {
 	return &out
 }
 
-func toPause(p controls.Pause) Pause {
+func toPause(p pause.Pause) Pause {
 	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: TimeOrNil(p.Until), Reason: p.Reason, Raw: p}
 }
 
@@ -49,10 +49,10 @@ func (p *Pause) Text(now time.Time, zone *time.Location) string {
 }
 
 // PausesInEffect returns the pauses in effect: that of everything, without the name of a task, and those of active tasks.
-func PausesInEffect(all controls.Pauses, active func(task string) bool, now time.Time) []TaskPause {
+func PausesInEffect(all pause.Pauses, active func(task string) bool, now time.Time) []TaskPause {
 	paused := []TaskPause{}
-	for _, name := range append([]string{controls.Everything}, all.Tasks(now)...) {
-		everything := name == controls.Everything
+	for _, name := range append([]string{pause.Everything}, all.Tasks(now)...) {
+		everything := name == pause.Everything
 		if pause := all[name]; pause.InEffect(now) && (everything || active(name)) {
 			one := TaskPause{name, toPause(pause)}
 			if one.Everything = everything; everything {

@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/controls"
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 	"sched/schedule/status"
-	"sched/schedule/text"
 )
 
 // A Source is what the answers are made of: a schedule with its state folder and, where it has one, its store, as one machine sees
 // them. Its methods may be called from several goroutines.
 type Source struct {
 	Schedule *schedule.Schedule
-	Controls controls.Source
+	Controls pause.Source
 	Now      func() time.Time
 	Server   string            // the name of this machine
 	Files    *runfile.Surveyor // of what is asked again and again; nil keeps nothing
@@ -32,10 +32,10 @@ type Source struct {
 
 // Clock writes a time around now, with the date and the zone only where it is not today.
 func Clock(t, now time.Time, zone *time.Location) string {
-	if text.SameDay(t, now, zone) {
-		return text.MinuteNear(t, now, zone)
+	if humanize.SameDay(t, now, zone) {
+		return humanize.MinuteNear(t, now, zone)
 	}
-	return text.MinuteZone(t, zone)
+	return humanize.MinuteZone(t, zone)
 }
 
 // TicksMissing says that no ticks come any more, or that none ever came; "" while they come.
@@ -45,7 +45,7 @@ func (s Source) TicksMissing() string {
 
 // Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.
 func (s Source) Maintenance() string {
-	reason, err := controls.Maintenance(s.Schedule.Maintenance, filepath.Dir(s.Schedule.File))
+	reason, err := pause.Maintenance(s.Schedule.Maintenance, filepath.Dir(s.Schedule.File))
 	if err != nil {
 		s.Problem("%v", err)
 	}
@@ -53,7 +53,7 @@ func (s Source) Maintenance() string {
 }
 
 // Pauses returns the pauses, with those that are over. Where the store does not answer they are those that this machine read last.
-func (s Source) Pauses() controls.Pauses {
+func (s Source) Pauses() pause.Pauses {
 	read, err := s.Controls.Read()
 	if err != nil {
 		s.Problem("what is paused is what this machine knew last: %v", err)

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/status"
-	"sched/schedule/text"
 )
 
 // The exit codes of a Status.
@@ -57,7 +57,7 @@ func (s Source) Status(of *status.Status) Status {
 	down := all.down()
 	rows := slices.Clone(down)
 	if left := of.Schedule.Left; len(left) > 0 {
-		rows = append(rows, Trouble{"", "schedule", text.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
+		rows = append(rows, Trouble{"", "schedule", humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
 	}
 	if of.Err != nil {
 		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
@@ -103,17 +103,17 @@ func (s Source) Status(of *status.Status) Status {
 
 // NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what to type.
 func NoSchedule(reason error, next string) Status {
-	words := "there is no schedule to run: " + text.Line(reason.Error())
+	words := "there is no schedule to run: " + humanize.Line(reason.Error())
 	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
 }
 
 func figuresOf(of *status.Status, answer Status) string {
-	figures := fmt.Sprintf("%s, %d running", text.Count(len(of.Tasks), "task"), of.Running)
+	figures := fmt.Sprintf("%s, %d running", humanize.Count(len(of.Tasks), "task"), of.Running)
 	if !of.LastTick.IsZero() {
-		figures += ", last tick " + text.MinuteZone(of.LastTick, of.Schedule.Location)
+		figures += ", last tick " + humanize.MinuteZone(of.LastTick, of.Schedule.Location)
 	}
 	if age := of.At.Sub(of.LastTick); age >= 0 && status.TicksMissing(of.LastTick, of.At) == "" { // else it is a row
-		figures += " (" + text.Duration(age) + " ago)"
+		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(of, answer.Paused)
 	for _, p := range answer.Pools {
@@ -152,10 +152,10 @@ func (of judged) down() (rows []Trouble) {
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {
-		words = append(words, "down since "+text.Minute(of.Outage.Since, of.Schedule.Location)+": "+text.Line(of.Outage.Why))
+		words = append(words, "down since "+humanize.Minute(of.Outage.Since, of.Schedule.Location)+": "+humanize.Line(of.Outage.Why))
 	}
 	if waiting > 0 {
-		words = append(words, "kept until it answers: "+text.Count(waiting, "slot"))
+		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
 	}
 	return strings.Join(words, "; ")
 }
@@ -166,8 +166,8 @@ func (of judged) undelivered() Trouble {
 	if u.Count > 1 {
 		wait, whose = " wait", ", the oldest of "
 	}
-	since := text.Minute(u.Since, of.Schedule.Location)
-	words := text.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Why
+	since := humanize.Minute(u.Since, of.Schedule.Location)
+	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Why
 	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
 
@@ -177,26 +177,26 @@ func (of judged) trouble(t status.Trouble) Trouble {
 	switch t.Kind {
 	case status.LastFailed:
 		row.Trouble = string(t.Run.Outcome)
-		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, text.Duration(max(0, of.At.Sub(t.Run.Ended))))
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Duration(max(0, of.At.Sub(t.Run.Ended))))
 		if t.Run.Reason != "" {
 			row.Text += " (" + t.Run.Reason + ")"
 		}
 		if t.Run.Output != "" {
-			command, what = "logs", text.ShortRun(t.Run.Run)
+			command, what = "logs", humanize.ShortRun(t.Run.Run)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, what = "retry", text.ShortRun(t.Run.Run) // its output does not say why
+			command, what = "retry", humanize.ShortRun(t.Run.Run) // its output does not say why
 		}
 	case status.HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, of.Schedule.Location)
 	case status.RunsLong:
-		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
-		command, what = "logs", text.ShortRun(t.Run.Run)
+		row.Text = fmt.Sprintf("running for %s, usually %s", humanize.Duration(t.For), humanize.Duration(t.Usual))
+		command, what = "logs", humanize.ShortRun(t.Run.Run)
 	case status.IsOverdue:
 		row.Text = t.Overdue.Text(of.At)
 		if t.Run.Run != "" {
-			command, what = "logs", text.ShortRun(t.Run.Run)
+			command, what = "logs", humanize.ShortRun(t.Run.Run)
 		}
 	case status.RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
@@ -207,9 +207,9 @@ func (of judged) trouble(t status.Trouble) Trouble {
 
 func missedText(t status.Trouble, zone *time.Location) string {
 	if t.Slots <= 1 {
-		return "missed the slot of " + text.Second(t.First, zone)
+		return "missed the slot of " + humanize.Second(t.First, zone)
 	}
-	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, humanize.Second(t.First, zone), humanize.Second(t.Final, zone))
 }
 
 func poolsOf(of *status.Status) []Pool {
@@ -247,7 +247,7 @@ func summary(rows []Trouble) string {
 	for _, r := range rows {
 		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
 	}
-	return text.Names(parts, 3)
+	return humanize.Names(parts, 3)
 }
 
 // pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.
@@ -256,7 +256,7 @@ func pausedFigure(of *status.Status, paused []TaskPause) string {
 	case len(paused) > 0 && paused[0].Everything:
 		return ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
 	case len(paused) > 0:
-		return ", " + text.Count(len(paused), "task") + " paused"
+		return ", " + humanize.Count(len(paused), "task") + " paused"
 	}
 	return ""
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/records"
 	"sched/schedule/runfile"
 )
@@ -56,7 +56,7 @@ type Chained struct {
 // Tasks are the tasks with what is known of them at one moment.
 type Tasks struct {
 	Items  []Task
-	Pauses controls.Pauses
+	Pauses pause.Pauses
 	Err    error // why the history or the pauses could not be read: the items are good without them
 }
 
@@ -100,7 +100,7 @@ type past struct {
 	overdue map[string][]Overdue
 	running map[string][]Running
 	waiting map[string][]Waiting
-	pauses  controls.Pauses
+	pauses  pause.Pauses
 	now     time.Time
 
 	triggers map[string][]schedule.Trigger // by the task that they start
@@ -108,8 +108,8 @@ type past struct {
 
 // past reads what is known on this machine of some tasks. That the history cannot be read is told, and no reason to leave out what lives and
 // waits.
-func (s Source) past(ctx context.Context, all *records.Records, names []string, pauses controls.Pauses) (past, error) {
-	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() controls.Pauses { return pauses }), pauses: pauses, now: s.Now()}
+func (s Source) past(ctx context.Context, all *records.Records, names []string, pauses pause.Pauses) (past, error) {
+	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, state := range all.Live {
 		if !state.Waits() {
 			p.addRunning(state)
@@ -173,7 +173,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 }
 
 // lookAhead fills in the next n times at which the task will run, and those at which it is due.
-func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses controls.Pauses) {
+func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
 	from := at
 	for range n {
 		next, ok := nextRun(t, from, pauses)
@@ -213,7 +213,7 @@ func (row *Task) ShowIn(zone *time.Location) {
 
 // nextRun returns when a task will run next after a time, as far as time decides: its conditions, and pauses that have an end. When a
 // pause without an end is over time does not tell, so it does not count.
-func nextRun(t *schedule.Task, after time.Time, pauses controls.Pauses) (time.Time, bool) {
+func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
 	for {
 		next, ok := t.NextRun(after)
 		if !ok {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
 )
 
 // unrecorded says what it means that nothing was recorded for a slot of the past: the first reason that suffices.
@@ -61,5 +61,5 @@ func (w *Inquiry) waitsFor(slot time.Time) string {
 
 // Time writes a time in the zone of the task.
 func (w *Inquiry) Time(t time.Time) string {
-	return text.SlotZone(t, w.Task.When.Location)
+	return humanize.SlotZone(t, w.Task.When.Location)
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/controls"
+	words "sched/schedule/humanize"
 	"sched/schedule/kept"
+	"sched/schedule/pause"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
-	words "sched/schedule/text"
 )
 
 // A Waiting is a requested run, a next attempt, or a slot that was kept or is paused.
@@ -35,7 +35,7 @@ type Waiting struct {
 
 // Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of records.Records.
 // Pauses is called if something waits.
-func (s Source) Waiting(live []runfile.State, pauses func() controls.Pauses) map[string][]Waiting {
+func (s Source) Waiting(live []runfile.State, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task string, w Waiting) {
 		w.At = timeText(w.Time)

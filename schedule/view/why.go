@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/records"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
@@ -44,7 +44,7 @@ type Inquiry struct {
 	Next    time.Time       // the next slot; zero for an inquiry about one minute
 	Live    []runfile.State // the runs that live, of all tasks
 	Waiting []Waiting       // what waits for a tick, of this task
-	Pauses  controls.Pauses
+	Pauses  pause.Pauses
 	LastRun outcome.Record // Answer.LastRun, exactly
 
 	source   Source
@@ -87,7 +87,7 @@ func noLongerThere(ctx context.Context, all *records.Records, name string, err e
 
 func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
-	w.Waiting = s.Waiting(all.Live, func() controls.Pauses { return w.Pauses })[t.Name]
+	w.Waiting = s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]
 	for _, state := range all.Live {
 		if state.Waits() {
 			w.deferred = append(w.deferred, state)

@@ -13,7 +13,7 @@ const (
 	setBackAtMost = 3 * time.Hour
 )
 
-// minutes decides which minutes get a tick (docs/decisions.md#ten-late-minutes-or-one).
+// minutes decides which minutes get a tick (docs/internals/decisions.md#ten-late-minutes-or-one).
 type minutes struct {
 	last   time.Time // the minute of the last call of due
 	ticked map[time.Time]bool

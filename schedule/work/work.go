@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/text"
 )
 
 // A Worker is `sched work`. It only remembers which minutes were ticked, so nothing is lost when it
@@ -95,7 +95,7 @@ func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.startTick(minute); err != nil {
-			w.Problem("the tick of %s cannot be started, and is tried again: %v", text.Minute(minute, w.Zone), err)
+			w.Problem("the tick of %s cannot be started, and is tried again: %v", humanize.Minute(minute, w.Zone), err)
 			w.tried = time.Now()
 			return
 		}
@@ -165,7 +165,7 @@ func (w *Worker) reap() (others bool) {
 			delete(w.ticks, pid)
 			t.link.Close()
 			if status.Signaled() {
-				w.Problem("the tick of %s was killed (%s); the next one accounts for it", text.Minute(t.minute, w.Zone), status.Signal())
+				w.Problem("the tick of %s was killed (%s); the next one accounts for it", humanize.Minute(t.minute, w.Zone), status.Signal())
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/document"
 	"sched/schedule/load"
+	"sched/schedule/yamldoc"
 )
 
 // sections are the mappings of the file with what the page says of each.
@@ -73,7 +73,7 @@ func schedulePage(version string, date time.Time) []byte {
 }
 
 // row is a key with what it means, what it may be, what holds without it and an example.
-func row(key document.Entry) string {
+func row(key yamldoc.Entry) string {
 	t := key.Type
 	says := []string{strings.ToUpper(key.Doc[:1]) + strings.ReplaceAll(key.Doc[1:], "`", "") + "."}
 	if len(t.Words) > 0 {

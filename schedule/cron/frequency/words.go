@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"sched/schedule/text"
+	"sched/schedule/humanize"
 )
 
 // Maps of words are made when one is first needed: a schedule of cron expressions needs none, and `sched` starts often.
@@ -82,7 +82,7 @@ func nearestWord(word string) (nearest string) {
 	slices.Sort(ours)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range ours {
-		if d := text.Distance(word, w, best); d < best {
+		if d := humanize.Distance(word, w, best); d < best {
 			nearest, best = w, d
 		}
 	}

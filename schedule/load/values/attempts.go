@@ -3,11 +3,11 @@ package values
 import (
 	"time"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Timeout reads a duration, or none, an older word for false, against that of a group or of defaults.
-func Timeout(r *document.Reader, n *document.Node) (time.Duration, bool) {
+func Timeout(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
 	}
@@ -19,25 +19,25 @@ func Timeout(r *document.Reader, n *document.Node) (time.Duration, bool) {
 }
 
 // Jitter reads a part of 1.
-func Jitter(r *document.Reader, n *document.Node) (float64, bool) {
+func Jitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 	jitter, ok := r.Number(n, 0)
 	if ok && jitter > 1 {
-		r.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", document.Shorten(n.Value))
+		r.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", yamldoc.Shorten(n.Value))
 		return 0, false
 	}
 	return jitter, ok
 }
 
 // SuccessCodes reads an exit code or a list of them.
-func SuccessCodes(r *document.Reader, n *document.Node) ([]int, bool) {
+func SuccessCodes(r *yamldoc.Reader, n *yamldoc.Node) ([]int, bool) {
 	if !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
-	return document.Collect(n, func(item *document.Node) (int, bool) { return r.Integer(item, 0, 255) })
+	return yamldoc.Collect(n, func(item *yamldoc.Node) (int, bool) { return r.Integer(item, 0, 255) })
 }
 
 // leastLimit has room for whole lines and for what says that some were cut.
 const leastLimit = 16 << 10
 
 // OutputLimit reads how much of an output is kept.
-func OutputLimit(r *document.Reader, n *document.Node) (int64, bool) { return r.Size(n, leastLimit) }
+func OutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return r.Size(n, leastLimit) }

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Command reads what to run: a text for the shell, or a list that is run without one.
-func Command(r *document.Reader, n *document.Node, shell []string) (schedule.Command, bool) {
+func Command(r *yamldoc.Reader, n *yamldoc.Node, shell []string) (schedule.Command, bool) {
 	if n.IsMapping() {
 		r.Problemf(n, "", "%s must be text or a list, not a mapping", r.Key)
 		return schedule.Command{}, false
@@ -24,7 +24,7 @@ func Command(r *document.Reader, n *document.Node, shell []string) (schedule.Com
 }
 
 // readArguments reads a list of a program and its arguments, which may be empty texts.
-func readArguments(r *document.Reader, n *document.Node) ([]string, bool) {
+func readArguments(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	if !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
@@ -45,10 +45,10 @@ func readArguments(r *document.Reader, n *document.Node) ([]string, bool) {
 }
 
 // Shell reads the program, with its arguments, that runs commands which are texts.
-func Shell(r *document.Reader, n *document.Node) ([]string, bool) {
+func Shell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	hint := ""
 	if n.IsScalar() {
-		hint = "write [" + document.Shorten(n.Value) + ", -c]"
+		hint = "write [" + yamldoc.Shorten(n.Value) + ", -c]"
 	}
 	if !r.RequireList(n, hint) {
 		return nil, false
@@ -57,7 +57,7 @@ func Shell(r *document.Reader, n *document.Node) ([]string, bool) {
 }
 
 // Variables reads a mapping of variables, and returns them together with those that are inherited.
-func Variables(r *document.Reader, n *document.Node, inherited map[string]string) map[string]string {
+func Variables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]string) map[string]string {
 	if n.IsList() {
 		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", r.Key)
 		return inherited
@@ -68,7 +68,7 @@ func Variables(r *document.Reader, n *document.Node, inherited map[string]string
 	all := make(map[string]string, len(inherited)+8)
 	maps.Copy(all, inherited)
 	above := r.Key
-	own := make(map[string]*document.Node)
+	own := make(map[string]*yamldoc.Node)
 	for name, value := range n.Pairs() {
 		r.Key = above
 		if !name.IsScalar() {
@@ -76,15 +76,15 @@ func Variables(r *document.Reader, n *document.Node, inherited map[string]string
 			continue
 		}
 		if first := own[name.Value]; first != nil {
-			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, document.Quote(name.Value), r.PlaceOf(first).Line)
+			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, yamldoc.Quote(name.Value), r.PlaceOf(first).Line)
 			continue
 		}
 		own[name.Value] = name
 		if name.Value == "" || len(name.Value) > 256 || strings.ContainsAny(name.Value, "=\x00") {
-			r.Problemf(name, "", "%s: %s cannot name a variable", above, document.Quote(name.Value))
+			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
 			continue
 		}
-		r.Key = above + "." + document.Shorten(name.Value)
+		r.Key = above + "." + yamldoc.Shorten(name.Value)
 		r.Trace(name, value)
 		if text, ok := readVariable(r, value); ok {
 			all[name.Value] = text
@@ -95,7 +95,7 @@ func Variables(r *document.Reader, n *document.Node, inherited map[string]string
 }
 
 // readVariable reads the value of one variable. It holds no file: env is part of the snapshot of each run.
-func readVariable(r *document.Reader, n *document.Node) (string, bool) {
+func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if n.IsNull() {
 		return "", r.RequireValue(n, `write "" for an empty one`)
 	}
@@ -107,8 +107,8 @@ func readVariable(r *document.Reader, n *document.Node) (string, bool) {
 }
 
 // EnvFiles reads one path or a list; [] takes away those of the group or the defaults.
-func EnvFiles(r *document.Reader, n *document.Node) (paths []string, ok bool) {
-	return document.Collect(n, func(item *document.Node) (string, bool) {
+func EnvFiles(r *yamldoc.Reader, n *yamldoc.Node) (paths []string, ok bool) {
+	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
 		if !r.RefuseBool(item, "write false for none") {
 			return "", false
 		}
@@ -117,24 +117,24 @@ func EnvFiles(r *document.Reader, n *document.Node) (paths []string, ok bool) {
 }
 
 // Account reads the name or the number of a user or a group.
-func Account(r *document.Reader, n *document.Node) (string, bool) {
+func Account(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	text, ok := r.NonEmptyExpanded(n)
 	if !ok {
 		return "", false
 	}
 	if user, group, both := strings.Cut(text, ":"); both && r.Key == "user" && user != "" && group != "" {
-		r.Problemf(n, "write user: "+document.Shorten(user)+" and group: "+document.Shorten(group), "user %s names a group, too", document.Quote(text))
+		r.Problemf(n, "write user: "+yamldoc.Shorten(user)+" and group: "+yamldoc.Shorten(group), "user %s names a group, too", yamldoc.Quote(text))
 		return "", false
 	}
 	if strings.ContainsAny(text, ": \t\r\n/,") {
-		r.Problemf(n, "write a name as in /etc/passwd or /etc/group, or a number", "%s %s cannot be a name", r.Key, document.Quote(text))
+		r.Problemf(n, "write a name as in /etc/passwd or /etc/group, or a number", "%s %s cannot be a name", r.Key, yamldoc.Quote(text))
 		return "", false
 	}
 	return text, true
 }
 
 // Umask reads an octal umask. It needs the leading zero: YAML takes 27 for decimal, shells do not.
-func Umask(r *document.Reader, n *document.Node) (*int, bool) {
+func Umask(r *yamldoc.Reader, n *yamldoc.Node) (*int, bool) {
 	text, ok := r.Text(n)
 	if !ok {
 		return nil, false
@@ -147,11 +147,11 @@ func Umask(r *document.Reader, n *document.Node) (*int, bool) {
 	mask, err := strconv.ParseUint("0"+digits, 8, 32)
 	switch {
 	case err != nil || strings.Contains(digits, "_") || digits == "" && text != "0":
-		r.Problemf(n, "write it in octal, as 027", "umask %s is not an octal number", document.Quote(text))
+		r.Problemf(n, "write it in octal, as 027", "umask %s is not an octal number", yamldoc.Quote(text))
 	case !marked:
-		r.Problemf(n, "write 0"+document.Shorten(text), "umask %s may be octal or decimal", document.Shorten(text))
+		r.Problemf(n, "write 0"+yamldoc.Shorten(text), "umask %s may be octal or decimal", yamldoc.Shorten(text))
 	case mask > 0o777:
-		r.Problemf(n, "", "umask %s is more than 0777", document.Shorten(text))
+		r.Problemf(n, "", "umask %s is more than 0777", yamldoc.Shorten(text))
 	default:
 		value := int(mask)
 		return &value, true
@@ -160,7 +160,7 @@ func Umask(r *document.Reader, n *document.Node) (*int, bool) {
 }
 
 // Nice reads a priority as getpriority(2) counts.
-func Nice(r *document.Reader, n *document.Node) (*int, bool) {
+func Nice(r *yamldoc.Reader, n *yamldoc.Node) (*int, bool) {
 	nice, ok := r.Integer(n, -20, 19)
 	return &nice, ok
 }

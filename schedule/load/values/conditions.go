@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Windows reads one pair of times, or a list of pairs.
-func Windows(r *document.Reader, n *document.Node) (all []schedule.Window, ok bool) {
+func Windows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, `write ["8:00", "17:00"]`) || !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
-	pairs := []*document.Node{n}
+	pairs := []*yamldoc.Node{n}
 	if items := n.Items(); items[0].IsList() {
 		pairs = items
 	}
@@ -27,7 +27,7 @@ func Windows(r *document.Reader, n *document.Node) (all []schedule.Window, ok bo
 	return all, len(all) == len(pairs)
 }
 
-func readWindow(r *document.Reader, n *document.Node) (schedule.Window, bool) {
+func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
 	const hint = `write ["8:00", "17:00"], or a list of such pairs`
 	if !n.IsList() {
 		r.Problemf(n, hint, "%s must be a pair of times, not %s", r.Key, n.Describe())
@@ -48,7 +48,7 @@ func readWindow(r *document.Reader, n *document.Node) (schedule.Window, bool) {
 }
 
 // readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
-func readTimeOfDay(r *document.Reader, n *document.Node) (int, bool) {
+func readTimeOfDay(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) {
 	if !n.IsScalar() {
 		r.Problemf(n, "", "%s must be a pair of times, not %s", r.Key, n.Describe())
 		return 0, false
@@ -64,11 +64,11 @@ func readTimeOfDay(r *document.Reader, n *document.Node) (int, bool) {
 }
 
 // Days reads one day or a list of them.
-func Days(r *document.Reader, n *document.Node) (days schedule.Days, ok bool) {
+func Days(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) {
 	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false
 	}
-	ok = n.Each(func(item *document.Node) bool {
+	ok = n.Each(func(item *yamldoc.Node) bool {
 		text, ok := r.Text(item)
 		day := daysOf(text)
 		if ok && day == 0 {
@@ -102,7 +102,7 @@ func daysOf(word string) schedule.Days {
 }
 
 // dayHint proposes the days of a range, or the nearest name, for a word that is no day; or "".
-func dayHint(r *document.Reader, word string) string {
+func dayHint(r *yamldoc.Reader, word string) string {
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
 		first, last := dayOf(from), dayOf(to)
 		if first < 0 || last < 0 {
@@ -128,7 +128,7 @@ func dayHint(r *document.Reader, word string) string {
 	if near == "" && len(word) <= 4 {
 		near = r.Nearest(word, short)
 	}
-	return document.DidYouMean(near)
+	return yamldoc.DidYouMean(near)
 }
 
 // dayOf returns the one day that the word stands for, Sunday being 0, and -1 when it is none.
@@ -141,9 +141,9 @@ func dayOf(word string) int {
 }
 
 // Environments reads one environment or a list of them.
-func Environments(r *document.Reader, n *document.Node) (all []string, ok bool) {
+func Environments(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
-	return document.Collect(n, r.NonEmptyExpanded)
+	return yamldoc.Collect(n, r.NonEmptyExpanded)
 }

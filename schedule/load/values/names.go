@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sched/schedule/document"
-	"sched/schedule/labels"
+	"sched/schedule/placement"
+	"sched/schedule/yamldoc"
 )
 
 // NameOf returns a valid name for a folder that may be called anything.
@@ -27,13 +27,13 @@ func NameOf(text string) string {
 const longestName = 128
 
 // Name reads the name of a task, a group or a mutex.
-func Name(r *document.Reader, n *document.Node) (string, bool) {
+func Name(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	text, ok := r.Text(n)
 	return text, ok && RequireName(r, n, text)
 }
 
 // RequireName refuses a text that cannot name a task, a group, a mutex or the schedule.
-func RequireName(r *document.Reader, n *document.Node, text string) bool {
+func RequireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
 	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
 	for i := range len(text) {
 		valid = valid && inName(text[i])
@@ -41,7 +41,7 @@ func RequireName(r *document.Reader, n *document.Node, text string) bool {
 	if valid && len(text) <= longestName {
 		return true
 	}
-	what := r.Key + " " + document.Quote(text)
+	what := r.Key + " " + yamldoc.Quote(text)
 	if r.Key == "group" { // which the message names already
 		what = "this"
 	}
@@ -62,26 +62,26 @@ func inName(c byte) bool {
 }
 
 // ScheduleName reads the name of the schedule, which may be a variable.
-func ScheduleName(r *document.Reader, n *document.Node) (string, bool) {
+func ScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	text, ok := r.Expanded(n)
 	return text, ok && RequireName(r, n, text)
 }
 
 // Server reads the name of this machine. Empty, it is that of the host.
-func Server(r *document.Reader, n *document.Node) (string, bool) {
+func Server(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "leave the key out for the host name") {
 		return "", false
 	}
 	name, ok := r.Expanded(n)
-	if ok && name != "" && !labels.ValidName(name) {
-		r.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", r.Key, document.Quote(name))
+	if ok && name != "" && !placement.ValidName(name) {
+		r.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", r.Key, yamldoc.Quote(name))
 		return "", false
 	}
 	return name, ok
 }
 
 // Textfile reads the path of a file of metrics.
-func Textfile(r *document.Reader, n *document.Node) (string, bool) {
+func Textfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	path, ok := r.Path(n)
 	if ok && filepath.Ext(path) != ".prom" {
 		r.Warnf(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",

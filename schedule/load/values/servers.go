@@ -4,26 +4,26 @@ import (
 	"cmp"
 	"strings"
 
-	"sched/schedule/document"
-	"sched/schedule/labels"
+	"sched/schedule/placement"
+	"sched/schedule/yamldoc"
 )
 
 // Servers reads one pattern of servers or a list of them.
-func Servers(r *document.Reader, n *document.Node) (all []string, ok bool) {
+func Servers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
-	return readPatterns(r, n, "leave the key out for every server", labels.Check)
+	return readPatterns(r, n, "leave the key out for every server", placement.Check)
 }
 
 // Prefer reads the name of one server or a list of them.
-func Prefer(r *document.Reader, n *document.Node) ([]string, bool) {
-	return readPatterns(r, n, "", labels.CheckName)
+func Prefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+	return readPatterns(r, n, "", placement.CheckName)
 }
 
 // readPatterns reads patterns that check finds right. The hint is that for true and false.
-func readPatterns(r *document.Reader, n *document.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
-	ok = n.Each(func(item *document.Node) bool {
+func readPatterns(r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
+	ok = n.Each(func(item *yamldoc.Node) bool {
 		if !r.RefuseBool(item, hint) {
 			return false
 		}
@@ -38,7 +38,7 @@ func readPatterns(r *document.Reader, n *document.Node, hint string, check func(
 			return false
 		}
 		if problem, hint := check(text); problem != "" {
-			r.Problemf(item, hint, "%s: %s %s", r.Key, document.Quote(text), problem)
+			r.Problemf(item, hint, "%s: %s %s", r.Key, yamldoc.Quote(text), problem)
 			return false
 		}
 		all = append(all, text)
@@ -48,7 +48,7 @@ func readPatterns(r *document.Reader, n *document.Node, hint string, check func(
 }
 
 // asText is a mapping as its pairs would stand in one text.
-func asText(n *document.Node) string {
+func asText(n *yamldoc.Node) string {
 	var pairs []string
 	for key, value := range n.Pairs() {
 		pairs = append(pairs, key.Value+"="+value.Value)

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // Zone reads the name of a time zone. known are those that were read before, by name; it adds to them.
-func Zone(r *document.Reader, n *document.Node, known map[string]*time.Location) (*time.Location, bool) {
+func Zone(r *yamldoc.Reader, n *yamldoc.Node, known map[string]*time.Location) (*time.Location, bool) {
 	name, ok := r.NonEmptyExpanded(n)
 	if !ok {
 		return nil, false
@@ -19,7 +19,7 @@ func Zone(r *document.Reader, n *document.Node, known map[string]*time.Location)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || strings.EqualFold(name, "local") {
-		r.Problemf(n, zoneHint(name), "%s %s is not a known time zone", r.Key, document.Quote(name))
+		r.Problemf(n, zoneHint(name), "%s %s is not a known time zone", r.Key, yamldoc.Quote(name))
 		return nil, false
 	}
 	known[name] = zone
@@ -43,14 +43,14 @@ func zoneHint(name string) string {
 	}
 	for _, try := range []string{strings.Join(parts, "/"), strings.ToUpper(name)} {
 		if _, err := time.LoadLocation(try); err == nil && try != "" && try != name {
-			return document.DidYouMean(try)
+			return yamldoc.DidYouMean(try)
 		}
 	}
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
 }
 
 // MissedWithin reads how old a missed slot may be.
-func MissedWithin(r *document.Reader, n *document.Node) (time.Duration, bool) {
+func MissedWithin(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	d, ok := r.Duration(n, time.Minute)
 	if ok && d > schedule.LookBack {
 		r.Problemf(n, "", "missed_within %s is longer than the 31 days that sched looks back", n.Value)
@@ -59,7 +59,7 @@ func MissedWithin(r *document.Reader, n *document.Node) (time.Duration, bool) {
 }
 
 // StartDeadline reads a duration, or none, an older word for false, against that of a group or of defaults.
-func StartDeadline(r *document.Reader, n *document.Node) (time.Duration, bool) {
+func StartDeadline(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
 	}
@@ -77,7 +77,7 @@ const (
 )
 
 // Spread reads the time over which due times are spread.
-func Spread(r *document.Reader, n *document.Node) (time.Duration, bool) {
+func Spread(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	d, ok := r.Duration(n, shortestSpread)
 	if ok && d > longestSpread {
 		r.Problemf(n, "", "spread %s is longer than a day", n.Value)
@@ -87,7 +87,7 @@ func Spread(r *document.Reader, n *document.Node) (time.Duration, bool) {
 }
 
 // WaitAtMost reads how long a run waits. false takes an inherited time away.
-func WaitAtMost(r *document.Reader, n *document.Node) (time.Duration, bool) {
+func WaitAtMost(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
 	if !ok {
 		d, ok = r.Duration(n, 0)

@@ -4,22 +4,22 @@ import (
 	"math"
 	"time"
 
-	"sched/schedule/document"
+	"sched/schedule/yamldoc"
 )
 
 // DurationFrom returns the reader of a duration that is at least least.
-func DurationFrom(least time.Duration) func(*document.Reader, *document.Node) (time.Duration, bool) {
-	return func(r *document.Reader, n *document.Node) (time.Duration, bool) { return r.Duration(n, least) }
+func DurationFrom(least time.Duration) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) { return r.Duration(n, least) }
 }
 
 // IntegerFrom returns the reader of a whole number that is at least least.
-func IntegerFrom(least int) func(*document.Reader, *document.Node) (int, bool) {
-	return func(r *document.Reader, n *document.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
+func IntegerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
 }
 
 // Word reads one of several words, the default first; false means the default. A wrong word is a
 // problem and counts as fallback.
-func Word(r *document.Reader, n *document.Node, fallback string, all ...string) (string, bool) {
+func Word(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string) (string, bool) {
 	if n.IsFalse() {
 		return all[0], true
 	}
@@ -33,8 +33,8 @@ func Word(r *document.Reader, n *document.Node, fallback string, all ...string) 
 }
 
 // IsWord returns the reader of one of two words, whether it is the second one.
-func IsWord(first, second string) func(*document.Reader, *document.Node) (bool, bool) {
-	return func(r *document.Reader, n *document.Node) (bool, bool) {
+func IsWord(first, second string) func(*yamldoc.Reader, *yamldoc.Node) (bool, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (bool, bool) {
 		word, ok := Word(r, n, second, first, second)
 		return word == second, ok
 	}

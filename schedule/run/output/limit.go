@@ -8,12 +8,12 @@ import (
 	"os"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
-	"sched/schedule/text"
 )
 
 // This file keeps the output of a run within output.limit: its first and its last part
-// (docs/decisions.md#a-limit-makes-holes-in-the-output).
+// (docs/internals/decisions.md#a-limit-makes-holes-in-the-output).
 
 const (
 	// trimEvery is the time between two looks at an output that grows, and calmTrimEvery at one that does not.
@@ -78,14 +78,14 @@ func Cut(path string, limit int64) (note string, err error) {
 		return "", err
 	}
 	head, tail := parts(file, info.Size(), (limit-longestCut)/2)
-	what := text.Bytes(tail - head)
-	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", what, text.Bytes(limit))
+	what := humanize.Bytes(tail - head)
+	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", what, humanize.Bytes(limit))
 	draft := path + ".cut"
 	if err := writeParts(draft, file, head, line, tail, info.Size()); err != nil {
 		os.Remove(draft)
 		return "", err
 	}
-	return fmt.Sprintf("%s of the output were cut (output.limit: %s)", what, text.Bytes(limit)), os.Rename(draft, path)
+	return fmt.Sprintf("%s of the output were cut (output.limit: %s)", what, humanize.Bytes(limit)), os.Rename(draft, path)
 }
 
 // parts returns where the first part of the file ends, and where the last begins: at the ends of lines, where there are some.

@@ -7,7 +7,7 @@
 // process of sched would be about to begin, and is a third as much work and memory. Were the order another one, it would be slower, and as right.
 //
 // A witness is no shell: a shell that waits takes the exit codes of all its children, also those of the commands that were the
-// supervisor's (docs/decisions.md#the-witness-is-no-shell).
+// supervisor's (docs/internals/decisions.md#the-witness-is-no-shell).
 //
 // Non-goals: what a supervisor does (package supervisor).
 package witness

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -34,7 +34,7 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 			what = "the end of a pause"
 		}
 		if id, _ := history.OneRun([]string{k.Run}, name); id != "" {
-			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", text.ShortRun(k.Run), k.Task, what)
+			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.Run), k.Task, what)
 		}
 	}
 	if _, err := view.FindTask(s.Schedule, name); err == nil {
@@ -62,16 +62,16 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 	ended, ran := last[name]
 	ended = s.NewestBefore(ctx, all, ended)
 	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
-		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
+		if state.Begin.Task == name || state.Begin.Run == name || humanize.ShortRun(state.Begin.Run) == name {
 			if state.Queued() {
-				s.Problem("run %s waits for its turn", text.ShortRun(state.Begin.Run))
+				s.Problem("run %s waits for its turn", humanize.ShortRun(state.Begin.Run))
 			}
 			if state.Deferred() {
 				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {
 					continue // a newer one has ended
 				}
 				until := state.Deferral.Until
-				s.Problem("run %s waits for attempt %d, until %s", text.ShortRun(state.Begin.Run), state.Deferral.Attempt,
+				s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(state.Begin.Run), state.Deferral.Attempt,
 					view.Clock(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
 			}
 			return state.Begin, nil
@@ -102,16 +102,16 @@ func (s Runs) NotBegun(r runfile.Request) error {
 	if r.Run == "" {
 		return nil
 	}
-	return view.Fail(view.Conflict, "`sched trigger --cancel "+text.ShortRun(r.Run)+"` takes it back", "run %s of %s has not begun: it waits until %s",
-		text.ShortRun(r.Run), r.Task, view.Clock(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
+	return view.Fail(view.Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.Run)+"` takes it back", "run %s of %s has not begun: it waits until %s",
+		humanize.ShortRun(r.Run), r.Task, view.Clock(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
 }
 
 func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {
-		ids = append(ids, text.ShortRun(r.Run))
+		ids = append(ids, humanize.ShortRun(r.Run))
 	}
-	near := text.Nearest(text.ShortRun(name), ids)
+	near := humanize.Nearest(humanize.ShortRun(name), ids)
 	if near == "" {
 		return ""
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/controls"
 	"sched/schedule/cron"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
@@ -32,7 +32,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	defer db.Close()
 	each := &schedule.Task{Name: "each", When: cron.When{Location: time.UTC}}
 	s := view.Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC, Tasks: []*schedule.Task{each}},
-		Controls: controls.Source{Dir: dir, ReadOnly: true}, Now: func() time.Time { return now }, Problem: t.Logf}
+		Controls: pause.Source{Dir: dir, ReadOnly: true}, Now: func() time.Time { return now }, Problem: t.Logf}
 	for _, step := range []struct {
 		add  outcome.Record
 		want string

@@ -1,0 +1,110 @@
+// Package controltest is a schedule in a folder, with a history: for tests of what looks at these, and acts on them.
+package controltest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/control"
+	"sched/schedule/history"
+	"sched/schedule/load"
+	"sched/schedule/outcome"
+	"sched/schedule/pause"
+	"sched/schedule/run"
+	"sched/schedule/run/output"
+	"sched/schedule/view"
+)
+
+// Noon is what the clock shows.
+var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Now returns Noon.
+func Now() time.Time { return Noon }
+
+// A Folder is a schedule in a folder of its own, on the machine web-1.
+type Folder struct {
+	testing.TB
+	Dir string
+}
+
+// NewFolder writes schedule.yaml into a new folder.
+func NewFolder(t testing.TB, text string) *Folder {
+	t.Helper()
+	f := &Folder{t, t.TempDir()}
+	f.Write("schedule.yaml", text)
+	return f
+}
+
+// Path is that of a file in the folder.
+func (f *Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
+
+// State is the state folder. It need not be there.
+func (f *Folder) State() string { return f.Path(".sched") }
+
+// Write writes a file in the folder.
+func (f *Folder) Write(name, text string) {
+	f.Helper()
+	if err := os.WriteFile(f.Path(name), []byte(text), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Check reads the schedule as if some files, by path, had another text.
+func (f *Folder) Check(files map[string][]byte) (*schedule.Schedule, error) {
+	return load.File(f.Path("schedule.yaml"), load.Options{Texts: files})
+}
+
+// Load reads the schedule. What is invalid is an error: there is none that was valid before.
+func (f *Folder) Load() (valid *schedule.Schedule, invalid, err error) {
+	s, err := f.Check(nil)
+	return s, nil, err
+}
+
+// View looks at a schedule of the folder.
+func (f *Folder) View(s *schedule.Schedule) view.Source {
+	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, ReadOnly: true}, Now: Now, Server: "web-1"}
+}
+
+// Actor is somebody who asks ticks for something.
+func (f *Folder) Actor(s *schedule.Schedule, by string) control.Actor {
+	source := f.View(s)
+	source.Controls.ReadOnly = false
+	return control.Actor{Source: source, By: by}
+}
+
+// Runs stops runs.
+func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
+	return run.Caller{Storage: run.Storage{Dir: s.StateDir}}
+}
+
+// Ended is the record of a run whose slot was so many minutes before Noon, with what it printed. Remember puts it into the history.
+func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
+	slot := Noon.Add(-time.Duration(ago) * time.Minute)
+	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Ended: slot, Outcome: as, Server: "web-1", Attempts: 1}
+	if r.Ran() {
+		r.Started, r.Ended = slot.Add(time.Second), slot.Add(3*time.Second)
+	}
+	if printed != "" {
+		r.Output = output.Path(f.State(), r)
+		os.MkdirAll(filepath.Dir(r.Output), 0o700)
+		os.WriteFile(r.Output, []byte(printed), 0o600)
+	}
+	return r
+}
+
+// Remember puts records into the history.
+func (f *Folder) Remember(records ...outcome.Record) {
+	f.Helper()
+	db, err := history.Open(f.State())
+	if err == nil {
+		err = db.Add(context.Background(), records)
+		db.Close()
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+}

@@ -1,0 +1,182 @@
+// Package control does what people ask for through commands and the API: runs, retries, stops,
+// pauses. It starts nothing: ticks answer requests. A kill at any moment leaves a whole request or
+// nothing.
+package control
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/pause"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+// An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
+type Actor struct {
+	view.Source
+	By string // for the history and the pauses
+}
+
+// Runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
+func Runnable(s *schedule.Schedule, t *schedule.Task) error {
+	if s.Active(t) {
+		return nil
+	}
+	hint := "`sched test " + t.Name + "` runs it all the same, now and here"
+	if s.InUse(t) {
+		hint = "ask on one of its servers; " + hint
+	}
+	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
+}
+
+// Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
+func (a Actor) Trigger(task string, at time.Time, reason string) (runfile.Request, error) {
+	t, err := view.FindTask(a.Schedule, task)
+	if err == nil {
+		err = Runnable(a.Schedule, t)
+	}
+	if err != nil {
+		return runfile.Request{}, err
+	}
+	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because("trigger by "+a.By, reason)}, nil
+}
+
+// Reason is why something is asked for, as it is kept: one line without control characters.
+func Reason(typed string) string { return humanize.Line(strings.Join(strings.Fields(typed), " ")) }
+
+// Because is what somebody did, with the reason, if there is one.
+func Because(what, reason string) string {
+	if reason = Reason(reason); reason != "" {
+		return what + ": " + reason
+	}
+	return what
+}
+
+// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer it. When it has returned the
+// request survives a power cut. To leave a request that still waits again changes nothing.
+func (a Actor) Leave(r runfile.Request) (tick time.Time, err error) {
+	if err := runfile.AddRequest(a.Schedule.StateDir, r); err != nil {
+		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+	}
+	return view.FirstTick(r.At, a.Now()), nil
+}
+
+// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
+func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
+	return runs.Stop(id, Because(a.By, reason))
+}
+
+// Chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
+// the tags, each once. Without names and tags it is pause.Everything.
+func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, error) {
+	if len(names)+len(tags) == 0 {
+		return []string{pause.Everything}, nil
+	}
+	for _, name := range names {
+		if _, err := view.FindTask(a.Schedule, name); err != nil && !paused[name].InEffect(a.Now()) {
+			return nil, err
+		}
+	}
+	for _, t := range a.Schedule.Tasks {
+		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
+			names = append(names, t.Name)
+		}
+	}
+	if err := KnownTags(a.Schedule, tags); err != nil {
+		return nil, err
+	}
+	var chosen []string
+	for _, name := range names {
+		if !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
+	return chosen, nil
+}
+
+// KnownTags returns an error for a tag that no task has, which names the nearest.
+func KnownTags(s *schedule.Schedule, tags []string) error {
+	var used []string
+	for _, t := range s.Tasks {
+		used = append(used, t.Tags...)
+	}
+	for _, tag := range tags {
+		if !slices.Contains(used, tag) {
+			return view.Fail(view.NotFound, view.DidYouMean(tag, used), "no task has the tag %q", tag)
+		}
+	}
+	return nil
+}
+
+// Pause pauses the tasks of those names, or pause.Everything, until a time or, for the zero one, until they are resumed. It returns
+// the pauses as they were.
+func (a Actor) Pause(names []string, until time.Time, reason string) (made pause.Pause, before pause.Pauses, err error) {
+	made = pause.Pause{By: a.By, Server: a.Server, Since: a.Now().UTC().Round(0), Until: until, Reason: Reason(reason)}
+	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
+		before = maps.Clone(all)
+		changed := pause.Pauses{}
+		for _, name := range names {
+			changed[name] = made
+		}
+		return changed
+	})
+	return made, before, err
+}
+
+// Resume ends those of the named pauses that are in effect. It returns the pauses as they were.
+func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
+	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
+		before = maps.Clone(all)
+		ended := pause.Pauses{}
+		for _, name := range names {
+			if pause := all[name]; pause.InEffect(a.Now()) {
+				pause.Ended = a.Now().UTC().Round(0)
+				ended[name] = pause
+			}
+		}
+		return ended
+	})
+	return before, err
+}
+
+// NotRunning is the error for a task or run that does not live here: why there is nothing to stop.
+func (a Actor) NotRunning(ctx context.Context, name string) error {
+	requests, _ := runfile.Requests(a.Schedule.StateDir)
+	for _, r := range requests {
+		if r.Task == name {
+			return runs.Of(a.Source).NotBegun(r)
+		}
+	}
+	if _, err := view.FindTask(a.Schedule, name); err == nil {
+		return view.Fail(view.Conflict, "", "%s is not running", name)
+	}
+	record, err := runs.Of(a.Source).FindRun(ctx, name)
+	if err != nil {
+		return err
+	}
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
+}
+
+// Cannot returns why a run was not stopped, given what Stop returned; nil where it was.
+func Cannot(r outcome.Record, s run.Stopping, err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
+		return view.Fail(view.Conflict, "", "run %s of %s had ended", humanize.ShortRun(r.Run), r.Task)
+	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
+		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", humanize.ShortRun(r.Run), r.Task, view.Describe(s.Record))
+	case err != nil:
+		return view.Fail(view.Conflict, "", "run %s of %s: %w", humanize.ShortRun(r.Run), r.Task, err)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/state"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+// A Retry is the request to run something again.
+type Retry struct {
+	runfile.Request
+	Of      outcome.Record
+	Changed []string // the keys of the task that have changed since that run
+	Waits   bool     // a retry of it waits already, so it need not be left again
+}
+
+// Retry returns the request for one more run of the task of a run that is over: at that time, and as the task is defined then. Asked
+// are the requests that are about to be left beside it. It is asked for with Leave.
+func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []runfile.Request) (Retry, error) {
+	record, t, err := a.retriable(ctx, name)
+	if err != nil {
+		return Retry{}, err
+	}
+	origin := "retry of " + humanize.ShortRun(record.Run)
+	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because(origin+" by "+a.By, reason), Cause: record.Cause}
+	waiting, err := runfile.Requests(a.Schedule.StateDir)
+	if err != nil {
+		a.Problem("%v", err)
+	}
+	same := func(r runfile.Request) bool { return strings.HasPrefix(r.Origin, origin) }
+	return Retry{request, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
+}
+
+func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *schedule.Task, error) {
+	record, err := a.endedRun(ctx, name)
+	if err != nil {
+		return record, nil, err
+	}
+	t, err := view.FindTask(a.Schedule, record.Task)
+	if err != nil {
+		return record, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(record.Run), record.Task)
+	}
+	return record, t, Runnable(a.Schedule, t)
+}
+
+// endedRun returns the record of the run with that id, or an error that says why there is none to retry.
+func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error) {
+	live, lost, records, err := a.History(ctx, state.Query{Task: name, Limit: 1})
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	for _, state := range append(live, lost...) {
+		if id, err := history.OneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
+			continue
+		}
+		switch short := humanize.ShortRun(state.Begin.Run); {
+		case state.Deferred():
+			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
+				"run %s of %s waits for its attempt %d", short, state.Begin.Task, state.Deferral.Attempt)
+		case state.Queued():
+			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, state.Begin.Task)
+		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }):
+			return outcome.Record{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, state.Begin.Task)
+		default:
+			return outcome.Record{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, state.Begin.Task)
+		}
+	}
+	if len(records) > 0 {
+		return outcome.Record{}, view.Fail(view.NotFound,
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(records[0].Run), name),
+			"no run of %s failed: name one of its runs", name)
+	}
+	record, err := runs.Of(a.Source).FindRun(ctx, name)
+	if err != nil {
+		err = a.ElseThere(ctx, "retry", name, err)
+	}
+	return record, err
+}
+
+// changes returns the keys of the task that differ from the snapshot, which is its definition when the run began.
+func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
+	var then schedule.Task // read and written again, so that keys which are new in this sched count for nothing
+	if len(snapshot) == 0 || json.Unmarshal(snapshot, &then) != nil {
+		return nil
+	}
+	was, is := fields(then), fields(*now)
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if string(was[key]) != string(is[key]) {
+			keys = append(keys, key)
+		}
+		delete(is, key)
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq(keys, maps.Keys(is))))
+}
+
+func fields(t schedule.Task) (fields map[string]json.RawMessage) {
+	text, err := json.Marshal(t)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return nil
+	}
+	return fields
+}

@@ -1,0 +1,55 @@
+package overdue
+
+import (
+	"path/filepath"
+	"time"
+
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+)
+
+// A Kind is which part of `expect` was not met.
+type Kind string
+
+const (
+	Within Kind = "within" // a run takes too long
+	Every  Kind = "every"  // there was no success for too long
+)
+
+// An Incident is one time at which a task was overdue. It is over with the end of the run, or with the next success.
+type Incident struct {
+	ID       string        `json:"id"` // of Within that of the run
+	Task     string        `json:"task"`
+	Kind     Kind          `json:"kind"`
+	Since    time.Time     `json:"since"`           // when the run began, or the last success ended; without one, when a tick first expected something
+	Never    bool          `json:"never,omitempty"` // there was no success before
+	Expected time.Duration `json:"expected"`
+	Slot     time.Time     `json:"slot"` // of the run; of Every when the time was over
+	Found    time.Time     `json:"found"`
+	Server   string        `json:"server"`
+	Told     bool          `json:"told,omitempty"` // on_overdue has fired
+}
+
+// Text says what is wrong, as it is at the time now.
+func (i Incident) Text(now time.Time) string {
+	took, expected := humanize.Duration(max(0, now.Sub(i.Since))), humanize.Duration(i.Expected)
+	switch {
+	case i.Kind == Within:
+		return "running for " + took + ", expected within " + expected
+	case i.Never:
+		return "no success yet, expected every " + expected
+	}
+	return "no success for " + took + ", expected every " + expected
+}
+
+// Record is what hooks learn of the incident.
+func (i Incident) Record() outcome.Record {
+	r := outcome.Record{Run: i.ID, Task: i.Task, Slot: i.Slot.UTC(), Server: i.Server, Reason: i.Text(i.Found)}
+	if i.Kind == Within {
+		r.Started = i.Since
+	}
+	return r
+}
+
+// Marks is the path of the file in which the hooks of an incident note that they were started.
+func (i Incident) Marks(dir string) string { return filepath.Join(folder(dir), i.ID+".json") }

@@ -1,0 +1,65 @@
+package overdue
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/state"
+	"sched/schedule/statedir"
+)
+
+// Tell fires the on_overdue hooks of an incident, and returns notes about those that failed. Each is started once, whatever is killed;
+// notifications are put into the outbox once. Of a task of one_server that had no success one server tells: where that is not known
+// for now a later tick asks again.
+func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
+	if t.OneServer && i.Kind == Every && c.Store != nil {
+		err := claim(c.Storage, i)
+		var held *mutex.HeldError
+		if errors.As(err, &held) {
+			return nil, w.Told(i)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	notes, err = c.Overdue(i.Record(), t, i.Marks(w.Dir), func() bool { return w.Untold(i) })
+	if errors.Is(err, statedir.ErrLocked) { // another tick tells
+		return nil, nil
+	}
+	if err != nil {
+		return notes, err
+	}
+	err = w.Told(i)
+	os.Remove(i.Marks(w.Dir))
+	return notes, err
+}
+
+// claim claims an incident, for all servers. Its key is made of the last success, which is the same everywhere.
+func claim(storage run.Storage, i Incident) error {
+	key, until := i.Task+"@overdue-"+i.Since.UTC().Format("20060102T150405Z"), i.Since.Add(i.Expected+schedule.LookBack)
+	if i.Never {
+		key, until = i.Task+"@overdue-never", i.Found.Add(schedule.LookBack)
+	}
+	return storage.Mutexes().Claim(context.Background(), key, until, mutex.Holder{Run: i.ID, PID: os.Getpid(), Host: i.Server, Since: i.Found})
+}
+
+// Elsewhere returns what Watch.Elsewhere is with a store.
+func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
+	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
+		ctx := context.Background()
+		found, err := cluster.Recent(ctx, store, self, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10})
+		for _, r := range found {
+			if r.Ended.After(since) && r.Ended.After(newest) {
+				newest = r.Ended
+			}
+		}
+		return newest, err
+	}
+}

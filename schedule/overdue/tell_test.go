@@ -1,0 +1,74 @@
+package overdue
+
+import (
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+)
+
+// Two servers, each with a state folder of its own, find the same incident of a task of one_server.
+func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
+	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) { // newMachine sets the clock of the boot
+		r := open()
+		task := every(time.Hour)
+		task.OneServer = true
+		task.Command = schedule.Command{List: []string{"true"}}
+		a := newMachine(t, task)
+		b := &Watch{Dir: t.TempDir(), Tasks: a.watch.Tasks, Server: "b", Now: func() time.Time { return a.now }}
+		ask := Elsewhere(r, "a")
+		a.watch.Elsewhere, b.Elsewhere = ask, ask
+		look := func(w *Watch) (began int, told int) {
+			found, untold, err := w.Look(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range untold {
+				err := claim(run.Storage{Dir: w.Dir, Store: r}, i)
+				if err == nil {
+					told++
+				}
+				if _, err := w.Tell(run.Caller{Storage: run.Storage{Dir: w.Dir, Store: r}}, task, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return len(found), told
+		}
+		look(a.watch)
+		look(b)
+		a.pass(50 * time.Minute)
+		publish := func(id string) {
+			record := outcome.Record{Run: id, Task: "report", Slot: a.now, Ended: a.now, Outcome: outcome.Succeeded, Server: "b"}
+			if err := cluster.Publish(t.Context(), r, []outcome.Record{record}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish(outcome.NewIDAt(a.now))
+		a.pass(20 * time.Minute)
+		if began, _ := look(a.watch); began != 0 {
+			t.Error("overdue although the other server succeeded")
+		}
+		a.pass(time.Hour)
+		_, first := look(a.watch)
+		began, second := look(b)
+		if began != 1 || first+second != 1 {
+			t.Errorf("found %d, told %d and %d times", began, first, second)
+		}
+		if _, again := look(b); again != 0 {
+			t.Error("told again")
+		}
+		publish(outcome.NewIDAt(a.now))
+		look(a.watch)
+		look(b)
+		for _, dir := range []string{a.watch.Dir, b.Dir} {
+			if open, _ := Open(dir); len(open["report"]) != 0 {
+				t.Errorf("a success left %v", open)
+			}
+		}
+	})
+}

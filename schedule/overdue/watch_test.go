@@ -1,0 +1,213 @@
+package overdue
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/boot"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// A machine has a clock that can be set, and knows how long ago it booted.
+type machine struct {
+	now     time.Time
+	elapsed time.Duration
+	watch   *Watch
+	t       *testing.T
+}
+
+func newMachine(t *testing.T, tasks ...*schedule.Task) *machine {
+	m := &machine{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), elapsed: time.Hour, t: t}
+	elapsed, id := boot.Elapsed, boot.ID
+	t.Cleanup(func() { boot.Elapsed, boot.ID = elapsed, id })
+	boot.Elapsed = func() (time.Duration, bool) { return m.elapsed, true }
+	boot.ID = func() string { return "first" }
+	m.watch = &Watch{Dir: t.TempDir(), Tasks: tasks, Server: "a", Now: func() time.Time { return m.now }}
+	return m
+}
+
+func (m *machine) pass(d time.Duration) { m.now, m.elapsed = m.now.Add(d), m.elapsed+d }
+
+func (m *machine) succeed(task string) {
+	m.watch.Ended(outcome.Record{Task: task, Outcome: outcome.Succeeded, Ended: m.now})
+}
+
+// look tells what began, and returns how many incidents that were.
+func (m *machine) look(live ...runfile.State) int {
+	m.t.Helper()
+	began, untold, err := m.watch.Look(live)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, i := range untold {
+		if err := m.watch.Told(i); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	return len(began)
+}
+
+func every(d time.Duration) *schedule.Task {
+	return &schedule.Task{Name: "report", Expect: schedule.Expect{Every: d}}
+}
+
+func TestAClockThatIsSetMakesNothingOverdue(t *testing.T) {
+	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour, 56 * 365 * 24 * time.Hour, -56 * 365 * 24 * time.Hour} {
+		m := newMachine(t, every(time.Hour))
+		m.look()
+		m.succeed("report")
+		m.pass(50 * time.Minute)
+		m.look()
+		m.now = m.now.Add(by)
+		m.pass(5 * time.Minute)
+		if m.look() != 0 {
+			t.Errorf("set by %s: overdue", by)
+		}
+		m.succeed("report")
+		if m.look(); m.look() != 0 {
+			t.Errorf("set by %s: overdue after a success", by)
+		}
+		m.pass(59 * time.Minute)
+		if m.look() != 0 {
+			t.Errorf("set by %s: overdue too early", by)
+		}
+		m.pass(2 * time.Minute)
+		if m.look() != 1 {
+			t.Errorf("set by %s: not overdue an hour after the last success", by)
+		}
+	}
+}
+
+func TestASuccessThatEndedBeforeTheClockWasSetAndIsSeenAfterIsNotOld(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.look()
+	m.pass(10 * time.Minute)
+	m.succeed("report")
+	m.now = m.now.Add(3 * time.Hour)
+	m.pass(time.Minute)
+	if m.look() != 0 {
+		t.Error("overdue")
+	}
+}
+
+func TestAnIncidentLastsUntilASuccessHoweverTheClockIsSet(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.look()
+	m.pass(61 * time.Minute)
+	if m.look() != 1 {
+		t.Fatal("not overdue")
+	}
+	for _, by := range []time.Duration{-5 * time.Hour, 10 * time.Hour, 0} {
+		m.now = m.now.Add(by)
+		m.pass(2 * time.Hour)
+		if n := m.look(); n != 0 {
+			t.Errorf("set by %s: %d new incidents", by, n)
+		}
+	}
+	m.succeed("report")
+	m.look()
+	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
+		t.Errorf("a success left %v", open)
+	}
+}
+
+func TestABootIsNoChangeOfTheClock(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.look()
+	m.pass(30 * time.Minute)
+	m.now, m.elapsed = m.now.Add(40*time.Minute), 0 // it was off for so long
+	boot.ID = func() string { return "second" }
+	if m.look() != 1 {
+		t.Error("not overdue")
+	}
+}
+
+func TestWhatIsExpectedCountsFromTheFirstTickThatExpectsIt(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.look()
+	task := m.watch.Tasks
+	m.watch.Tasks = nil // the task is switched off
+	m.look()
+	m.pass(5 * time.Hour)
+	m.watch.Tasks = task
+	if m.look() != 0 {
+		t.Error("overdue at once")
+	}
+	m.pass(61 * time.Minute)
+	if m.look() != 1 {
+		t.Error("not overdue")
+	}
+}
+
+func TestOfOneServerASuccessAnywhereCountsAndWhatIsUnknownBeginsNothing(t *testing.T) {
+	task := every(time.Hour)
+	task.OneServer = true
+	m := newMachine(t, task)
+	var at time.Time
+	var down error
+	asked := 0
+	m.watch.Elsewhere = func(*schedule.Task, time.Time) (time.Time, error) { asked++; return at, down }
+	m.look()
+	m.pass(59 * time.Minute)
+	if m.look() != 0 || asked != 0 {
+		t.Errorf("asked %d times before it could be overdue", asked)
+	}
+	at = m.now
+	m.pass(10 * time.Minute)
+	if m.look() != 0 || asked != 1 {
+		t.Errorf("overdue although another server succeeded; asked %d times", asked)
+	}
+	m.pass(55 * time.Minute)
+	down = errors.New("down")
+	if began, _, err := m.watch.Look(nil); len(began) != 0 || err == nil {
+		t.Errorf("%v, %v while the store is down", began, err)
+	}
+	down = nil
+	if m.look() != 1 {
+		t.Error("not overdue when the store answers again")
+	}
+	at = m.now.Add(time.Minute)
+	m.pass(2 * time.Minute)
+	m.look()
+	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
+		t.Errorf("a success elsewhere left %v", open)
+	}
+}
+
+func TestARunIsOverdueOnceAndFromItsFirstAttemptOn(t *testing.T) {
+	m := newMachine(t, &schedule.Task{Name: "report", Expect: schedule.Expect{Within: 30 * time.Minute}})
+	begun := m.now
+	state := runfile.State{Begin: outcome.Record{Run: "1", Task: "report"}, Attempt: &runfile.Attempt{Number: 1, At: begun}}
+	m.look(state)
+	m.pass(29 * time.Minute)
+	state.Retry = &runfile.Retry{Record: outcome.Record{Started: begun}}
+	state.Attempt = &runfile.Attempt{Number: 2, At: m.now}
+	if m.look(state) != 0 {
+		t.Error("overdue too early")
+	}
+	m.pass(2 * time.Minute)
+	if m.look(state) != 1 || m.look(state) != 0 {
+		t.Error("not overdue once")
+	}
+	m.look()
+	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
+		t.Errorf("the end of the run left %v", open)
+	}
+}
+
+func TestAnIncidentThatWasNotToldIsLeftToTheNextTickThoughItIsOver(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.look()
+	m.pass(2 * time.Hour)
+	if began, _, _ := m.watch.Look(nil); len(began) != 1 { // and the tick is killed
+		t.Fatal("not overdue")
+	}
+	m.succeed("report")
+	_, untold, err := m.watch.Look(nil)
+	if err != nil || len(untold) != 1 {
+		t.Errorf("untold are %v, %v", untold, err)
+	}
+}

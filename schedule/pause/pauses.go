@@ -1,0 +1,96 @@
+package pause
+
+import (
+	"slices"
+	"time"
+
+	"sched/schedule/state"
+)
+
+// Controls are what people set for all ticks of a schedule: pauses and an interrupt. They are in
+// the store, or in the database of a machine that stands alone. With a store, the database has a
+// copy of the pauses (docs/internals/decisions.md#a-pause-outlives-its-redis).
+type Controls struct {
+	Pauses    Pauses
+	Interrupt Interrupt // the last one
+}
+
+// Everything stands for all tasks where the name of one could be.
+const Everything = state.Everything
+
+// A Pause keeps tasks from starting.
+type Pause = state.Pause
+
+// Pauses are the last pause of each task and of Everything, by name. Those that are over stay, and
+// replace older copies (docs/internals/decisions.md#a-pause-that-is-over-is-kept).
+type Pauses map[string]Pause
+
+// An Interrupt ends the ticks that had begun before it. The zero value stands for none.
+type Interrupt struct {
+	By     string    `json:"by"`
+	Server string    `json:"server"`
+	At     time.Time `json:"at"`
+
+	Age time.Duration `json:"-"` // how long ago it was when it was read, by the clock that wrote At
+}
+
+// Same reports whether both are the same interrupt.
+func (i Interrupt) Same(other Interrupt) bool {
+	return i.By == other.By && i.Server == other.Server && i.At.Equal(other.At)
+}
+
+// String returns in words who interrupted on which server.
+func (i Interrupt) String() string { return "interrupted by " + i.By + " on " + i.Server }
+
+// Of returns the pause in effect for a task: its own or, unless even (even_when_paused), of
+// everything.
+func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
+	if own := p[task]; own.InEffect(at) {
+		return own, true
+	}
+	all := p[Everything]
+	return all, !even && all.InEffect(at)
+}
+
+// Ending is Of for times to come: only pauses with an end count.
+func (p Pauses) Ending(task string, even bool, at time.Time) (Pause, bool) {
+	pause, paused := p.Of(task, even, at)
+	return pause, paused && pause.Until.After(at)
+}
+
+// Covered reports whether the last pause of the task or of everything covers a time of the past.
+func (p Pauses) Covered(task string, even bool, at time.Time) bool {
+	return p[task].Covers(at) || !even && p[Everything].Covers(at)
+}
+
+// Tasks returns the names of those tasks that have a pause of their own in effect, sorted.
+func (p Pauses) Tasks(at time.Time) (names []string) {
+	for name, pause := range p {
+		if name != Everything && pause.InEffect(at) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// newer returns what others have that is newer than what p has.
+func (p Pauses) newer(others Pauses) Pauses {
+	newer := Pauses{}
+	for name, other := range others {
+		if known, ok := p[name]; !ok || other.Version > known.Version {
+			newer[name] = other
+		}
+	}
+	return newer
+}
+
+// next gives changed pauses versions that replace those of p: now, or the next number.
+func (p Pauses) next(changed Pauses, now time.Time) Pauses {
+	next := Pauses{}
+	for name, pause := range changed {
+		pause.Version = max(now.UnixMicro(), p[name].Version+1)
+		next[name] = pause
+	}
+	return next
+}

@@ -1,0 +1,178 @@
+// Package placement says which machines `servers:` of a task means: by their names, and by the labels that each of them has.
+//
+// A label is NAME=VALUE; no name of a machine has a `=`. Labels come from a variable or a file of
+// the machine. A wrong label is left out and reported (Machine.Wrong); a task that asks for it does
+// not run there.
+package placement
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sched/schedule/statedir"
+	"sched/schedule/trust"
+	"sched/schedule/yamldoc"
+)
+
+// A Machine is what `servers:` is compared with.
+type Machine struct {
+	Name   string
+	Labels []string // NAME=VALUE, sorted; a name may have several values
+	Wrong  string   // what of its labels cannot be used, and why; empty where all can
+}
+
+// IsAny reports whether one of the patterns means the machine.
+func (m Machine) IsAny(patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if IsLabel(pattern) {
+			return slices.ContainsFunc(m.Labels, func(label string) bool { return Match(pattern, label) })
+		}
+		return Match(pattern, m.Name)
+	})
+}
+
+// String names the machine with its labels: "web-2 (labels: role=web, zone=eu)".
+func (m Machine) String() string {
+	name := m.Name
+	if name == "" {
+		name = "a machine without a name"
+	}
+	switch {
+	case len(m.Labels) > 0:
+		return name + " (labels: " + strings.Join(m.Labels, ", ") + ")"
+	case m.Wrong != "":
+		return name + " (its labels are not known)"
+	}
+	return name
+}
+
+// IsLabel reports whether a pattern is compared with labels, and not with names.
+func IsLabel(pattern string) bool { return strings.Contains(pattern, "=") }
+
+// Match reports whether a pattern that Check found right means a name or a label: * stands for any characters, ? for one.
+func Match(pattern, text string) bool {
+	matches, _ := path.Match(pattern, text)
+	return matches
+}
+
+// Check returns what is wrong with a pattern, and what to do; empty where nothing is.
+func Check(pattern string) (problem, hint string) {
+	const names, globs = "._-", "._-*?"
+	name, value, isLabel := strings.Cut(pattern, "=")
+	switch {
+	case strings.ContainsAny(pattern, ", "):
+		return "is neither the name of a server nor a label", "write a list: [" + strings.Join(words(pattern), ", ") + "]"
+	case strings.HasPrefix(pattern, "!"):
+		return "is not the name of a server", "name those that run it: there is no word for all but one"
+	case strings.Contains(pattern, ":") && !isLabel:
+		name, value, _ := strings.Cut(pattern, ":")
+		return "is not the name of a server", "a label is written " + name + "=" + strings.TrimSpace(value)
+	case !isLabel && !consistsOf(pattern, globs):
+		return "is not the name of a server", "use letters, digits and . _ -; * stands for any characters, and ? for one"
+	case isLabel && (!consistsOf(name, names) || !consistsOf(value, globs)):
+		return "is not a label", "write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"
+	}
+	return "", ""
+}
+
+// CheckName is Check for the name of one server.
+func CheckName(name string) (problem, hint string) {
+	if consistsOf(name, "._-") {
+		return "", ""
+	}
+	if problem, hint = Check(name); problem == "" {
+		problem, hint = "is not the name of one server", "write its name, as `sched servers` shows it"
+	}
+	return problem, hint
+}
+
+// ValidName reports whether a machine can have this name.
+func ValidName(name string) bool {
+	const longest = 128 // bytes
+	return consistsOf(name, "._-") && len(name) <= longest && !strings.ContainsRune("._-", rune(name[0]))
+}
+
+func consistsOf(text, others string) bool {
+	for _, c := range text {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(others, c)) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// mostText is how long the labels of a machine may be, in bytes: it announces them to the others with each tick.
+const mostText = 4 << 10
+
+// Parse reads labels between spaces, commas or lines; # begins a comment. Wrong labels are left
+// out. From names the source, for wrong.
+func Parse(text, from string) (labels []string, wrong string) {
+	if len(text) > mostText {
+		return nil, fmt.Sprintf("%s is longer than %d bytes", from, mostText)
+	}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, word := range words(line) {
+			name, value, _ := strings.Cut(word, "=")
+			if consistsOf(name, "._-") && consistsOf(value, "._-") {
+				labels = append(labels, word)
+			} else if wrong == "" {
+				wrong = fmt.Sprintf("%s: %s is not a label: write NAME=VALUE of letters, digits and . _ -, as role=db", from, yamldoc.Quote(word))
+			}
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels), wrong
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
+}
+
+// Read reads the labels in a file, which need not exist. It never blocks, and bounds what it reads.
+// Root believes no file that another user could write.
+func Read(file string, uid int) (labels []string, wrong string) {
+	text, err := read(file, uid)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return Parse(text, file)
+}
+
+func read(path string, uid int) (string, error) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if uid == 0 {
+		if err := trusted(path, file); err != nil {
+			return "", err
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	return string(text), err
+}
+
+// trusted returns why root should not let the file say what root runs here, or nil.
+func trusted(path string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return fmt.Errorf("%s belongs to another user (uid %d), and says what root runs here", path, stat.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others than root can write %s, and it says what root runs here", path)
+	}
+	return trust.Above(path)
+}

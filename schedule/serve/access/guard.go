@@ -1,0 +1,81 @@
+package access
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"sched/schedule/serve/listen"
+	"sched/schedule/serve/problem"
+)
+
+// MostBody is the most bytes of a request's body.
+const MostBody = 64 << 10
+
+// policy is what pages may load: what this server serves, and nothing inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// Guard is what comes before every route: headers for browsers, and what is refused whoever asks.
+func (a *Access) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if p := a.unwelcome(r); p != nil {
+			problem.Write(w, p)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, MostBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unwelcome returns why a request is refused before it is looked at; nil for most.
+func (a *Access) unwelcome(r *http.Request) *problem.Problem {
+	switch {
+	case !a.calledByName(r):
+		return problem.New(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
+			"this server is not called %q", problem.Shortened(r.Host))
+	case strings.Contains(r.URL.Path+"?"+r.URL.RawQuery, tokenStart):
+		return problem.New(http.StatusBadRequest, "revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`", "a token is in the URL")
+	case r.ContentLength > MostBody:
+		return problem.New(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)
+	}
+	if err := a.cross.Check(r); err != nil {
+		return problem.New(http.StatusForbidden, "", "a page of another site has sent this")
+	}
+	return nil
+}
+
+// calledByName reports whether the request names this server. A page of another site may have the browser look up its own name, and get
+// our address: DNS rebinding. Such a request has that name. A socket has no name that can be looked up.
+func (a *Access) calledByName(r *http.Request) bool {
+	if _, ok := listen.Peer(r.Context()); ok {
+		return true
+	}
+	name := r.Host
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		name = host
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if name == "localhost" || slices.ContainsFunc(a.Hosts, func(host string) bool { return strings.EqualFold(host, name) }) {
+		return true
+	}
+	ip := net.ParseIP(name)
+	if ip == nil {
+		return false
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return ip.IsLoopback()
+	}
+	host, _, _ := net.SplitHostPort(local.String())
+	return ip.Equal(net.ParseIP(host)) || ip.IsLoopback()
+}

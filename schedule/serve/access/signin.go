@@ -1,0 +1,94 @@
+package access
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html"
+	"net/http"
+
+	"sched/schedule/serve/problem"
+)
+
+// This file is how a browser gets a session: with a login link, which works once, or with a token in a form. The link itself changes
+// nothing, since programs that show previews follow links, too: the button does.
+
+// SignIn adds the pages for signing in and out.
+func (a *Access) SignIn(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+a.BasePath+"/login", func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
+	mux.HandleFunc("GET "+a.BasePath+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
+		a.form(w, http.StatusOK, r.PathValue("code"), "")
+	})
+	mux.HandleFunc("POST "+a.BasePath+"/login", a.login)
+	mux.HandleFunc("POST "+a.BasePath+"/logout", a.logout)
+}
+
+// LoginPath returns the path of a new login link for somebody with that scope.
+func (a *Access) LoginPath(scope Scope) string {
+	return a.BasePath + "/login/" + a.sessions.newLink(scope)
+}
+
+func (a *Access) login(w http.ResponseWriter, r *http.Request) {
+	if code := r.PostFormValue("code"); code != "" {
+		if scope, ok := a.sessions.useLink(code); ok {
+			a.begin(w, r, session{who: Who{Name: "login link", Scope: scope}})
+			return
+		}
+		a.refuse(w, r, "This link was used before, or is not of this server.")
+		return
+	}
+	found, ok, err := a.tokens.find(r.PostFormValue("token"))
+	switch {
+	case err != nil:
+		problem.Write(w, problem.Of(err))
+	case !ok || !found.Scope.Allows(Read):
+		a.refuse(w, r, "This token is not one of this server, or was revoked.")
+	default:
+		a.begin(w, r, session{who: Who{Name: found.Name, Scope: found.Scope}, token: found.Hash})
+	}
+}
+
+func (a *Access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
+	from := a.Address(r)
+	if left := a.attempts.wrong(from); left > 0 {
+		problem.Write(w, problem.Of(tooMany(from, left)))
+		return
+	}
+	a.form(w, http.StatusUnauthorized, "", wrong)
+}
+
+func (a *Access) begin(w http.ResponseWriter, r *http.Request, one session) {
+	http.SetCookie(w, a.cookie(a.sessions.begin(one)))
+	http.Redirect(w, r, a.BasePath+"/", http.StatusSeeOther)
+}
+
+func (a *Access) logout(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		a.sessions.end(cookie.Value)
+	}
+	http.SetCookie(w, a.cookie(""))
+	http.Redirect(w, r, a.BasePath+"/login", http.StatusSeeOther)
+}
+
+// isCode reports whether a text looks like the code of a login link: 32 bytes in base64.
+func isCode(text string) bool {
+	bytes, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && len(bytes) == 32
+}
+
+func (a *Access) form(w http.ResponseWriter, status int, code, wrong string) {
+	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
+<p>Make one with <code>sched serve token --scope read</code>`
+	if isCode(code) {
+		field = `<input type="hidden" name="code" value="` + code + `">`
+	}
+	if wrong != "" {
+		wrong = `<p role="alert">` + html.EscapeString(wrong)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	base := html.EscapeString(a.BasePath)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in – sched</title><link rel="stylesheet" href="%[2]s/assets/style.css"><link rel="icon" href="%[2]s/assets/icon.svg" type="image/svg+xml">
+<main class="login"><h1>sched</h1>%[1]s<form method="post" action="%[2]s/login">%[3]s<p><button>Sign in</button></form></main></html>
+`, wrong, base, field)
+}

@@ -1,0 +1,118 @@
+package access
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"sched/schedule/humanize"
+	"sched/schedule/serve/listen"
+	"sched/schedule/serve/problem"
+)
+
+// A Who is somebody who asks.
+type Who struct {
+	Name  string // for the history, the pauses and the audit log
+	From  string // the address, or that it came by the socket
+	Scope Scope
+}
+
+type whoKey struct{}
+
+// With returns a context of a request of somebody who was let in.
+func With(ctx context.Context, who Who) context.Context { return context.WithValue(ctx, whoKey{}, who) }
+
+// WhoIs returns who was let in.
+func WhoIs(ctx context.Context) Who {
+	who, _ := ctx.Value(whoKey{}).(Who)
+	return who
+}
+
+// Who returns who asks. The error is a *problem.Problem.
+func (a *Access) Who(r *http.Request) (Who, error) {
+	if user, ok := listen.Peer(r.Context()); ok {
+		return Who{user, "socket", Edit}, nil // the socket has mode 0600
+	}
+	from := a.Address(r)
+	given := false
+	if header := r.Header.Get("Authorization"); header != "" {
+		given = true
+		if token, ok := strings.CutPrefix(header, "Bearer "); ok {
+			found, ok, err := a.tokens.find(token)
+			if err != nil {
+				return Who{}, problem.Of(err)
+			}
+			if ok && found.Scope.Allows(Read) {
+				return Who{found.Name, from, found.Scope}, nil
+			}
+		}
+	} else if cookie, err := r.Cookie(cookieName); err == nil {
+		given = true
+		if one, ok := a.sessions.find(cookie.Value); ok && a.stillValid(one) {
+			one.who.From = from
+			return one.who, nil
+		}
+	}
+	if given {
+		return Who{}, a.wrongToken(from)
+	}
+	return Who{}, problem.New(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
+}
+
+// Key returns the task of a key, which is of that scope, and who has it. The error is a *problem.Problem.
+func (a *Access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
+	found, ok, err := a.tokens.find(key)
+	if err != nil {
+		return "", Who{}, problem.Of(err)
+	}
+	from := a.Address(r)
+	if peer, isPeer := listen.Peer(r.Context()); isPeer {
+		from = peer
+	}
+	if !ok || found.Scope != scope {
+		if err := a.wrongToken(from); problem.Of(err).Status == http.StatusTooManyRequests {
+			return "", Who{}, err
+		}
+		return "", Who{}, problem.New(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+	}
+	return found.Task, Who{Name: found.Name, From: from, Scope: scope}, nil
+}
+
+// stillValid reports whether the token with which a session was begun was not revoked since.
+func (a *Access) stillValid(one session) bool {
+	if one.token == "" {
+		return true
+	}
+	found, ok, err := a.tokens.findHash(one.token)
+	return err == nil && ok && found.Scope == one.who.Scope
+}
+
+func (a *Access) wrongToken(from string) error {
+	if left := a.attempts.wrong(from); left > 0 {
+		return tooMany(from, left)
+	}
+	return problem.New(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
+}
+
+func tooMany(from string, left time.Duration) error {
+	p := problem.New(http.StatusTooManyRequests, "wait for "+humanize.Duration(left), "there were too many wrong tokens from %s", from)
+	p.RetryAfter = int(left.Seconds()) + 1
+	return p
+}
+
+// Address is where a request comes from. Behind a proxy it is the address that the proxy added.
+func (a *Access) Address(r *http.Request) string {
+	if a.BehindProxy {
+		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if ip := net.ParseIP(strings.TrimSpace(all[len(all)-1])); ip != nil {
+			return ip.String()
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,290 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"sched/schedule/control"
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
+	"sched/schedule/runfile"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+// An Asking says when a run is asked for, and why. Without In and At it is for the next tick.
+type Asking struct {
+	In     *float64 `json:"in,omitempty"` // seconds
+	At     string   `json:"at,omitempty"` // RFC 3339
+	Reason string   `json:"reason,omitempty"`
+}
+
+// A Reason is why something is done.
+type Reason struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// A PauseRequest says what is paused, until when and why. Without Tasks and Tags it is everything; without For and Until it is until
+// somebody ends it.
+type PauseRequest struct {
+	Tasks  []string `json:"tasks,omitempty"`
+	Tags   []string `json:"tags,omitempty"`
+	For    *float64 `json:"for,omitempty"`   // seconds
+	Until  string   `json:"until,omitempty"` // RFC 3339
+	Reason string   `json:"reason,omitempty"`
+}
+
+// mostReason is the most characters of a reason.
+const mostReason = 500
+
+func checkReason(reason string) error {
+	if len([]rune(reason)) > mostReason {
+		return problem.New(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
+	}
+	return nil
+}
+
+func (r *request) actor() control.Actor {
+	actor := r.server.Schedules.Actor(r.schedule, r.who.Name)
+	actor.Problem = r.tell
+	return actor
+}
+
+// later returns the time that a body names as in so many seconds or at a time; ok is false where it names none.
+func (r *request) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
+	now := r.server.Now()
+	switch {
+	case in != nil && at != "":
+		return now, false, problem.New(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
+	case in != nil:
+		d, err := duration(inName, *in)
+		return now.Add(d), true, err
+	case at != "":
+		later, err := parseTime(atName, at)
+		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
+			err = problem.New(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, problem.Shortened(at))
+		}
+		return later, true, err
+	}
+	return now, false, nil
+}
+
+func (r *request) asking() (at time.Time, reason string, err error) {
+	var body Asking
+	if err := r.decode(&body); err != nil {
+		return at, "", err
+	}
+	if err := checkReason(body.Reason); err != nil {
+		return at, "", err
+	}
+	at, _, err = r.later(body.In, "in", body.At, "at")
+	return at.UTC().Round(0).Truncate(time.Microsecond), body.Reason, err // the precision of the history
+}
+
+func postTrigger(r *request) (any, error) {
+	at, reason, err := r.asking()
+	if err != nil {
+		return nil, err
+	}
+	return r.trigger(r.PathValue("name"), at, reason)
+}
+
+func (r *request) trigger(task string, at time.Time, reason string) (any, error) {
+	actor := r.actor()
+	request, err := actor.Trigger(task, at, reason)
+	if err != nil {
+		return nil, err
+	}
+	return r.leave(actor, request, "trigger", task, reason)
+}
+
+func postHook(r *request) (any, error) {
+	task, err := r.key(access.Hook, r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	return r.trigger(task, r.server.Now().UTC().Round(0).Truncate(time.Microsecond), "")
+}
+
+func postRetry(r *request) (any, error) {
+	at, reason, err := r.asking()
+	if err != nil {
+		return nil, err
+	}
+	one, err := r.runToChange()
+	if err == nil {
+		err = one.Elsewhere("retry")
+	}
+	if err != nil {
+		return nil, err
+	}
+	actor := r.actor()
+	retry, err := actor.Retry(r.Context(), one.Record.Run, at, reason, nil)
+	if err != nil {
+		return nil, err
+	}
+	if retry.Waits {
+		return nil, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
+	}
+	return r.leave(actor, retry.Request, "retry", one.Record.Run, reason)
+}
+
+func (r *request) leave(actor control.Actor, request runfile.Request, action, target, reason string) (asked view.Request, err error) {
+	err = r.change(action, target, reason, func() error {
+		tick, err := actor.Leave(request)
+		asked = view.RequestOf(request, tick, r.view.Server)
+		return err
+	})
+	return asked, err
+}
+
+// stopPatience is how long the answer to a stop waits for its end.
+const stopPatience = 5 * time.Second
+
+func postStop(r *request) (any, error) {
+	var body Reason
+	if err := r.decode(&body); err != nil {
+		return nil, err
+	}
+	if err := checkReason(body.Reason); err != nil {
+		return nil, err
+	}
+	one, err := r.runToChange()
+	if err == nil {
+		err = one.Elsewhere("stop")
+	}
+	if err != nil {
+		return nil, err
+	}
+	actor := r.actor()
+	switch one.State {
+	case runs.Ended:
+		return nil, actor.NotRunning(r.Context(), one.Record.Run)
+	case runs.Waiting:
+		asked, _ := runs.Of(actor.Source).OneRequest(one.Record.Run)
+		return nil, runs.Of(actor.Source).NotBegun(asked)
+	}
+	done, err := r.beginStop(actor, one, body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusAccepted
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		status = http.StatusOK
+	case <-time.After(stopPatience):
+	case <-r.Context().Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
+	defer cancel()
+	now, err := runs.Of(r.view).Run(ctx, one.Record.Run)
+	return content{status: status, value: now}, err
+}
+
+// beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it any more. Done tells why it was not
+// stopped, or nil.
+func (r *request) beginStop(actor control.Actor, one runs.Run, reason string) (done <-chan error, err error) {
+	select {
+	case r.server.stopping <- struct{}{}:
+	default:
+		return nil, problem.New(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
+	}
+	leave := func() { <-r.server.stopping }
+	end := make(chan error, 1)
+	err = r.change("stop", one.Record.Run, reason, func() error {
+		go func() {
+			defer leave()
+			stopping, err := actor.Stop(r.server.Schedules.Runs(r.schedule), one.Record.Run, reason)
+			end <- control.Cannot(one.Begin, stopping, err)
+		}()
+		return nil
+	})
+	if err != nil {
+		leave()
+	}
+	return end, err
+}
+
+func postPause(r *request) (any, error) {
+	var body PauseRequest
+	if err := r.decode(&body); err != nil {
+		return nil, err
+	}
+	until, bounded, err := r.later(body.For, "for", body.Until, "until")
+	if err := cmp.Or(err, checkReason(body.Reason)); err != nil {
+		return nil, err
+	}
+	if until = until.UTC().Truncate(time.Second); !bounded {
+		until = time.Time{}
+	}
+	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
+		return nil, problem.New(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
+	}
+	actor := r.actor()
+	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for _, name := range names {
+		ids[pauseID(name)] = true
+	}
+	err = r.change("pause", pauseTargets(names), body.Reason, func() error {
+		_, _, err := actor.Pause(names, until, body.Reason)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var paused []Pausing
+	for _, p := range r.pausings() {
+		if ids[p.ID] {
+			paused = append(paused, p)
+		}
+	}
+	return pageOf(paused, ""), nil
+}
+
+func deletePause(r *request) (any, error) {
+	id := r.PathValue("id")
+	name := id
+	if id == everything {
+		name = pause.Everything
+	}
+	actor := r.actor()
+	read, err := actor.Controls.Read()
+	if err != nil {
+		return nil, err
+	}
+	if !read.Pauses[name].InEffect(r.server.Now()) {
+		return nil, view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
+	}
+	return nil, r.change("resume", id, "", func() error {
+		_, err := actor.Resume([]string{name})
+		return err
+	})
+}
+
+func pauseID(name string) string {
+	if name == pause.Everything {
+		return everything
+	}
+	return name
+}
+
+func pauseTargets(names []string) (targets string) {
+	for i, name := range names {
+		if i > 0 {
+			targets += ", "
+		}
+		targets += pauseID(name)
+	}
+	return targets
+}

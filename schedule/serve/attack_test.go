@@ -1,0 +1,605 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/listen"
+	"sched/schedule/view"
+)
+
+// raw sends a request as somebody who need not keep to any rule, and returns its status.
+func (b *box) raw(method, path string, headers map[string]string) (status int, body string) {
+	b.Helper()
+	r, err := http.NewRequest(method, b.web.URL+path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, value := range headers {
+		if r.Header.Set(name, value); name == "Host" {
+			r.Host = value
+		}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(text)
+}
+
+func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
+	b := newBox(t, shop)
+	auth := "Bearer " + b.tokens[access.Operate]
+	cookie := b.signedIn(access.Operate)
+	for _, tt := range []struct {
+		name, method, path string
+		headers            map[string]string
+		status             int
+		says               string
+	}{
+		{"a name that was bound to our address again", "GET", "/status", map[string]string{"Host": "evil.example:80", "Cookie": cookie}, 403, "is not called"},
+		{"an address that is not ours", "GET", "/status", map[string]string{"Host": "192.0.2.1", "Authorization": auth}, 403, "is not called"},
+		{"no name", "GET", "/status", map[string]string{"Host": " ", "Authorization": auth}, 403, "is not called"},
+		{"localhost", "GET", "/status", map[string]string{"Host": "localhost:9", "Authorization": auth}, 200, "verdict"},
+		{"our address", "GET", "/status", map[string]string{"Host": "[::1]:9", "Authorization": auth}, 200, "verdict"},
+		{"a form of another site, with the cookie", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, 403, "another site"},
+		{"one of another host on this site", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403, "another site"},
+		{"an old browser on another site", "POST", "/pauses", map[string]string{"Origin": "https://evil.example", "Cookie": cookie}, 403, "another site"},
+		{"a page of another site with the token", "DELETE", "/pauses/x", map[string]string{"Origin": "null", "Authorization": auth}, 403, "another site"},
+		{"our own page", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "my-operate"},
+		{"a token in the query", "GET", "/status?token=" + b.tokens[access.Read], nil, 400, "a token is in the URL"},
+		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path", "GET", "/runs/" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
+		{"no token", "GET", "/status", nil, 401, "a token is needed"},
+		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": "sched_session=x"}, 401, "not one of this server"},
+		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(access.Token{Name: "k", Scope: access.Hook, Task: "hourly"})}, 401, "not one"},
+		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[access.Read])}, 401, "not one"},
+		{"a preflight of another site", "OPTIONS", "/pauses", map[string]string{"Origin": "https://evil.example"}, 405, ""},
+		{"a path out of the folder", "GET", "/runs/..%2f..%2f..%2fetc%2fpasswd/log", map[string]string{"Authorization": auth}, 404, "there is no task and no run"},
+		{"a cursor that was made up", "GET", "/runs?cursor=AAAA", map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of the year 300000", "GET", "/runs?cursor=" + cursorOf("9404640000000000000", "x"), map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of another list", "GET", "/runs?cursor=" + cursorOf("hourly"), map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of tasks with a name that is none", "GET", "/tasks?cursor=" + cursorOf("nix"), map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor that is out of the time asked for", "GET", "/upcoming?cursor=" + cursorOf("0", "hourly"), map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"the year 300000", "GET", "/runs?since=300000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"a forecast of the year 300000", "GET", "/forecast?from=300000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"a forecast of a century", "GET", "/forecast?for=36500d", map[string]string{"Authorization": auth}, 400, "too long"},
+		{"the year 0", "GET", "/tasks/hourly/why?at=0000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"the last year there is", "GET", "/tasks/hourly/why?at=9998-12-31T23:59:59Z", map[string]string{"Authorization": auth}, 200, `"due": false`},
+		{"all slots until then", "GET", "/upcoming?to=9998-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "longer than a year"},
+		{"so many that there cannot be", "GET", "/runs?limit=999999999999999999999", map[string]string{"Authorization": auth}, 400, "from 1 to"},
+		{"less than none", "GET", "/runs?limit=-1", map[string]string{"Authorization": auth}, 400, "from 1 to"},
+		{"a byte before the first", "GET", "/runs/ffff/log?offset=-1", map[string]string{"Authorization": auth}, 400, "bytes"},
+		{"an outcome that is none", "GET", "/runs?outcome='%20OR%201=1", map[string]string{"Authorization": auth}, 400, "not an outcome"},
+		{"a task whose name is SQL", "GET", "/runs?task='%20OR%20''='", map[string]string{"Authorization": auth}, 200, `"items": []`},
+	} {
+		status, body := b.raw(tt.method, prefix+tt.path, tt.headers)
+		if status != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
+		}
+	}
+}
+
+// Nothing that is asked for with a GET changes a file of the state folder.
+func TestLookingWritesNothing(t *testing.T) {
+	b := newBox(t, shop)
+	good := b.Ended("hourly", 60, outcome.Succeeded, "hallo")
+	b.Remember(good)
+	before := b.files()
+	for _, r := range b.server.routes {
+		if r.method == http.MethodGet && r.path != "/events" {
+			b.call(call{scope: access.Read, method: "GET", route: r.path, values: []string{good.Run}})
+		}
+	}
+	if after := b.files(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func (b *box) files() (all string) {
+	filepath.Walk(b.Dir, func(path string, info os.FileInfo, _ error) error {
+		if !info.IsDir() && !strings.HasSuffix(path, "-shm") && !strings.HasSuffix(path, "history.lock") {
+			all += fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	return all
+}
+
+// Any user of the machine can send wrong tokens from its address, and must not lock out the others.
+func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) {
+	b := newBox(t, shop)
+	status := func(token string) int {
+		code, _ := b.raw("GET", prefix+"/status", map[string]string{"Authorization": "Bearer " + token})
+		return code
+	}
+	for n := range access.MostAttempts + 5 {
+		want := 401
+		if n >= access.MostAttempts {
+			want = 429
+		}
+		if code := status(fmt.Sprint("guess", n)); code != want {
+			t.Errorf("guess %d: %d, want %d", n, code, want)
+		}
+	}
+	if code := status(b.tokens[access.Operate]); code != 200 {
+		t.Errorf("a right token after that: %d", code)
+	}
+	response, err := http.PostForm(b.web.URL+"/login", url.Values{"token": {"guess"}})
+	if err != nil || response.StatusCode != 429 {
+		t.Errorf("signing in with a wrong token: %v, %v", response, err)
+	}
+	b.signIn(url.Values{"token": {b.tokens[access.Read]}})
+}
+
+// A token that was revoked is refused at once, and so are the sessions that were begun with it.
+func TestRevoking(t *testing.T) {
+	b := newBox(t, shop)
+	cookie := b.signIn(url.Values{"token": {b.tokens[access.Operate]}})
+	headers := map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || len(cookie.Value) < 40 {
+		t.Errorf("%+v", cookie)
+	}
+	if code, body := b.raw("GET", prefix+"/status", headers); code != 200 {
+		t.Fatal(code, body)
+	}
+	if err := access.RevokeToken(b.State(), "my-operate"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := b.raw("GET", prefix+"/status", headers); code != 401 {
+		t.Errorf("the session: %d", code)
+	}
+	b.wants("the token", b.call(call{scope: access.Operate, method: "GET", route: "/status"}), 401)
+	text, _ := os.ReadFile(b.Path(".sched/tokens.json"))
+	info, err := os.Stat(b.Path(".sched/tokens.json"))
+	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), b.tokens[access.Read][10:]) {
+		t.Errorf("%v, %v, %s", info.Mode(), err, text)
+	}
+}
+
+// signedIn returns the header of a browser that has signed in with the token of a scope.
+func (b *box) signedIn(scope access.Scope) (cookie string) {
+	b.Helper()
+	one := b.signIn(url.Values{"token": {b.tokens[scope]}})
+	return one.Name + "=" + one.Value
+}
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func (b *box) signIn(form url.Values) *http.Cookie {
+	b.Helper()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.PostForm(b.web.URL+"/login", form)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) != 1 {
+		b.Fatalf("%s: %v", response.Status, response.Cookies())
+	}
+	return response.Cookies()[0]
+}
+
+// A login link works once: to look at it, as programs that show previews do, does not use it up.
+func TestALoginLinkWorksOnce(t *testing.T) {
+	b := newBox(t, shop)
+	link := b.server.LoginPath(access.Operate)
+	for range 2 {
+		if code, body := b.raw("GET", link, nil); code != 200 || !strings.Contains(body, "Sign in") {
+			t.Fatal(code, body)
+		}
+	}
+	form := url.Values{"code": {strings.TrimPrefix(link, "/login/")}}
+	cookie := b.signIn(form)
+	if code, _ := b.raw("POST", prefix+"/pauses", map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}); code != 201 {
+		t.Error(code)
+	}
+	if response, _ := http.PostForm(b.web.URL+"/login", form); response.StatusCode != 401 {
+		t.Errorf("again: %s", response.Status)
+	}
+	if code, body := b.raw("GET", "/login/%22%3E%3Cscript%3E", nil); code != 200 || strings.Contains(body, "<script>") {
+		t.Error(code, body)
+	}
+}
+
+// A body of a gigabyte is refused at once, and one that does not say how long it is at 64 KiB.
+func TestABodyOfAGigabyte(t *testing.T) {
+	b := newBox(t, shop)
+	for name, length := range map[string]int64{"that says so": 1 << 30, "that does not": -1} {
+		var sent counter
+		r, _ := http.NewRequest("POST", b.web.URL+prefix+"/pauses", io.TeeReader(io.LimitReader(zeros{}, 1<<30), &sent))
+		r.ContentLength = length
+		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Operate])
+		r.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(r)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode != 413 {
+				t.Errorf("a body %s: %s", name, response.Status)
+			}
+		}
+		if sent.n.Load() > 64<<20 {
+			t.Errorf("a body %s: %d bytes were taken", name, sent.n.Load())
+		}
+	}
+}
+
+// Who opens ten thousand connections, and sends nothing or half a request, keeps nobody else out, and does not make them wait.
+func TestManySlowConnections(t *testing.T) {
+	b := newBox(t, shop)
+	listener, err := listen.At("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	const patience = 2 * time.Minute // long for a busy machine, and less than what a header may take
+	defer func(usual time.Duration) { listen.HeaderTimeout = usual }(listen.HeaderTimeout)
+	listen.HeaderTimeout = 10 * patience
+	ended := make(chan error)
+	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	var all []net.Conn
+	defer func() {
+		for _, conn := range all {
+			conn.Close()
+		}
+	}()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	many := 10_000 // or as many as the machine permits: each has an end here, and some have the other one, too
+	if most := int(min(limit.Cur, 1<<20)) - 2*listen.MostConnections; most < many {
+		many = most
+	}
+	if many < 2*listen.MostConnections {
+		t.Skipf("this process may have only %d files", limit.Cur)
+	}
+	t.Logf("%d connections", many)
+	for i := range many {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		all = append(all, conn)
+		if i%2 == 0 {
+			io.WriteString(conn, "GET /api/v1/healthz HTTP/1.1\r\nHost: local")
+		}
+	}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{}}
+	response, err := client.Get("http://" + listener.Addr().String() + prefix + "/healthz")
+	if err != nil || response.StatusCode != 200 {
+		t.Errorf("somebody else: %v, %v", response, err)
+	}
+	for _, conn := range []net.Conn{all[0], all[1], all[(many-listen.MostConnections)/2]} {
+		conn.SetReadDeadline(time.Now().Add(patience))
+		if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("a slow writer is still there: %q, %v", text, err)
+		}
+	}
+}
+
+// Who sends a body byte by byte is told to end some time, and keeps nobody else from their answer meanwhile: more of them than there are
+// answers at a time.
+func TestManySlowBodies(t *testing.T) {
+	slow := func(b *box) (net.Conn, *bufio.Reader) {
+		t.Helper()
+		conn, err := net.Dial("tcp", b.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n", prefix+"/pauses", b.tokens[access.Operate])
+		go func() {
+			for range 60_000 {
+				if _, err := io.WriteString(conn, " "); err != nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+		return conn, bufio.NewReader(conn)
+	}
+	const patience = 30 * time.Second
+	b := newBox(t, shop)
+	b.server.bodyTimeout = time.Hour
+	var all []net.Conn
+	for range 3 * mostWork {
+		conn, _ := slow(b)
+		all = append(all, conn)
+	}
+	client := http.Client{Timeout: patience}
+	for range 3 {
+		r, _ := http.NewRequest("GET", b.web.URL+prefix+"/status", nil)
+		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Read])
+		response, err := client.Do(r)
+		if err != nil || response.StatusCode != 200 {
+			t.Fatalf("somebody else: %v, %v", response, err)
+		}
+		response.Body.Close()
+	}
+	for _, conn := range all {
+		conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("it was not slow: %d, %v", n, err)
+		}
+	}
+	b = newBox(t, shop)
+	b.server.bodyTimeout = 200 * time.Millisecond
+	conn, reader := slow(b)
+	conn.SetReadDeadline(time.Now().Add(patience))
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "408") {
+		t.Errorf("a slow writer: %q, %v", line, err)
+	}
+	if _, err := io.ReadAll(reader); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("its connection does not end: %v", err)
+	}
+}
+
+// There are so many streams, and one who does not read costs nobody anything.
+func TestManyStreams(t *testing.T) {
+	b := newBox(t, shop)
+	open := func() *http.Response {
+		r, _ := http.NewRequest("GET", b.web.URL+prefix+"/events", nil)
+		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Read])
+		response, err := (&http.Transport{}).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { response.Body.Close() })
+		return response
+	}
+	var all []*bufio.Reader
+	for range mostStreams {
+		response := open()
+		if response.StatusCode != 200 {
+			t.Fatal(response.Status)
+		}
+		all = append(all, bufio.NewReader(response.Body))
+	}
+	if response := open(); response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
+		t.Errorf("one more: %s", response.Status)
+	}
+	for _, reader := range all[:200] {
+		until(t, reader, "event: ready")
+	}
+	b.Remember(b.Ended("hourly", 1, outcome.Succeeded, ""))
+	b.write("schedule.yaml", shop+"  - {name: more, every: day, command: x}\n")
+	var heard sync.WaitGroup
+	for _, reader := range all[:200] { // the others read nothing
+		heard.Go(func() { until(t, reader, "event: schedule") })
+	}
+	heard.Wait()
+}
+
+// until reads a stream until a line comes.
+func until(t *testing.T, reader *bufio.Reader, line string) {
+	for {
+		text, err := reader.ReadString('\n')
+		if err != nil {
+			t.Errorf("%q did not come: %v", line, err)
+			return
+		}
+		if strings.TrimSpace(text) == line {
+			return
+		}
+	}
+}
+
+// What a command prints is answered as it is, as text that no browser takes for anything else.
+func TestALogFullOfTerminalCodes(t *testing.T) {
+	b := newBox(t, shop)
+	const printed = "\x1b]0;title\a\x1b[31mred<script>alert(1)</script>\x00\xff\xfe\r\n"
+	r := b.Ended("hourly", 60, outcome.Succeeded, printed)
+	b.Remember(r)
+	got := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
+	if got.body != printed || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%q, %v", got.body, got.header)
+	}
+	stream := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
+	b.wants("the stream", stream, 200, `\u001b[31mred`, `\ufffd\ufffd\r\n`)
+	if strings.ContainsAny(stream.body, "\x1b\x00\x07") {
+		t.Errorf("%q", stream.body)
+	}
+	for _, header := range []string{"Content-Security-Policy", "X-Frame-Options", "Referrer-Policy"} {
+		if got.header.Get(header) == "" {
+			t.Errorf("there is no %s", header)
+		}
+	}
+	if got.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("other sites may read it")
+	}
+}
+
+// A history that cannot be read is said, and the rest is answered all the same.
+func TestAHistoryThatCannotBeRead(t *testing.T) {
+	for name, damage := range map[string]func(b *box){
+		"damaged": func(b *box) { b.write(".sched/sched.db", strings.Repeat("no database ", 1000)) },
+		"newer": func(b *box) {
+			file, _ := os.OpenFile(b.Path(".sched/sched.db"), os.O_WRONLY, 0)
+			file.WriteAt([]byte{0, 0, 0, 99}, 60) // user_version
+			file.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, shop)
+			b.Remember()
+			db, err := history.Open(b.State())
+			if err != nil {
+				t.Fatal(err)
+			}
+			db.Close()
+			damage(b)
+			got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
+			b.wants("the runs", got, 503)
+			if got.problem(t).Hint == "" {
+				t.Errorf("no hint: %s", got.body)
+			}
+			tasks := b.call(call{scope: access.Read, method: "GET", route: "/tasks"})
+			b.wants("the tasks", tasks, 200, `"name": "hourly"`)
+			if !strings.Contains(strings.Join(tasks.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
+				t.Errorf("%v", tasks.header)
+			}
+			for range 2 { // what is made without the history is not kept
+				ahead := b.call(call{scope: access.Read, method: "GET", route: "/forecast"})
+				b.wants("a forecast", ahead, 200, `"known": "unknown"`)
+				if !strings.Contains(strings.Join(ahead.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
+					t.Errorf("%v", ahead.header)
+				}
+			}
+			b.wants("the status", b.call(call{scope: access.Read, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
+			// The audit log is in the same file: what cannot be written down there is not done.
+			want, text := 202, ""
+			if name == "newer" {
+				want, text = 503, "the audit log cannot be written"
+			}
+			b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), want, text)
+		})
+	}
+}
+
+// A database that somebody keeps locked for longer than a tick does is said. Nothing is done
+// meanwhile: the audit log is in it.
+func TestAHistoryThatIsLocked(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits as long as a request waits for the lock")
+	}
+	b := newBox(t, shop)
+	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
+	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver is that of package state
+	if err == nil {
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		_, err = db.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") // a mere transaction keeps nobody from reading
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
+	b.wants("the runs", got, 503, "kept it locked", "try again")
+	if got.header.Get("Retry-After") == "" {
+		t.Errorf("%v", got.header)
+	}
+	b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 503, "nothing was done", "try again")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("the runs after it", b.call(call{scope: access.Read, method: "GET", route: "/runs"}), 200, `"task": "hourly"`)
+}
+
+// An address that others reach is refused unless it is told that nothing goes in the clear.
+func TestListening(t *testing.T) {
+	for _, tt := range []struct {
+		address string
+		exposed bool
+		says    string // "" where it listens
+	}{
+		{"127.0.0.1:0", false, ""},
+		{"[::1]:0", false, ""},
+		{"localhost:0", false, ""},
+		{"0.0.0.0:0", false, "open to other machines"},
+		{":0", false, "open to other machines"},
+		{"[::]:0", false, "open to other machines"},
+		{"example.com:0", false, "open to other machines"},
+		{"0.0.0.0:0", true, ""},
+		{"7323", false, "not an address"},
+		{"unix:" + filepath.Join(t.TempDir(), "sock"), false, ""},
+		{"unix:/etc/passwd", false, "is no socket"},
+	} {
+		l, err := listen.At(tt.address, tt.exposed)
+		if tt.says == "" && err != nil && !strings.Contains(err.Error(), "cannot assign") || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %v", tt.address, err)
+		}
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// By the socket its peer's user asks, without a token.
+func TestTheSocketKnowsWhoAsks(t *testing.T) {
+	b := newBox(t, shop)
+	path := b.Path("sock")
+	listener, err := listen.At("unix:"+path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+	response, err := client.Post("http://sched"+prefix+"/pauses", "application/json", strings.NewReader(`{"tasks": ["hourly"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	if me := view.UserName(os.Geteuid()); decode[page[Pausing]](t, string(body)).Items[0].By != me {
+		t.Errorf("%s, not %s", body, me)
+	}
+	if _, err := listen.At("unix:"+path, false); err == nil || !strings.Contains(err.Error(), "somebody listens") {
+		t.Errorf("a second one: %v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Behind a proxy the address is the last one of the header, which the proxy has put there: those before it came from outside.
+func TestBehindAProxy(t *testing.T) {
+	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
+	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[access.Operate]}
+	if code, body := b.raw("POST", "/sched"+prefix+"/pauses", headers); code != 201 {
+		t.Fatal(code, body)
+	}
+	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
+	if code, _ := b.raw("GET", prefix+"/healthz", headers); code == 200 {
+		t.Error("without the base path")
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }

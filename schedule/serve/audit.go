@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"sched/schedule/control"
+	"sched/schedule/humanize"
+	"sched/schedule/state"
+)
+
+// A Change is a line of the audit log: what somebody changed through this API.
+type Change struct {
+	ID     string `json:"id"`
+	At     string `json:"at"`
+	Who    string `json:"who"`
+	From   string `json:"from"`
+	Action string `json:"action"` // trigger, retry, stop, pause, resume, write, remove
+	Target string `json:"target"` // the task or the run
+	Reason string `json:"reason"`
+	Error  string `json:"error"` // why it was not done; else empty
+}
+
+// change does something and writes it into the audit log. The line comes first: nothing is changed that is not in the log, also when
+// this process is killed in between. That it failed is added to the line.
+func (r *request) change(action, target, reason string, do func() error) error {
+	line := state.Change{
+		At: r.server.Now(), Who: r.who.Name, From: r.who.From, Action: action, Target: target, Reason: control.Reason(reason),
+	}
+	err := r.server.writeAudit(func(log state.Audit) (err error) {
+		line.ID, err = log.Add(context.Background(), line)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
+	}
+	if err = do(); err != nil {
+		werr := r.server.writeAudit(func(log state.Audit) error {
+			return log.Failed(context.Background(), line.ID, humanize.Line(err.Error()))
+		})
+		if werr != nil {
+			r.server.Problem("the audit log cannot be written: %v", werr)
+		}
+	}
+	return err
+}
+
+// writeAudit opens the log for a write.
+func (s *Server) writeAudit(write func(state.Audit) error) error {
+	db, err := state.Open(s.StateDir, state.Patience)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(db.Audit()), db.Close())
+	if path := db.SetAside(); path != "" {
+		s.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	}
+	return err
+}
+
+// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
+func (s *Server) Changes(below string, limit int) (changes []Change, more bool, err error) {
+	var id int64
+	if below != "" {
+		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
+			return nil, false, madeUp()
+		}
+	}
+	db, err := state.OpenRead(s.StateDir, state.Patience)
+	if err != nil {
+		return nil, false, err
+	}
+	defer db.Close()
+	lines, err := db.Audit().Newest(context.Background(), id, limit+1)
+	for _, line := range lines[:min(limit, len(lines))] {
+		changes = append(changes, Change{
+			strconv.FormatInt(line.ID, 10), line.At.Format(time.RFC3339), line.Who, line.From, line.Action, line.Target, line.Reason, line.Error,
+		})
+	}
+	return changes, len(lines) > limit, err
+}
+
+func getAudit(r *request) (any, error) {
+	limit, lerr := r.limit(100, 1000)
+	cursor, cerr := r.cursor(1)
+	if err := cmp.Or(lerr, cerr); err != nil {
+		return nil, err
+	}
+	below := ""
+	if cursor != nil {
+		below = cursor[0]
+	}
+	changes, more, err := r.server.Changes(below, limit)
+	next := ""
+	if more {
+		next = cursorOf(changes[len(changes)-1].ID)
+	}
+	return pageOf(changes, next), err
+}

@@ -1,0 +1,302 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"sched/schedule"
+	"sched/schedule/load"
+	"sched/schedule/serve/problem"
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+)
+
+// This file writes tasks: one YAML file for each in the folder of --edit, which the schedule's own include reads. The file stays the
+// truth: what was written here can be changed by hand and committed, and there is no other place where a task could be.
+
+// mayName is how a task may be called; the loader checks it, too. It is compiled when it is needed: each start of sched would pay for it.
+var mayName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
+
+// taskFile is the file of a task. No name has a +.
+func (s *Server) taskFile(name string) string {
+	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
+}
+
+// fileOf is the file in which a task is defined, absolute.
+func fileOf(s *schedule.Schedule, t *schedule.Task) string {
+	if filepath.IsAbs(t.Place.File) {
+		return t.Place.File
+	}
+	return filepath.Join(filepath.Dir(s.File), t.Place.File)
+}
+
+// etag is the tag of the file of a task that may be edited; "" for any other.
+func (s *Server) etag(of *schedule.Schedule, t *schedule.Task) string {
+	if s.Config.Edit == "" || fileOf(of, t) != s.taskFile(t.Name) {
+		return ""
+	}
+	text, err := statedir.ReadFile(s.taskFile(t.Name))
+	if err != nil {
+		return ""
+	}
+	return tagOf(text)
+}
+
+func tagOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}
+
+// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read it, or would read drafts, too.
+func (s *Server) CheckEdit() error {
+	const name = "sched-serve-tries-this"
+	path := s.taskFile(name)
+	now, err := s.Schedules.Check(map[string][]byte{
+		path:          taskText(name, []byte("every: year\ncommand: [\"true\"]\n")),
+		draftOf(path): []byte("{"),
+	})
+	folder := filepath.Base(s.Config.Edit)
+	if err != nil {
+		if _, without := s.Schedules.Check(nil); without != nil {
+			return without
+		}
+		return view.Fail(view.Invalid, "let include read only what ends in .yaml: `include: ["+folder+"/*.yaml]`",
+			"the schedule cannot be read with a task in the folder of --edit: %w", err)
+	}
+	if _, err := view.FindTask(now, name); err != nil {
+		return view.Fail(view.Invalid, "add `include: ["+folder+"/*.yaml]` to "+filepath.Base(now.File),
+			"the schedule does not read the folder of --edit, %s", s.Config.Edit)
+	}
+	return nil
+}
+
+// draftOf is where a file is written before it is renamed: statedir.Replace.
+func draftOf(path string) string { return path + ".new" }
+
+func putTask(r *request) (any, error) {
+	name := r.PathValue("name")
+	if !mayName().MatchString(name) {
+		return nil, problem.New(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", problem.Shortened(name))
+	}
+	keys, err := r.taskKeys(name)
+	if err != nil {
+		return nil, err
+	}
+	var answer content
+	err = r.server.edit(func() error {
+		old, err := r.editable(name)
+		if err != nil {
+			return err
+		}
+		text, path := taskText(name, keys), r.server.taskFile(name)
+		after, err := r.server.Schedules.Check(map[string][]byte{path: text})
+		if err == nil {
+			err = r.mayWrite(after, name, path)
+		}
+		if err != nil {
+			return unprocessable(err)
+		}
+		err = r.change("write", name, r.Header.Get("Sched-Reason"), func() error {
+			if err := os.MkdirAll(r.server.Config.Edit, 0o700); err != nil {
+				return err
+			}
+			return statedir.Replace(path, text)
+		})
+		if err != nil {
+			return err
+		}
+		r.server.current.forget()
+		r.view = r.server.Schedules.View(after)
+		r.view.Problem, r.schedule = r.tell, after
+		definition, _, err := r.definition(name)
+		answer = content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
+		if old == nil {
+			answer.status = http.StatusCreated
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func deleteTask(r *request) (any, error) {
+	name := r.PathValue("name")
+	return nil, r.server.edit(func() error {
+		old, err := r.editable(name)
+		if err != nil {
+			return err
+		}
+		if old == nil {
+			_, err := view.FindTask(r.schedule, name)
+			return err
+		}
+		path := r.server.taskFile(name)
+		if _, err := r.server.Schedules.Check(map[string][]byte{path: nil}); err != nil {
+			return unprocessable(err)
+		}
+		err = r.change("remove", name, r.Header.Get("Sched-Reason"), func() error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			statedir.SyncDir(filepath.Dir(path))
+			return nil
+		})
+		r.server.current.forget()
+		return err
+	})
+}
+
+func (s *Server) edit(do func() error) error {
+	s.editing.Lock()
+	defer s.editing.Unlock()
+	return do()
+}
+
+// editable returns the text of the file of a task; nil for a task that is new. The error says that it is defined elsewhere, or is
+// not what the one who asks has seen.
+func (r *request) editable(name string) (old []byte, err error) {
+	now, err := r.server.Schedules.Check(nil)
+	if err != nil {
+		p := problem.New(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
+		p.Problems = problem.Of(err).Problems
+		return nil, p
+	}
+	r.schedule = now
+	path := r.server.taskFile(name)
+	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t) != path {
+		return nil, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+	}
+	old, err = statedir.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if r.Header.Get("If-Match") != "" {
+			return nil, problem.New(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := view.FindTask(now, name); err != nil {
+		return nil, view.Fail(view.Conflict, "look at it", "%s is there already, and defines something else", path)
+	}
+	switch r.Header.Get("If-Match") {
+	case tagOf(old):
+		return old, nil
+	case "":
+		return nil, problem.New(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
+	}
+	return nil, problem.New(http.StatusPreconditionFailed, "GET it again: somebody has changed it since", "the ETag of %s is %s", name, tagOf(old))
+}
+
+// mayWrite returns why a task may not be written, though the schedule would be valid with it.
+func (r *request) mayWrite(after *schedule.Schedule, name, path string) error {
+	t, err := view.FindTask(after, name)
+	if err != nil {
+		return view.Fail(view.Conflict, "let include read it", "the schedule would not read %s", path)
+	}
+	if t.As.User != "" || t.As.Group != "" {
+		return problem.New(http.StatusForbidden, "write it into the schedule itself", "a task that runs as another user cannot be written here")
+	}
+	for _, other := range after.Tasks {
+		if other != t && fileOf(after, other) == path {
+			return problem.New(http.StatusUnprocessableEntity, "write one task", "there would be another task in the file: %s", other.Name)
+		}
+	}
+	if fileOf(after, t) != path {
+		return view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+	}
+	return nil
+}
+
+func unprocessable(err error) error {
+	var invalid *load.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	p := problem.New(http.StatusUnprocessableEntity, "", "with this the schedule would be invalid, so nothing was written")
+	p.Problems = problem.Texts(invalid.Problems)
+	return p
+}
+
+// taskText is the file of a task, given its keys without its name as YAML.
+func taskText(name string, keys []byte) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by `sched serve --edit`. It may be changed by hand, too.\ntasks:\n  - name: %q\n", name)
+	for line := range strings.Lines(strings.ReplaceAll(string(keys), "\r\n", "\n")) {
+		if strings.TrimSpace(line) == "" {
+			b.WriteString("\n")
+		} else {
+			b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	return []byte(b.String())
+}
+
+// taskKeys returns the keys of the task in the body, as YAML. All that it can do wrong is found when the schedule is read with it.
+func (r *request) taskKeys(name string) ([]byte, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "application/yaml", "application/x-yaml", "text/yaml":
+		return r.body, nil
+	case "application/json":
+		return yamlOf(r.body, name)
+	}
+	return nil, problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
+		"the body is neither YAML nor JSON")
+}
+
+// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in the path, is left out.
+func yamlOf(body []byte, name string) ([]byte, error) {
+	wrong := func(err error) ([]byte, error) {
+		return nil, problem.New(http.StatusBadRequest, "send one object with the keys of the task", "the body cannot be read: %s", plainJSON(err))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return wrong(errors.Join(err, errors.New("it is no object")))
+	}
+	var out bytes.Buffer
+	for decoder.More() {
+		key, err := decoder.Token()
+		var value any
+		if err == nil {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			return wrong(err)
+		}
+		if key == "name" && value == name {
+			continue
+		}
+		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
+	}
+	if _, err := decoder.Token(); err != nil {
+		return wrong(err)
+	}
+	if err := ended(decoder); err != nil {
+		return wrong(err)
+	}
+	return out.Bytes(), nil
+}
+
+// oneLine is a value as JSON in one line, which is YAML, too.
+func oneLine(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(value)
+	return strings.TrimSpace(out.String())
+}

@@ -1,0 +1,122 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"sched/schedule/serve/problem"
+	"sched/schedule/serve/watch"
+	"sched/schedule/view"
+)
+
+// events is an answer that goes on: server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+type events struct {
+	ctx        context.Context
+	w          http.ResponseWriter
+	controller *http.ResponseController
+}
+
+const (
+	// mostStreams is how many streams there may be at a time.
+	mostStreams = 256
+	// heartbeat is the time between two signs of life: proxies end a connection on which nothing happens for a minute.
+	heartbeat = 15 * time.Second
+	// slowest is how long a reader may take for one event.
+	slowest = 10 * time.Second
+	// longestStream is how long a stream lasts: a token may have been revoked since. Browsers connect again by themselves.
+	longestStream = time.Hour
+)
+
+var streams atomic.Int64
+
+// stream answers with a stream until it ends by itself, the reader goes away, or the server ends.
+func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
+	defer streams.Add(-1)
+	if streams.Add(1) > mostStreams {
+		p := problem.New(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
+		p.RetryAfter = 10
+		problem.Write(w, p)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
+	defer cancel()
+	e := &events{ctx, w, http.NewResponseController(w)}
+	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+	e.controller.SetReadDeadline(time.Time{}) // or the connection ends with the read timeout
+	w.WriteHeader(http.StatusOK)
+	if e.write("retry: 2000\n\n") == nil {
+		follow(e)
+	}
+}
+
+// send sends one event. The error is that of a reader who has gone away, or is too slow.
+func (e *events) send(id, name string, value any) error {
+	text, err := view.JSON(value)
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "id: %s\nevent: %s\n", id, name)
+	for line := range strings.Lines(string(text)) {
+		lines.WriteString("data: " + line)
+	}
+	return e.write(lines.String() + "\n")
+}
+
+func (e *events) beat() error { return e.write(":\n\n") }
+
+func (e *events) write(text string) error {
+	e.controller.SetWriteDeadline(time.Now().Add(slowest))
+	if _, err := e.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return e.controller.Flush()
+}
+
+func getEvents(r *request) (any, error) {
+	last := r.Header.Get("Last-Event-ID")
+	if len(last) > 100 {
+		return nil, problem.New(http.StatusBadRequest, "", "Last-Event-ID is too long")
+	}
+	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
+}
+
+// followChanges sends what changes until the reader has gone away: what came after the event that it has seen last, where that is known.
+func followChanges(e *events, watcher *watch.Watcher, last string) {
+	listener, known := watcher.Listen(last)
+	defer listener.Leave()
+	greeting := "ready" // with an id, so that nothing is missed by a reader who is cut off before the first change
+	if last != "" && !known {
+		greeting = "reset"
+	}
+	if e.send(listener.ID(), greeting, watch.Changed{Changed: greeting == "reset"}) != nil {
+		return
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		all, wake, ok := listener.Next()
+		if !ok {
+			return // what it has not seen yet is forgotten: it is to come back
+		}
+		for _, one := range all {
+			if e.send(one.ID, one.Name, one.Value) != nil {
+				return
+			}
+		}
+		select {
+		case <-wake:
+		case <-beat.C:
+			if e.beat() != nil {
+				return
+			}
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}

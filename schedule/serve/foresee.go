@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"sched/schedule/forecast"
+	"sched/schedule/serve/problem"
+	"sched/schedule/yamldoc"
+)
+
+func getForecast(r *request) (any, error) {
+	from, err := r.time("from")
+	if err != nil {
+		return nil, err
+	}
+	made, err := r.forecast(from, r.URL.Query().Get("for"))
+	if err != nil {
+		return nil, err
+	}
+	return made.JSON(), nil
+}
+
+// usualForecast is how long a forecast is unless somebody says otherwise, as for `sched forecast`.
+const usualForecast = 7 * 24 * time.Hour
+
+// forecast returns a forecast of a span, as people write it; empty: the usual one. Where from is zero it begins with this hour: so
+// whoever looks again in this hour looks at the same.
+func (r *request) forecast(from time.Time, length string) (forecast.Report, error) {
+	span := usualForecast
+	if length != "" {
+		var err error
+		if span, err = yamldoc.ParseDuration(length); err != nil {
+			return forecast.Report{}, problem.New(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", problem.Shortened(length))
+		}
+	}
+	if from.IsZero() {
+		from = r.server.Now().Truncate(time.Hour)
+	}
+	made, err := r.server.forecasts.Report(r.Context(), r.view, from.UTC(), span)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return made, problem.New(http.StatusServiceUnavailable, "ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
+	}
+	return made, err
+}

@@ -1,0 +1,289 @@
+package serve
+
+import (
+	"cmp"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/control"
+	"sched/schedule/outcome"
+	"sched/schedule/serve/problem"
+	"sched/schedule/state"
+	"sched/schedule/status"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+func getStatus(r *request) (any, error) {
+	return r.view.Status(status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files)), nil
+}
+
+func getTasks(r *request) (any, error) {
+	query := r.URL.Query()
+	limit, err := r.limit(200, 1000)
+	if err != nil {
+		return nil, err
+	}
+	times := 1
+	if given := query.Get("times"); given != "" {
+		if times, err = strconv.Atoi(given); err != nil || times < 0 || times > 100 {
+			return nil, problem.New(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", problem.Shortened(given))
+		}
+	}
+	cursor, err := r.cursor(1)
+	if err != nil {
+		return nil, err
+	}
+	chosen, more, err := taggedAfter(r.schedule, query["tag"], cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if more {
+		next = cursorOf(chosen[len(chosen)-1].Name)
+	}
+	tasks := r.view.Tasks(r.Context(), func(t *schedule.Task) bool { return slices.Contains(chosen, t) }, r.server.Now(), times)
+	return pageOf(tasks.Items, next), nil
+}
+
+// taggedAfter returns at most limit tasks with one of the tags (all for none) behind the cursor.
+func taggedAfter(s *schedule.Schedule, tags, cursor []string, limit int) (chosen []*schedule.Task, more bool, err error) {
+	if err := control.KnownTags(s, tags); err != nil {
+		return nil, false, err
+	}
+	rest := s.Tasks
+	if cursor != nil {
+		i := slices.IndexFunc(rest, func(t *schedule.Task) bool { return t.Name == cursor[0] })
+		if i < 0 {
+			return nil, false, madeUp()
+		}
+		rest = rest[i+1:]
+	}
+	for _, t := range rest {
+		if len(tags) == 0 || slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
+			if len(chosen) == limit {
+				return chosen, true, nil
+			}
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, false, nil
+}
+
+func getTask(r *request) (any, error) {
+	definition, t, err := r.definition(r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	c := content{value: definition}
+	if tag := r.server.etag(r.schedule, t); tag != "" {
+		c.header = map[string]string{"ETag": tag}
+	}
+	return c, nil
+}
+
+func (r *request) definition(name string) (view.Definition, *schedule.Task, error) {
+	t, err := view.FindTask(r.schedule, name)
+	if err != nil {
+		return view.Definition{}, nil, err
+	}
+	var usual time.Duration
+	if all, err := r.view.Records(r.Context()); err == nil {
+		if known, err := all.Usual(r.Context(), []string{name}); err == nil {
+			usual = known[name].Duration
+		}
+		all.Close()
+	}
+	tasks := r.view.Tasks(r.Context(), func(other *schedule.Task) bool { return other == t }, r.server.Now(), 5)
+	return r.view.Definition(t, tasks.Items[0], usual), t, nil
+}
+
+func getWhy(r *request) (any, error) {
+	at, err := r.time("at")
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.view.Why(r.Context(), r.PathValue("name"), at)
+	if err != nil {
+		return nil, err
+	}
+	return w.Answer, nil
+}
+
+// longestAhead is the longest time whose slots are listed at once.
+const longestAhead = 366 * 24 * time.Hour
+
+func getUpcoming(r *request) (any, error) {
+	from, ferr := r.time("from")
+	to, terr := r.time("to")
+	limit, lerr := r.limit(200, 1000)
+	cursor, cerr := r.cursor(2)
+	if err := cmp.Or(ferr, terr, lerr, cerr); err != nil {
+		return nil, err
+	}
+	if from.IsZero() {
+		from = r.server.Now()
+	}
+	if to.IsZero() {
+		to = from.Add(24 * time.Hour)
+	}
+	if !from.Before(to) || to.Sub(from) > longestAhead {
+		return nil, problem.New(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	var after view.Upcoming
+	if cursor != nil {
+		at, err := microseconds(cursor[0])
+		if err != nil || at.Before(from) || !at.Before(to) {
+			return nil, madeUp()
+		}
+		after = view.Upcoming{At: at, Task: cursor[1]}
+	}
+	slots, more := r.view.Upcoming(from, to, after, limit)
+	next := ""
+	if more {
+		last := slots[len(slots)-1]
+		next = cursorOf(strconv.FormatInt(last.At.UnixMicro(), 10), last.Task)
+	}
+	return pageOf(slots, next), nil
+}
+
+func getRuns(r *request) (any, error) {
+	q, err := r.historyQuery()
+	if err != nil {
+		return nil, err
+	}
+	page := r.view.Page
+	if r.URL.Query().Get("all") == "true" {
+		page = r.view.PageOfAll
+	}
+	records, next, err := page(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	cursor := ""
+	if next.ID != "" {
+		cursor = cursorOf(strconv.FormatInt(next.Slot.UnixMicro(), 10), next.ID)
+	}
+	return pageOf(view.RecordsOf(records), cursor), nil
+}
+
+// historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have a history, so its name is not checked.
+func (r *request) historyQuery() (q state.Query, err error) {
+	query := r.URL.Query()
+	since, serr := r.time("since")
+	until, uerr := r.time("until")
+	limit, lerr := r.limit(100, view.MostOfAPage)
+	cursor, cerr := r.cursor(2)
+	if err := cmp.Or(serr, uerr, lerr, cerr); err != nil {
+		return q, err
+	}
+	q = state.Query{Task: query.Get("task"), Since: since, Until: until, Limit: limit}
+	for _, word := range query["outcome"] {
+		o, ok := outcome.Parse(word)
+		if !ok {
+			return q, problem.New(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", problem.Shortened(word))
+		}
+		q.Outcomes = append(q.Outcomes, o)
+	}
+	if cursor != nil {
+		at, err := microseconds(cursor[0])
+		if err != nil || cursor[1] == "" {
+			return q, madeUp()
+		}
+		q.Below = state.Position{Slot: at, ID: cursor[1]}
+	}
+	return q, nil
+}
+
+func outcomeList() string {
+	var words []string
+	for _, o := range outcome.All {
+		words = append(words, strings.ReplaceAll(string(o), " ", "-"))
+	}
+	return strings.Join(words, ", ")
+}
+
+func getRun(r *request) (any, error) { return r.run() }
+
+func (r *request) run() (runs.Run, error) {
+	id := r.PathValue("id")
+	if len(id) < 4 {
+		return runs.Run{}, problem.New(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+	}
+	return runs.Of(r.view).Run(r.Context(), id)
+}
+
+// leastID is the shortest part of an id with which a run may be changed: the first 48 bits of an id
+// are the time, so a shorter part soon stands for another run, too.
+const leastID = 12
+
+// runToChange is run for requests that change something.
+func (r *request) runToChange() (runs.Run, error) {
+	if id := r.PathValue("id"); len(id) < leastID {
+		return runs.Run{}, problem.New(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
+	}
+	return r.run()
+}
+
+// mostLog is the most bytes of one part of a log.
+const mostLog = 1 << 20
+
+func getLog(r *request) (any, error) {
+	offset, oerr := r.bytes("offset")
+	tail, terr := r.bytes("tail")
+	if err := cmp.Or(oerr, terr); err != nil {
+		return nil, err
+	}
+	one, err := r.run()
+	if err != nil {
+		return nil, err
+	}
+	log, err := runs.Of(r.view).Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
+	if err != nil {
+		return nil, err
+	}
+	if log.Text == nil {
+		log.Text = []byte{}
+	}
+	return content{text: log.Text, header: map[string]string{
+		"Sched-Log-Size": strconv.FormatInt(log.Size, 10), "Sched-Log-Offset": strconv.FormatInt(log.Offset, 10),
+		"Content-Disposition": `inline; filename="` + filepath.Base(one.Record.Run) + `.log"`,
+	}}, nil
+}
+
+func getServers(r *request) (any, error) {
+	all, err := r.view.Servers(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(view.ServersOf(all), ""), nil
+}
+
+// A Pausing is a pause with the id by which it is ended.
+type Pausing struct {
+	ID string `json:"id"` // the name of the task, or everything
+	view.TaskPause
+}
+
+// everything is the id of the pause of all tasks.
+const everything = "everything"
+
+func getPauses(r *request) (any, error) { return pageOf(r.pausings(), ""), nil }
+
+func (r *request) pausings() (all []Pausing) {
+	inSchedule := func(task string) bool { _, err := view.FindTask(r.schedule, task); return err == nil }
+	for _, p := range view.PausesInEffect(r.view.Pauses(), inSchedule, r.server.Now()) {
+		id := p.Task
+		if p.Everything {
+			id = everything
+		}
+		all = append(all, Pausing{id, p})
+	}
+	return all
+}

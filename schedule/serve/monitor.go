@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+
+	"sched/schedule/schema"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/status"
+	"sched/schedule/view"
+)
+
+type health struct {
+	Status string `json:"status"`
+}
+
+func getHealth(*request) (any, error) { return health{"ok"}, nil }
+
+func getDocument(r *request) (any, error) { return content{text: r.server.openapi}, nil }
+
+func getSchema(*request) (any, error) { return content{text: schema.JSON()}, nil }
+
+func getMetrics(r *request) (any, error) {
+	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files).Metrics()}, nil
+}
+
+func (r *request) key(scope access.Scope, key string) (task string, err error) {
+	task, who, err := r.server.access.Key(r.Request, scope, key)
+	if err == nil {
+		r.who = who
+	}
+	return task, err
+}
+
+func getBadge(r *request) (any, error) {
+	key, ok := strings.CutSuffix(r.PathValue("key"), ".svg")
+	if !ok {
+		return nil, problem.New(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+	}
+	name, err := r.key(access.Badge, key)
+	if err != nil {
+		return nil, err
+	}
+	t, err := view.FindTask(r.schedule, name)
+	if err != nil {
+		return nil, err
+	}
+	word, colour := "unknown", "#6b7280"
+	if all, err := r.view.Records(r.Context()); err == nil {
+		defer all.Close()
+		if last, err := all.Last(r.Context(), []string{name}); err == nil && last[name].Run != "" {
+			word, colour = string(last[name].Outcome), "#15803d"
+			if last[name].Outcome.Failure() {
+				colour = "#b91c1c"
+			}
+		}
+	}
+	return content{text: []byte(badgeOf(t.Name, word, colour)), header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
+}
+
+// badgeOf draws a badge: the name of the task, and how its last run ended, in words and in colour.
+func badgeOf(name, word, colour string) string {
+	const perLetter, around = 7, 12
+	left, right := len(name)*perLetter+around, len(word)*perLetter+around
+	name, word = html.EscapeString(name), html.EscapeString(word)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title>
+<rect width="%[2]d" height="20" fill="#374151"/><rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="%[7]d" y="14">%[4]s</text><text x="%[8]d" y="14">%[5]s</text></g></svg>
+`, left+right, left, right, name, word, colour, left/2, left+right/2)
+}

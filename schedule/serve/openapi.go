@@ -1,0 +1,200 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+)
+
+// document returns the OpenAPI document of the routes that the server has (https://spec.openapis.org/oas/v3.0.3).
+func (s *Server) document() ([]byte, error) {
+	d := documenter{schemas: map[string]any{}}
+	paths := map[string]map[string]any{}
+	for _, r := range s.routes {
+		if paths[r.path] == nil {
+			paths[r.path] = map[string]any{}
+		}
+		paths[r.path][strings.ToLower(r.method)] = d.operation(r)
+	}
+	d.schema(reflect.TypeFor[problem.Problem]())
+	return view.JSON(map[string]any{
+		"openapi": "3.0.3",
+		"info": map[string]any{"title": "sched", "version": s.Version,
+			"description": "What runs when, what became of it and why, and what people ask for. The objects are those of `--json` of the commands."},
+		"servers": []any{map[string]any{"url": s.BasePath + prefix}},
+		"paths":   paths,
+		"components": map[string]any{
+			"schemas":         d.schemas,
+			"securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}},
+		},
+	})
+}
+
+// A documenter collects the schemas of types by their names.
+type documenter struct{ schemas map[string]any }
+
+// everyError are the statuses of problems that any route may answer with.
+var everyError = []int{400, 403, 503}
+
+func (d documenter) operation(r route) map[string]any {
+	operation := map[string]any{"summary": r.about, "operationId": operationID(r), "responses": d.responses(r)}
+	if parameters := d.parameters(r); len(parameters) > 0 {
+		operation["parameters"] = parameters
+	}
+	switch {
+	case r.body != nil:
+		operation["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": d.schema(reflect.TypeOf(r.body))}}}
+	case r.method == http.MethodPut:
+		keys := map[string]any{"schema": map[string]any{"type": "object"}}
+		operation["requestBody"] = map[string]any{"required": true, "content": map[string]any{"application/json": keys,
+			"application/yaml": map[string]any{"schema": map[string]any{"type": "string"}}}}
+	}
+	operation["security"] = []any{}
+	if r.scope.OfTokens() {
+		operation["security"] = []any{map[string]any{"token": []any{}}}
+		operation["description"] = "Needs a token of the scope " + string(r.scope) + "."
+	}
+	return operation
+}
+
+// operationID is the name of a route for programs: getTasksWhy.
+func operationID(r route) string {
+	id := strings.ToLower(r.method)
+	for _, word := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/{}.", c) }) {
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
+func (d documenter) parameters(r route) (all []any) {
+	for _, name := range r.pathParams() {
+		all = append(all, map[string]any{"name": name, "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
+	}
+	for _, p := range r.params {
+		schema := map[string]any{"type": p.kind}
+		if p.kind == "time" {
+			schema = map[string]any{"type": "string", "format": "date-time"}
+		}
+		if p.many {
+			schema = map[string]any{"type": "array", "items": schema}
+		}
+		all = append(all, map[string]any{"name": p.name, "in": "query", "description": p.about, "schema": schema})
+	}
+	header := func(name, about string) {
+		all = append(all, map[string]any{"name": name, "in": "header", "description": about, "schema": map[string]any{"type": "string"}})
+	}
+	switch {
+	case r.kind == eventStream:
+		header("Last-Event-ID", "the id of the last event that was seen")
+	case r.scope == access.Edit:
+		header("If-Match", "the ETag of the task, where it is there")
+		header("Sched-Reason", "why, for the audit log")
+	}
+	return all
+}
+
+func (d documenter) responses(r route) map[string]any {
+	good := map[string]any{"description": r.about}
+	kind := r.kind
+	if kind == "" {
+		kind = "application/json"
+	}
+	switch {
+	case r.value != nil:
+		good["content"] = map[string]any{kind: map[string]any{"schema": d.schema(reflect.TypeOf(r.value))}}
+	case r.kind != "":
+		good["content"] = map[string]any{kind: map[string]any{"schema": map[string]any{"type": "string"}}}
+	}
+	all := map[string]any{strconv.Itoa(r.status): good}
+	if r.waits && r.method == http.MethodPost {
+		all["202"] = good
+	}
+	if r.method == http.MethodPut {
+		all["201"] = good
+	}
+	wrong := append(slices.Clone(everyError), r.errors...)
+	if r.scope.OfTokens() {
+		wrong = append(wrong, 401, 429)
+	}
+	if r.takesBody() {
+		wrong = append(wrong, 408)
+	}
+	for _, status := range wrong {
+		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
+			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[problem.Problem]())}}}
+	}
+	return all
+}
+
+// schema returns the schema of a type; that of a struct is a reference to the one that is collected under its name.
+func (d documenter) schema(of reflect.Type) map[string]any {
+	switch of.Kind() {
+	case reflect.Pointer:
+		inner := d.schema(of.Elem())
+		if inner["$ref"] != nil { // a reference has no other members in OpenAPI 3.0
+			return map[string]any{"allOf": []any{inner}, "nullable": true}
+		}
+		inner["nullable"] = true
+		return inner
+	case reflect.Slice:
+		if of == reflect.TypeFor[json.RawMessage]() {
+			return map[string]any{}
+		}
+		return map[string]any{"type": "array", "items": d.schema(of.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": true}
+	case reflect.Struct:
+		name := schemaName(of)
+		if d.schemas[name] == nil {
+			d.schemas[name] = map[string]any{} // where it has itself among its fields
+			d.schemas[name] = d.object(of)
+		}
+		return map[string]any{"$ref": "#/components/schemas/" + name}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{}
+}
+
+// object returns the schema of a struct: its fields as they are encoded. Those without omitempty are always there.
+func (d documenter) object(of reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		properties[name] = d.schema(field.Type)
+		if !strings.Contains(options, "omitempty") {
+			required = append(required, name)
+		}
+	}
+	slices.Sort(required)
+	object := map[string]any{"type": "object", "properties": properties}
+	if required = slices.Compact(required); len(required) > 0 {
+		object["required"] = required
+	}
+	return object
+}
+
+// schemaName is the name of a type in the document: that of Go, and TaskPage for a page of tasks.
+func schemaName(of reflect.Type) string {
+	name := of.Name()
+	if of, isPage := strings.CutPrefix(name, "page["); isPage {
+		name = strings.TrimSuffix(of[strings.LastIndexByte(of, '.')+1:], "]") + "Page"
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}

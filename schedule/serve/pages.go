@@ -1,0 +1,98 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/forecast"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+)
+
+// This file is what pages for people (package web) are given: what there is to look at, and a way to call the routes as whoever looks.
+
+// A Visit is one request for a page, with the schedule as it is now.
+type Visit struct {
+	Who      access.Who
+	Operates bool // who looks may also trigger, retry, stop, pause and resume
+	Schedule *schedule.Schedule
+	Invalid  error // what is wrong with the file: the schedule is what runs in its place
+	View     view.Source
+
+	request *request
+}
+
+// Visit prepares the answer to a request that came through Handler. Call leave when the page is
+// made: the number of pages is bounded, for forecasts apart. The error is for problem.Of.
+func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
+	plain := hr.Clone(hr.Context())
+	plain.URL.RawQuery = "" // what a page takes is not what a route takes
+	r := &request{Request: plain, server: s, who: access.WhoIs(hr.Context())}
+	if leave, err = s.prepare(route{foresees: foresees}, r); err != nil {
+		return nil, nil, err
+	}
+	return &Visit{
+		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.Allows(access.Operate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
+	}, leave, nil
+}
+
+// Problems are what the answers of the View lack so far.
+func (v *Visit) Problems() []string {
+	v.request.mu.Lock()
+	defer v.request.mu.Unlock()
+	return v.request.problems
+}
+
+// Pauses returns the pauses in effect.
+func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
+
+// Forecast returns a forecast of a span (empty: a week) from a time (zero: this hour) on.
+func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error) {
+	return v.request.forecast(from, length)
+}
+
+// Call calls a route of the API for whoever sent a page's form: with their rights and their name in the audit log.
+// Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *problem.Problem.
+func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return problem.Of(err)
+	}
+	r := from.Clone(from.Context())
+	if r.URL, err = url.Parse(s.BasePath + prefix + path); err != nil {
+		return problem.Of(err)
+	}
+	r.Method, r.RequestURI = method, ""
+	r.Body, r.ContentLength = http.NoBody, 0
+	if body != nil {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	}
+	r.Header.Set("Content-Type", "application/json")
+	given := &kept{header: http.Header{}, status: http.StatusOK}
+	s.mux.ServeHTTP(given, r)
+	if given.status >= http.StatusBadRequest {
+		p := problem.New(given.status, "", "%s", http.StatusText(given.status))
+		json.Unmarshal(given.body.Bytes(), p)
+		return p
+	}
+	if answer != nil {
+		return json.Unmarshal(given.body.Bytes(), answer)
+	}
+	return nil
+}
+
+type kept struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (k *kept) Header() http.Header            { return k.header }
+func (k *kept) WriteHeader(status int)         { k.status = status }
+func (k *kept) Write(text []byte) (int, error) { return k.body.Write(text) }

@@ -1,0 +1,127 @@
+// Package problem is the answers to requests that say what is wrong, and what to do about it (RFC 9457).
+package problem
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+	"sched/schedule/run"
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+// A Problem is an answer that says what is wrong (RFC 9457), and what to do about it.
+type Problem struct {
+	Type     string   `json:"type"`  // about:blank: the status says what kind of problem it is
+	Title    string   `json:"title"` // of the status
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail"`             // what is wrong
+	Hint     string   `json:"hint"`               // what to do; may be empty
+	Problems []string `json:"problems,omitempty"` // all that is wrong with a schedule
+
+	RetryAfter int `json:"-"` // seconds; 0 says nothing
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// New returns an error that is answered with that status. The hint may be empty.
+func New(status int, hint, format string, args ...any) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func statusOf(kind view.Kind) int {
+	switch kind {
+	case view.NotFound:
+		return http.StatusNotFound
+	case view.Conflict:
+		return http.StatusConflict
+	case view.Denied:
+		return http.StatusForbidden
+	}
+	return http.StatusBadRequest
+}
+
+// Of returns the answer to a request that ended with an error.
+func Of(err error) *Problem {
+	var known *Problem
+	var wrong *view.Error
+	var invalid *load.InvalidError
+	var several *state.AmbiguousError
+	var newer *state.NewerError
+	var store *mutex.StoreError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &wrong):
+		return New(statusOf(wrong.Kind), wrong.Hint, "%v", err)
+	case errors.As(err, &invalid):
+		p := New(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
+		p.Problems = Texts(invalid.Problems)
+		return p
+	case errors.As(err, &several):
+		return New(http.StatusConflict, "write more of its id", "%v", err)
+	case errors.Is(err, state.ErrNotFound):
+		return New(http.StatusNotFound, "", "%v", err)
+	case errors.Is(err, run.ErrVanished):
+		return New(http.StatusConflict, "", "%v", err)
+	case errors.As(err, &newer):
+		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
+	case state.Damaged(err):
+		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
+	case state.Locked(err):
+		p := New(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
+		p.RetryAfter = 1
+		return p
+	case errors.As(err, &store):
+		return New(http.StatusServiceUnavailable, store.Hint, "%s", humanize.Line(store.Error()))
+	case errors.As(err, &tooLarge):
+		return New(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return New(http.StatusServiceUnavailable, "try again", "it took too long")
+	}
+	return New(http.StatusServiceUnavailable, "", "%s", humanize.Line(err.Error()))
+}
+
+// Texts are the problems of a schedule, each with its place.
+func Texts(problems []schedule.Problem) (texts []string) {
+	for _, p := range problems {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
+// Write answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
+func Write(w http.ResponseWriter, p *Problem) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	switch p.Status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="sched"`)
+		h.Set("Connection", "close")
+	case http.StatusTooManyRequests, http.StatusRequestEntityTooLarge, http.StatusRequestTimeout, http.StatusForbidden:
+		h.Set("Connection", "close")
+	}
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", fmt.Sprint(p.RetryAfter))
+	}
+	w.WriteHeader(p.Status)
+	body, _ := json.MarshalIndent(p, "", "  ")
+	w.Write(append(body, '\n'))
+}
+
+// Shortened is what somebody sent, as a problem may repeat it.
+func Shortened(sent string) string {
+	const most = 100
+	if len(sent) > most {
+		return sent[:most] + "…"
+	}
+	return sent
+}

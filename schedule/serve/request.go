@@ -1,0 +1,354 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+)
+
+// A request is one request that was let in, with the schedule as it is now.
+type request struct {
+	*http.Request
+	server   *Server
+	who      access.Who
+	schedule *schedule.Schedule // nil for a route that needs none
+	invalid  error              // what is wrong with the file: the schedule is what runs in its place
+	view     view.Source
+	body     []byte // of a route that takes one
+
+	mu       sync.Mutex
+	problems []string // what the answer lacks
+}
+
+func (r *request) tell(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problems = append(r.problems, humanize.Line(fmt.Sprintf(format, args...)))
+}
+
+func (s *Server) answering(of route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		who, err := s.admit(of, hr)
+		if err != nil {
+			problem.Write(w, problem.Of(err))
+			return
+		}
+		r := &request{Request: hr, server: s, who: who}
+		if err := r.receive(w, of); err != nil {
+			problem.Write(w, problem.Of(err))
+			return
+		}
+		value, err := s.handle(of, r)
+		if err != nil {
+			problem.Write(w, problem.Of(err))
+			return
+		}
+		r.answer(w, of, value)
+	})
+}
+
+// longestBody bounds the time in which a body comes.
+const longestBody = 10 * time.Second
+
+// receive reads the body, where the route takes one, before the request gets a place among those that are answered: who sends slowly keeps
+// nobody else from theirs.
+func (r *request) receive(w http.ResponseWriter, of route) (err error) {
+	if !of.takesBody() {
+		return nil
+	}
+	conn := http.NewResponseController(w) // with Call, of a page, there is none, and the body is at hand
+	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
+	r.body, err = io.ReadAll(r.Body)
+	if err == nil {
+		conn.SetReadDeadline(time.Time{}) // net/http takes one that is over for the end of who asks
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = problem.New(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
+	}
+	return err
+}
+
+// handle makes the answer, which is sent when another one may already be made.
+func (s *Server) handle(of route, r *request) (any, error) {
+	leave, err := s.prepare(of, r)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return of.handle(r)
+}
+
+func (s *Server) admit(of route, r *http.Request) (access.Who, error) {
+	switch of.scope {
+	case access.Open, access.Badge, access.Hook: // a key is in the path
+		return access.Who{From: s.access.Address(r)}, nil
+	}
+	who, err := s.access.Who(r)
+	if err == nil && !who.Scope.Allows(of.scope) {
+		err = problem.New(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
+			"%s may %s, and this needs %s", who.Name, who.Scope, of.scope)
+	}
+	return who, err
+}
+
+// longestAnswer bounds the time in which an answer is made.
+const longestAnswer = 20 * time.Second
+
+// prepare checks the parameters, waits for a place among the requests that are answered, and loads the schedule. A stream gives its
+// place back before it begins.
+func (s *Server) prepare(of route, r *request) (leave func(), err error) {
+	if err := of.checkQuery(r.Request); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
+	work := s.work
+	switch {
+	case of.foresees:
+		work = s.foreseeing
+	case of.waits:
+		work = make(chan struct{}, 1)
+	}
+	select {
+	case work <- struct{}{}:
+	case <-ctx.Done():
+		cancel()
+		p := problem.New(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
+		p.RetryAfter = 1
+		return nil, p
+	}
+	leave = func() { <-work; cancel() }
+	if of.kind != eventStream {
+		r.Request = r.Request.WithContext(ctx)
+	}
+	if of.bare {
+		return leave, nil
+	}
+	valid, invalid, err := s.current.get()
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	r.schedule, r.invalid, r.view = valid, invalid, s.Schedules.View(valid)
+	if r.view.Problem, r.view.Files = r.tell, &s.files; r.Method == http.MethodGet && of.kind != eventStream {
+		r.view.Files = s.files.Once()
+	}
+	return leave, nil
+}
+
+// A content is an answer that is not JSON, or JSON with a header.
+type content struct {
+	status int // 0 is that of the route
+	header map[string]string
+	text   []byte
+	value  any             // as JSON, where there is no text
+	stream func(w *events) // an answer that goes on
+}
+
+func (r *request) answer(w http.ResponseWriter, of route, value any) {
+	for _, p := range r.problems {
+		w.Header().Add("Sched-Problem", headerText(p))
+	}
+	if r.invalid != nil && r.schedule != nil {
+		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.schedule.InPlace())
+	}
+	c, ok := value.(content)
+	if !ok {
+		c = content{value: value}
+	}
+	if c.stream != nil {
+		r.stream(w, c.stream)
+		return
+	}
+	for name, value := range c.header {
+		w.Header().Set(name, value)
+	}
+	if c.status == 0 {
+		c.status = of.status
+	}
+	kind := of.kind
+	if kind == "" {
+		kind = "application/json"
+	}
+	if c.text == nil && c.value != nil {
+		var err error
+		if c.text, err = view.JSON(c.value); err != nil {
+			problem.Write(w, problem.Of(err))
+			return
+		}
+	}
+	if c.status != http.StatusNoContent {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Length", strconv.Itoa(len(c.text)))
+	}
+	w.WriteHeader(c.status)
+	w.Write(c.text)
+}
+
+func headerText(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, text)
+}
+
+// A page is a part of a list. Next is where the next one goes on; null where there are no more.
+type page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}
+
+// pageOf returns a page. Without a cursor it is the last one.
+func pageOf[T any](items []T, cursor string) page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	if cursor == "" {
+		return page[T]{items, nil}
+	}
+	return page[T]{items, &cursor}
+}
+
+func cursorOf(parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
+}
+
+// cursor returns the parts of the parameter cursor; nil where there is none.
+func (r *request) cursor(parts int) ([]string, error) {
+	given := r.URL.Query().Get("cursor")
+	if given == "" {
+		return nil, nil
+	}
+	made, err := base64.RawURLEncoding.DecodeString(given)
+	all := strings.Split(string(made), "\x00")
+	if err != nil || len(all) != parts || len(given) > 1000 {
+		return nil, madeUp()
+	}
+	return all, nil
+}
+
+func madeUp() error {
+	return problem.New(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+}
+
+func microseconds(text string) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	at := time.UnixMicro(n).UTC()
+	if err != nil || at.Year() < 1 || at.Year() > 9999 {
+		return time.Time{}, madeUp()
+	}
+	return at, nil
+}
+
+func (r *request) limit(usual, most int) (int, error) {
+	given := r.URL.Query().Get("limit")
+	if given == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < 1 || n > most {
+		return 0, problem.New(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", problem.Shortened(given), most)
+	}
+	return n, nil
+}
+
+// time returns a parameter that is a time; the zero time where it is not given.
+func (r *request) time(name string) (time.Time, error) {
+	given := r.URL.Query().Get(name)
+	if given == "" {
+		return time.Time{}, nil
+	}
+	return parseTime(name, given)
+}
+
+func parseTime(name, given string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil || at.Year() < 1 || at.Year() > 9998 {
+		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z, and + in a URL as %2B",
+			"%s %q is not a time (RFC 3339)", name, problem.Shortened(given))
+	}
+	return at.UTC(), nil
+}
+
+func (r *request) bytes(name string) (int64, error) {
+	given := r.URL.Query().Get(name)
+	if given == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < 0 {
+		return 0, problem.New(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, problem.Shortened(given))
+	}
+	return n, nil
+}
+
+// longest is the longest duration that is taken, and the farthest in the future that something is asked for.
+const longest = 10 * 366 * 24 * time.Hour
+
+func duration(name string, seconds float64) (time.Duration, error) {
+	if !(seconds > 0 && seconds <= longest.Seconds()) {
+		return 0, problem.New(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// decode reads the body, which may be missing, as JSON.
+func (r *request) decode(into any) error {
+	if len(bytes.TrimSpace(r.body)) == 0 {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err == nil {
+		err = ended(decoder)
+	}
+	if err != nil {
+		return problem.New(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+	}
+	return nil
+}
+
+// ended returns an error where something comes behind what was read.
+func ended(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind it")
+	}
+	return nil
+}
+
+// plainJSON says what is wrong with JSON, without names of Go.
+func plainJSON(err error) string {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind):
+		return fmt.Sprintf("%s cannot be %s", kind.Field, kind.Value)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends too soon"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}

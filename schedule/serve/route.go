@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+)
+
+// A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same rows.
+type route struct {
+	method, path string
+	scope        access.Scope
+	about        string
+	params       []param
+	body         any    // a value of the type of the JSON body; nil for none
+	kind         string // of the answer; "" for JSON
+	status       int
+	value        any   // a value of the type of the answer
+	errors       []int // statuses of problems besides those of every route
+	bare         bool  // it needs no schedule
+	waits        bool  // it takes seconds, and no work
+	foresees     bool  // it takes seconds, of a processor of which forecasts have one
+	handle       func(*request) (any, error)
+}
+
+type param struct {
+	name, kind, about string // kind: string, integer, time, boolean
+	many              bool   // it may be there several times
+}
+
+const (
+	eventStream = "text/event-stream"
+	plainText   = "text/plain; charset=utf-8"
+	schemaJSON  = "application/schema+json"
+)
+
+var (
+	cursorParam = param{name: "cursor", kind: "string", about: "where to go on: `next` of the page before"}
+	limitParam  = param{name: "limit", kind: "integer", about: "at most so many items"}
+)
+
+// checkQuery refuses parameters that the route does not know: one that is misspelt would mean everything.
+func (of route) checkQuery(r *http.Request) error {
+	query := r.URL.Query()
+	for name, values := range query {
+		i := slices.IndexFunc(of.params, func(p param) bool { return p.name == name })
+		if i < 0 {
+			var names []string
+			for _, p := range of.params {
+				names = append(names, p.name)
+			}
+			hint := "it takes none"
+			if len(names) > 0 {
+				hint = view.DidYouMean(name, names)
+			}
+			if hint == "see `sched list`" {
+				hint = "the parameters are in openapi.json"
+			}
+			return problem.New(http.StatusBadRequest, hint, "there is no parameter %q", problem.Shortened(name))
+		}
+		if len(values) > 1 && !of.params[i].many {
+			return problem.New(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+		}
+	}
+	return nil
+}
+
+func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
+
+func (of route) pathParams() (names []string) {
+	for part := range strings.SplitSeq(of.path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
+	}
+	return names
+}

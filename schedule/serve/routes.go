@@ -1,0 +1,66 @@
+package serve
+
+import (
+	"sched/schedule/forecast"
+	"sched/schedule/serve/access"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+func routes() []route {
+	return []route{
+		{method: "GET", path: "/status", scope: access.Read, about: "Whether all is well", status: 200, value: view.Status{}, handle: getStatus},
+		{method: "GET", path: "/tasks", scope: access.Read, about: "The tasks, in file order", status: 200, value: page[view.Task]{}, handle: getTasks,
+			params: []param{cursorParam, limitParam, {name: "tag", kind: "string", about: "only tasks with one of these tags", many: true},
+				{name: "times", kind: "integer", about: "how many of the next times: 1 unless given, at most 100"}}, errors: []int{404}},
+		{method: "GET", path: "/tasks/{name}", scope: access.Read, about: "A task, and how it is defined. Those of the folder of --edit have an ETag",
+			status: 200, value: view.Definition{}, handle: getTask, errors: []int{404}},
+		{method: "GET", path: "/tasks/{name}/why", scope: access.Read, about: "When it ran, or why it did not, and what could stop it", status: 200, value: view.Why{},
+			params: []param{{name: "at", kind: "time", about: "a time in the minute that is to be explained"}}, handle: getWhy, errors: []int{404}},
+		{method: "GET", path: "/upcoming", scope: access.Read, about: "The slots between two times", status: 200, value: page[view.Upcoming]{}, handle: getUpcoming,
+			params: []param{{name: "from", kind: "time", about: "now unless given"}, {name: "to", kind: "time", about: "a day after from unless given"}, cursorParam, limitParam}},
+		{method: "GET", path: "/forecast", scope: access.Read, about: "What a span of time will look like", status: 200, value: forecast.Forecast{}, foresees: true, handle: getForecast,
+			params: []param{{name: "from", kind: "time", about: "the beginning of this hour unless given"}, {name: "for", kind: "string", about: "how long it is: 12h, 7d unless given, at most 31d"}}},
+		{method: "GET", path: "/runs", scope: access.Read, about: "What became of slots, the newest first", status: 200, value: page[view.Record]{}, handle: getRuns,
+			params: []param{{name: "task", kind: "string", about: "only of this task"},
+				{name: "outcome", kind: "string", about: "only these outcomes", many: true},
+				{name: "since", kind: "time", about: "only slots at or after it"}, {name: "until", kind: "time", about: "only slots before it"},
+				{name: "all", kind: "boolean", about: "true: what ran on all servers of the store, without slots that were skipped or missed"}, cursorParam, limitParam}, errors: []int{404}},
+		{method: "GET", path: "/runs/{id}", scope: access.Read, about: "One run: one that waits, lives or has ended", status: 200, value: runs.Run{}, handle: getRun, errors: []int{404, 409}},
+		{method: "GET", path: "/runs/{id}/log", scope: access.Read, about: "What it printed, as it was. Sched-Log-Size is the size of all of it, Sched-Log-Offset where this part begins",
+			status: 200, kind: plainText, handle: getLog, errors: []int{404, 409},
+			params: []param{{name: "offset", kind: "integer", about: "from this byte on"}, {name: "tail", kind: "integer", about: "only the last bytes"},
+				{name: "hooks", kind: "boolean", about: "true: what its hooks printed"}}},
+		{method: "GET", path: "/runs/{id}/log/stream", scope: access.Read, about: "What it prints, as it comes: events `log` {offset, text} and, when it has ended, `end` (a run)",
+			status: 200, kind: eventStream, handle: getLogStream, errors: []int{404, 409},
+			params: []param{{name: "offset", kind: "integer", about: "from this byte on, where there is no Last-Event-ID"}}},
+		{method: "GET", path: "/events", scope: access.Read, about: "What changes: events `run`, `tick`, `pauses`, `waiting`, `schedule`; first `ready`, or `reset` where some were missed",
+			status: 200, kind: eventStream, handle: getEvents},
+		{method: "GET", path: "/servers", scope: access.Read, about: "The servers that share the schedule", status: 200, value: page[view.Server]{}, handle: getServers, errors: []int{404}},
+		{method: "GET", path: "/pauses", scope: access.Read, about: "The pauses in effect", status: 200, value: page[Pausing]{}, handle: getPauses},
+		{method: "GET", path: "/audit", scope: access.Read, about: "What was changed through this API, the newest first", status: 200, value: page[Change]{}, handle: getAudit, bare: true,
+			params: []param{cursorParam, limitParam}},
+
+		{method: "GET", path: "/schema", scope: access.Read, about: "The JSON Schema of schedule.yaml, as `sched schema` prints it", status: 200, kind: schemaJSON, handle: getSchema, bare: true},
+		{method: "GET", path: "/healthz", scope: access.Open, about: "Whether the server answers; it says nothing of the tasks", status: 200, value: health{}, handle: getHealth, bare: true},
+		{method: "GET", path: "/openapi.json", scope: access.Open, about: "This document", status: 200, value: map[string]any{}, handle: getDocument, bare: true},
+		{method: "GET", path: "/metrics", scope: access.Read, about: "Metrics for Prometheus", status: 200, kind: "text/plain; version=0.0.4; charset=utf-8", handle: getMetrics},
+		{method: "GET", path: "/badge/{key}", scope: access.Badge, about: "A picture of how the last run of a task ended; the key is KEY.svg, of `sched serve token --badge TASK`",
+			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404, 429}},
+
+		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: view.Request{},
+			handle: postTrigger, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},
+			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/pauses", scope: access.Operate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
+			handle: postPause, errors: []int{404, 413, 415}},
+		{method: "DELETE", path: "/pauses/{id}", scope: access.Operate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},
+		{method: "POST", path: "/hooks/{key}", scope: access.Hook, about: "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`", status: 202, value: view.Request{},
+			handle: postHook, errors: []int{404, 409, 429}},
+
+		{method: "PUT", path: "/tasks/{name}", scope: access.Edit, about: "Write a task into the folder of --edit: its keys as YAML or JSON, without name",
+			status: 200, value: view.Definition{}, handle: putTask, errors: []int{404, 409, 412, 413, 415, 422, 428}},
+		{method: "DELETE", path: "/tasks/{name}", scope: access.Edit, about: "Remove a task from the folder of --edit", status: 204, handle: deleteTask, errors: []int{404, 409, 412, 422, 428}},
+	}
+}

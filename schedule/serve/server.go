@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/control"
+	"sched/schedule/forecast"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/serve/access"
+	"sched/schedule/serve/problem"
+	"sched/schedule/serve/watch"
+	"sched/schedule/view"
+)
+
+// A Config says what a Server serves, and to whom.
+type Config struct {
+	Schedules Schedules
+	StateDir  string // absolute; tokens and the audit log are kept there
+	Version   string
+	Now       func() time.Time
+	Problem   func(format string, args ...any) // what nobody who asked can be told
+
+	ReadOnly    bool     // there are no routes that change anything
+	Edit        string   // the folder, absolute, into which tasks are written; "" for none
+	BasePath    string   // "" or a path like /sched, under which all routes are
+	Hosts       []string // the names by which the server is called, besides localhost and its address
+	BehindProxy bool     // the last address of X-Forwarded-For is who asks
+	Secure      bool     // browsers reach it by https
+}
+
+// Schedules is how a Server comes to the schedule and acts on it. The functions may be called from several goroutines.
+type Schedules struct {
+	// Load returns the schedule, or what runs in its place and in invalid what is wrong with it
+	// now.
+	Load func() (valid *schedule.Schedule, invalid, err error)
+	// Check reads the schedule as if those files, by path, had that text, and nil were a file that is not there.
+	Check func(files map[string][]byte) (*schedule.Schedule, error)
+	// View is for looking: its Source writes nothing.
+	View func(*schedule.Schedule) view.Source
+	// Actor is for asking ticks for something.
+	Actor func(s *schedule.Schedule, by string) control.Actor
+	// Runs is for stopping runs.
+	Runs func(*schedule.Schedule) run.Caller
+}
+
+// A Server answers HTTP requests about one schedule.
+type Server struct {
+	Config
+	current    current
+	access     *access.Access
+	watcher    *watch.Watcher
+	forecasts  *forecast.Cache
+	files      runfile.Surveyor // what requests have read of the files of runs
+	editing    sync.Mutex       // one edit at a time
+	stopping   chan struct{}    // bounds the runs that are being stopped at the same time
+	foreseeing chan struct{}    // has an element for each request for a forecast
+	work       chan struct{}    // bounds the requests that are answered at the same time
+	routes     []route
+
+	bodyTimeout time.Duration // longestBody, but for tests
+	mux         *http.ServeMux
+	openapi     []byte
+}
+
+// mostWork is how many requests are answered at the same time: each may have a history open, with a cache of its own.
+const mostWork = 4
+
+// mostStopping is how many runs are being stopped at the same time: each is followed to its end, also when nobody waits for the answer.
+const mostStopping = 64
+
+// mostForeseeing is how many requests for forecasts wait or are answered at the same time: an answer may have half a megabyte.
+const mostForeseeing = 8
+
+// New returns a server that serves nothing yet: see Handler.
+func New(c Config) (*Server, error) {
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache()}
+	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
+	s.access = access.New(access.Config{
+		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
+	})
+	s.watcher = &watch.Watcher{Schedule: s.current.get, Files: &s.files}
+	for _, r := range routes() {
+		if s.offers(r) {
+			s.routes = append(s.routes, r)
+			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.answering(r))
+		}
+	}
+	s.access.SignIn(s.mux)
+	var err error
+	s.openapi, err = s.document()
+	return s, err
+}
+
+const prefix = "/api/v1"
+
+// Assets is the prefix of what pages consist of, whoever looks: the style and the script.
+const Assets = "/assets/"
+
+// offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
+func (s *Server) offers(r route) bool {
+	switch r.scope {
+	case access.Operate, access.Hook:
+		return !s.ReadOnly
+	case access.Edit:
+		return !s.ReadOnly && s.Config.Edit != ""
+	}
+	return true
+}
+
+// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see WhoIs); with nil there
+// is nothing else.
+func (s *Server) Handler(pages http.Handler) http.Handler {
+	return s.access.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, pattern := s.mux.Handler(r)
+		switch {
+		case pattern != "":
+			s.mux.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
+			s.notThere(w, r)
+		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
+			pages.ServeHTTP(w, r) // the form for signing in needs the style
+		default:
+			s.showing(pages).ServeHTTP(w, r)
+		}
+	}))
+}
+
+// showing lets those through who may look, and sends browsers without a session to the form where they sign in.
+func (s *Server) showing(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.mayLook(r)
+		if err == nil {
+			pages.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+			return
+		}
+		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
+			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
+			return
+		}
+		problem.Write(w, problem.Of(err))
+	})
+}
+
+func (s *Server) mayLook(r *http.Request) (access.Who, error) {
+	who, err := s.access.Who(r)
+	if err == nil && !who.Scope.Allows(access.Read) {
+		err = problem.New(http.StatusForbidden, "", "it is not allowed")
+	}
+	return who, err
+}
+
+// LoginPath returns the path of a new login link for somebody with that scope.
+func (s *Server) LoginPath(scope access.Scope) string { return s.access.LoginPath(scope) }
+
+func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		problem.Write(w, problem.New(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
+		return
+	}
+	problem.Write(w, problem.New(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", problem.Shortened(r.URL.Path)))
+}

@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex/redistest"
+	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/control/controltest"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/serve/access"
+	"sched/schedule/view"
+)
+
+// With a store the runs of other servers are shown, and what only their server can do is refused with its name.
+func TestRunsOfOtherServers(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	store := redistest.Dial(t, "redis://"+redis.Addr())
+	b := newBox(t, shop, func(c *Config) {
+		look := c.Schedules.View
+		c.Schedules.View = func(s *schedule.Schedule) view.Source {
+			source := look(s)
+			source.Controls.Store = store
+			return source
+		}
+	})
+	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "hourly", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
+	ended := b.Ended("a/b", 60, outcome.Failed, "")
+	ended.Server = "web-2"
+	ctx := context.Background()
+	if _, _, err := cluster.Announce(ctx, store, time.Now, cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("the servers", b.call(call{scope: access.Read, method: "GET", route: "/servers"}), 200, `"name": "web-2"`, running.Run)
+	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""), b.Ended("hourly", 120, outcome.Failed, ""))
+	var all []string
+	for query := "?all=true&limit=1"; query != ""; {
+		got := decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs", query: query}).body)
+		for _, r := range got.Items {
+			all = append(all, r.Server+" "+r.Task+" "+string(r.Outcome))
+		}
+		if query = ""; got.Next != nil {
+			query = "?all=true&limit=1&cursor=" + *got.Next
+		}
+	}
+	if want := []string{"web-1 hourly succeeded", "web-2 a/b failed", "web-1 hourly failed"}; !slices.Equal(all, want) {
+		t.Errorf("what ran everywhere: %q, want %q", all, want)
+	}
+	b.wants("what failed everywhere of a task", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
+	b.wants("what was skipped everywhere", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true&outcome=skipped"}), 400, "servers do not tell each other")
+	b.wants("the tasks", b.call(call{scope: access.Read, method: "GET", route: "/tasks"}), 200, `"host": "web-2"`, ended.Run)
+	there := func(command, run string) string {
+		return "is on web-2: `sched " + command + " " + humanize.ShortRun(run) + "` there"
+	}
+	for _, run := range []string{running.Run, ended.Run} {
+		b.wants("the run", b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{run}}), 200, `"server": "web-2"`)
+		b.wants("its log", b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{run}}), 409, there("logs", run))
+		b.wants("its log as it comes", b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{run}}), 409, there("logs", run))
+		b.wants("its retry", b.call(call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{run}}), 409, there("retry", run))
+		b.wants("its end", b.call(call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{run}}), 409, there("stop", run))
+	}
+
+	redis.Close()
+	tasks := b.call(call{scope: access.Read, method: "GET", route: "/tasks"})
+	b.wants("the tasks without the store", tasks, 200, `"name": "hourly"`)
+	if tasks.header.Get("Sched-Problem") == "" {
+		t.Errorf("nothing is said of it: %v", tasks.header)
+	}
+	got := b.call(call{scope: access.Read, method: "GET", route: "/servers"})
+	b.wants("the servers without it", got, 503)
+	if got.problem(t).Hint == "" {
+		t.Errorf("no hint: %s", got.body)
+	}
+}

@@ -1,0 +1,172 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"sched/schedule/serve"
+	"sched/schedule/serve/problem"
+	"sched/schedule/view"
+	"sched/schedule/view/runs"
+)
+
+// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The form has a key, so that it asks once
+// however often it is sent; who sends it from a page of another site is refused before it gets here (api.Server.Handler).
+
+type button struct {
+	id, label string
+	does      string // what will happen
+	action    string // the path
+	more      markup // fields besides the reason
+	reasoned  bool   // there is a field for a reason
+	grave     bool
+}
+
+func (p *page) button(b button) {
+	class := markup("")
+	if b.grave {
+		class = ` class="grave"`
+	}
+	p.put(`<button type="button" popovertarget="do-%s"%s>%s…</button><dialog popover id="do-%s" aria-labelledby="do-%s-h"><form method="post" action="%s">
+<h2 id="do-%s-h">%s</h2><p>%s</p>%s`,
+		b.id, class, b.label, b.id, b.id, b.action, b.id, b.label, b.does, b.more)
+	if b.reasoned {
+		p.put(`<label>Reason <input name="reason" maxlength="500" autocomplete="off" placeholder="why, for the others"></label>`)
+	}
+	p.put(`<div class="buttons"><button%s>%s</button><button type="button" popovertarget="do-%s" popovertargetaction="hide" class="quiet">Cancel</button></div></form></dialog>`,
+		class, b.label, b.id)
+}
+
+const howLong markup = `<label>For <select name="for"><option value="3600">an hour</option><option value="86400">a day</option>
+<option value="604800">a week</option><option value="">until somebody resumes it</option></select></label>`
+
+func (p *page) taskButtons(t view.Task) {
+	if !p.Operates {
+		return
+	}
+	at := p.taskURL(t.Name)
+	p.put(`<div class="buttons" id="buttons" data-live>`)
+	if p.Schedule.Active(p.find(t.Name)) {
+		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
+			does: "The next tick, within a minute, will run " + t.Name + " once more: " + t.Command})
+	}
+	if t.Paused == nil {
+		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
+			does: t.Name + " will not start, and its slots will be skipped. What runs goes on."})
+	} else if !t.Paused.Everything {
+		p.button(button{id: "resume", label: "Resume", action: at + "/resume", does: t.Name + " will start again at its next slot."})
+	}
+	p.put(`</div>`)
+}
+
+func (p *page) runButtons(r runs.Run) {
+	command := "stop"
+	if r.State == runs.Ended {
+		command = "retry"
+	}
+	if err := r.Elsewhere(command); err != nil {
+		p.put(`<p class="quiet">%s</p>`, err.Error())
+		return
+	}
+	if !p.Operates {
+		return
+	}
+	at := p.base + "/runs/" + r.Record.Run
+	p.put(`<div class="buttons" id="buttons" data-live>`)
+	switch t := p.find(r.Task); {
+	case r.State == runs.Starting, r.State == runs.Running, r.State == runs.Queued, r.State == runs.Deferred:
+		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
+			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
+	case r.State == runs.Ended && t != nil && p.Schedule.Active(t):
+		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
+			does: "The next tick, within a minute, will run " + r.Task + " again, as it is defined then."})
+	}
+	p.put(`</div>`)
+}
+
+// actions adds what forms are sent to.
+func (p *pages) actions() {
+	for path, do := range map[string]func(*http.Request) (next string, err error){
+		"/tasks/{name}/trigger": p.trigger, "/tasks/{name}/pause": p.pause, "/tasks/{name}/resume": p.resume,
+		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry,
+	} {
+		p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
+			next, err := do(r)
+			if err != nil {
+				p.fail(w, r, err)
+				return
+			}
+			http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
+		})
+	}
+}
+
+func because(r *http.Request) serve.Reason { return serve.Reason{Reason: r.PostFormValue("reason")} }
+
+func (p *pages) trigger(r *http.Request) (string, error) {
+	var asked view.Request
+	err := p.Call(r, "POST", "/tasks/"+url.PathEscape(r.PathValue("name"))+"/trigger", because(r), &asked)
+	return "/runs/" + asked.Run, err
+}
+
+func (p *pages) retry(r *http.Request) (string, error) {
+	var asked view.Request
+	err := p.Call(r, "POST", "/runs/"+url.PathEscape(r.PathValue("id"))+"/retry", because(r), &asked)
+	return "/runs/" + asked.Run, err
+}
+
+// stop stops a run. One that has ended meanwhile is shown as it ended, also to whoever pressed twice.
+func (p *pages) stop(r *http.Request) (string, error) {
+	path := "/runs/" + url.PathEscape(r.PathValue("id"))
+	err := p.Call(r, "POST", path+"/stop", because(r), nil)
+	var wrong *problem.Problem
+	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r) {
+		err = nil
+	}
+	return path, err
+}
+
+func (p *pages) ended(r *http.Request) bool {
+	var one struct{ State runs.State }
+	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), nil, &one)
+	return err == nil && one.State == runs.Ended
+}
+
+func (p *pages) pause(r *http.Request) (string, error) {
+	return "/tasks/" + url.PathEscape(r.PathValue("name")), p.pauseOf(r, []string{r.PathValue("name")})
+}
+
+func (p *pages) pauseAll(r *http.Request) (string, error) { return "/pauses", p.pauseOf(r, nil) }
+
+func (p *pages) pauseOf(r *http.Request, tasks []string) error {
+	body := serve.PauseRequest{Tasks: tasks, Reason: r.PostFormValue("reason")}
+	if given := r.PostFormValue("for"); given != "" {
+		seconds, err := strconv.ParseFloat(given, 64)
+		if err != nil {
+			return &problem.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
+		}
+		body.For = &seconds
+	}
+	return p.Call(r, "POST", "/pauses", body, nil)
+}
+
+func (p *pages) resume(r *http.Request) (string, error) {
+	name := url.PathEscape(r.PathValue("name"))
+	return "/tasks/" + name, p.endPause(r, name)
+}
+
+func (p *pages) resumePause(r *http.Request) (string, error) {
+	return "/pauses", p.endPause(r, url.PathEscape(r.PathValue("id")))
+}
+
+// endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two did.
+func (p *pages) endPause(r *http.Request, id string) error {
+	err := p.Call(r, "DELETE", "/pauses/"+id, nil, nil)
+	var wrong *problem.Problem
+	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sched/schedule/humanize"
+)
+
+// A pen is how a terminal would write at some point of a log: the colours of SGR sequences (ECMA-48), as classes of the style.
+type pen struct {
+	fore, back int // 1 to 16; 0 is the usual colour
+	bold, dim  bool
+	underline  bool
+}
+
+func (p pen) class() string {
+	var classes []string
+	if p.fore > 0 {
+		classes = append(classes, fmt.Sprintf("f%d", p.fore-1))
+	}
+	if p.back > 0 {
+		classes = append(classes, fmt.Sprintf("b%d", p.back-1))
+	}
+	if p.bold {
+		classes = append(classes, "bold")
+	}
+	if p.dim {
+		classes = append(classes, "dim")
+	}
+	if p.underline {
+		classes = append(classes, "under")
+	}
+	return strings.Join(classes, " ")
+}
+
+// set does what a sequence of SGR says. Colours of 256 and of 24 bits are known from their length, and of these the first 16 are shown.
+func (p *pen) set(codes []int) {
+	for i := 0; i < len(codes); i++ {
+		switch code := codes[i]; {
+		case code == 0:
+			*p = pen{}
+		case code == 1:
+			p.bold = true
+		case code == 2:
+			p.dim = true
+		case code == 4:
+			p.underline = true
+		case code == 22:
+			p.bold, p.dim = false, false
+		case code == 24:
+			p.underline = false
+		case code >= 30 && code <= 37:
+			p.fore = code - 30 + 1
+		case code >= 90 && code <= 97:
+			p.fore = code - 90 + 9
+		case code == 39:
+			p.fore = 0
+		case code >= 40 && code <= 47:
+			p.back = code - 40 + 1
+		case code >= 100 && code <= 107:
+			p.back = code - 100 + 9
+		case code == 49:
+			p.back = 0
+		case code == 38 || code == 48:
+			colour, skip := extended(codes[i+1:])
+			if i += skip; code == 38 {
+				p.fore = colour
+			} else {
+				p.back = colour
+			}
+		}
+	}
+}
+
+// extended reads what follows 38 and 48: 5;N or 2;R;G;B.
+func extended(codes []int) (colour, skip int) {
+	switch {
+	case len(codes) >= 2 && codes[0] == 5:
+		if codes[1] >= 0 && codes[1] < 16 {
+			colour = codes[1] + 1
+		}
+		return colour, 2
+	case len(codes) >= 4 && codes[0] == 2:
+		return 0, 4
+	}
+	return 0, len(codes)
+}
+
+// printed writes output with its colours alone. A lone \r begins a new line, as in `sched logs`.
+func (w *writer) printed(log string) {
+	log = strings.ReplaceAll(strings.ToValidUTF8(log, "\uFFFD"), "\r\n", "\n")
+	var now pen
+	var run strings.Builder
+	flush := func() {
+		if class := now.class(); run.Len() > 0 && class != "" {
+			w.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
+		} else {
+			w.WriteString(html.EscapeString(run.String()))
+		}
+		run.Reset()
+	}
+	for log != "" {
+		if n := humanize.Escape(log); n > 0 {
+			if codes, ok := colours(log[:n]); ok {
+				flush()
+				now.set(codes)
+			}
+			log = log[n:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(log)
+		log = log[size:]
+		switch {
+		case r == '\r':
+			run.WriteByte('\n')
+		case r == '\n', r == '\t', !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r):
+			run.WriteRune(r)
+		}
+	}
+	flush()
+}
+
+func colours(sequence string) (codes []int, ok bool) {
+	inner, begins := strings.CutPrefix(sequence, "\x1b[")
+	inner, ends := strings.CutSuffix(inner, "m")
+	if !begins || !ends || len(inner) > 100 {
+		return nil, false
+	}
+	for _, field := range strings.FieldsFunc(inner+" ", func(r rune) bool { return r == ';' || r == ':' }) {
+		n, _ := strconv.Atoi(strings.TrimSpace(field)) // an empty one is 0
+		codes = append(codes, n)
+	}
+	return codes, true
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/control/controltest"
+	"sched/schedule/outcome"
+	"sched/schedule/serve/access"
+	"sched/schedule/state"
+)
+
+// A day of a task that is due every minute is a few bars: its page does not grow with the runs, and one failure among them is seen.
+func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n  - {name: seldom, every: 4 hours, command: \"true\"}\n", access.Read)
+	var all []outcome.Record
+	for ago := 1; ago < 700; ago++ {
+		o := outcome.Succeeded
+		switch {
+		case ago == 240:
+			o = outcome.Failed
+		case ago%7 == 0:
+			o = outcome.Skipped
+		case ago > 300 && ago < 360:
+			continue
+		}
+		r := b.Ended("often", ago, o, "")
+		switch r.Ended = r.Started.Add(time.Second); o {
+		case outcome.Skipped:
+			r.Started, r.Ended = time.Time{}, r.Slot
+		case outcome.Failed:
+			r.Ended = r.Started.Add(30 * time.Minute) // many slots came meanwhile: they are no part of its list
+		}
+		all = append(all, r)
+	}
+	all = append(all, b.Ended("seldom", 240, outcome.Succeeded, ""))
+	b.Remember(all...)
+	page := b.get("/timeline", 200)
+	failed := all[slices.IndexFunc(all, func(r outcome.Record) bool { return r.Outcome == outcome.Failed })]
+	b.has("/timeline", page,
+		"1 failed", "skipped", fmt.Sprintf(`href="/runs?outcome=failed&amp;task=often&amp;below=%d."`, failed.Slot.Add(time.Minute).UnixMicro()), `class="bad"`,
+		fmt.Sprintf(`href="/runs?outcome=skipped&amp;task=often&amp;below=%d."`, controltest.Noon.Add(12*time.Hour).UnixMicro()), // of the drawing
+		`<path class="skip"`, "due again and again", "the last 1: 1 succeeded", `class="now"`)
+	if len(page) > 20<<10 {
+		t.Errorf("%d bytes", len(page))
+	}
+	list := b.get(fmt.Sprintf("/runs?task=often&below=%d.", failed.Slot.Add(time.Minute).UnixMicro()), 200)
+	if first := strings.Index(list, "/runs/"+failed.Run); first < 0 || strings.Contains(list[:first], all[0].Run) {
+		t.Error("the list does not begin with the failure")
+	}
+	b.has("of a time without runs", b.get("/timeline?hours=6&at="+controltest.Noon.AddDate(0, -1, 0).Format(time.RFC3339), 200), "no runs yet", "not <path")
+	b.has("of a week", b.get("/timeline?hours=168", 200), "1 failed")
+}
+
+// Outcomes that look the same come in any order, several of an hour: each of their stretches is drawn, and those that are close as one.
+func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", access.Read)
+	var all []outcome.Record
+	as := map[int]outcome.Outcome{190: outcome.Failed, 235: outcome.TimedOut, 191: outcome.Lost, 300: outcome.Stopped}
+	for ago := 1; ago < 700; ago++ {
+		all = append(all, b.Ended("often", ago, cmp.Or(as[ago], outcome.Succeeded), ""))
+	}
+	b.Remember(all...)
+	page := b.get("/timeline", 200)
+	if n := strings.Count(page, `<rect class="bad" x=`) - 1; n != 3 { // one is in the legend
+		t.Errorf("%d bars, want 3 in\n%s", n, page)
+	}
+	b.has("/timeline", page, "(from 2026-03-01 08:05", "(from 2026-03-01 08:49")
+}
+
+// Runs that took more time together than their hour has have overlapped: they are outlined like bars of single runs.
+func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", access.Read)
+	var all []outcome.Record
+	for ago := range 400 {
+		r := b.Ended("often", ago+1, outcome.Succeeded, "")
+		if r.Ended = r.Started.Add(time.Second); ago/60 == 3 {
+			r.Ended = r.Started.Add(2 * time.Minute)
+		}
+		all = append(all, r)
+	}
+	b.Remember(all...)
+	b.has("/timeline", b.get("/timeline", 200), `class="good over"`, `class="good"`)
+}
+
+// Runs one after the other, the last of which goes on after the hour, do not overlap. What is drawn beside the hours is told, too.
+func TestWhatIsToldOfHours(t *testing.T) {
+	line := &timeline{from: controltest.Noon.Add(-12 * time.Hour), to: controltest.Noon.Add(12 * time.Hour)}
+	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}
+	all := line.kindsOf([]state.Hour{hour})
+	for _, k := range all {
+		if k.class == "good over" && len(k.stretches) > 0 {
+			t.Error("runs that did not overlap are outlined")
+		}
+	}
+	missed := outcome.Record{Outcome: outcome.Missed, Slot: controltest.Noon.Add(-14 * time.Hour), Until: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
+	before := missed
+	before.Until = missed.Slot.Add(time.Hour)
+	if got, want := line.tally(all, []outcome.Record{missed, before}), "in this time: 2 succeeded, 5 missed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

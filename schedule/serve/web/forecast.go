@@ -1,0 +1,176 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sched/schedule/forecast"
+	"sched/schedule/humanize"
+	"sched/schedule/serve/problem"
+)
+
+// showForecast shows what a span of time will look like, by the parameters from (a day, or a time) and for.
+func showForecast(p *page) error {
+	p.title, p.still = "Forecast", true // it takes seconds, and runs do not change it
+	from, err := p.from()
+	if err != nil {
+		return err
+	}
+	r, err := p.Forecast(from, p.query("for"))
+	if err != nil {
+		return err
+	}
+	f := foreseen{p, r}
+	p.put(`<h1>Forecast</h1>`)
+	f.spanForm()
+	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s. What ticks will do, if runs take what they usually take.</p>`,
+		forecast.DayAndTime(r.From, p.zone), forecast.DayAndTime(r.To, p.zone), humanize.Count(r.Starts, "run"), humanize.Count(len(r.Tasks), "task"))
+	f.sums()
+	f.heatmap()
+	f.late()
+	f.skips()
+	f.notes()
+	p.put(`</div>`)
+	return nil
+}
+
+type foreseen struct {
+	*page
+	forecast.Report
+}
+
+// from reads the parameter; zero is what is usual.
+func (p *page) from() (from time.Time, err error) {
+	if given := p.query("from"); given != "" {
+		if from, err = time.ParseInLocation(time.DateOnly, given, p.zone); err != nil {
+			from, err = time.Parse(time.RFC3339, given)
+		}
+		if err != nil {
+			return from, problem.New(http.StatusBadRequest, "write it as 2006-01-02", "from %q is not a day", problem.Shortened(given))
+		}
+	}
+	return from, nil
+}
+
+var spansAhead = []struct{ value, label string }{{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"}}
+
+func (p foreseen) spanForm() {
+	p.put(`<form class="filter" method="get" action="%s/forecast"><label>From <input type="date" name="from" value="%s"></label><label>For <select name="for">`,
+		p.base, p.From.In(p.zone).Format(time.DateOnly))
+	given, listed := cmp.Or(p.query("for"), "7d"), false
+	for _, s := range spansAhead {
+		p.put(`<option value="%s"%s>%s</option>`, s.value, selected(s.value == given), s.label)
+		listed = listed || s.value == given
+	}
+	if !listed {
+		p.put(`<option value="%s" selected>%s</option>`, given, humanize.DurationPrecise(p.To.Sub(p.From)))
+	}
+	p.put(`</select></label><button>Show</button></form>`)
+}
+
+func (p foreseen) sums() {
+	p.put(`<section><h2>In all</h2><dl class="facts">`)
+	for _, line := range p.Lines() {
+		if line.At.IsZero() {
+			p.put(`<dt>%s</dt><dd>%s</dd>`, line.Name, line.Words)
+		} else {
+			p.put(`<dt>%s</dt><dd><a href="%s">%s</a></dd>`, line.Name, p.timelineURL(line.At), line.Words)
+		}
+	}
+	p.put(`</dl></section>`)
+}
+
+func (p foreseen) heatmap() {
+	p.put(`<section><h2>Runs at once, by hour</h2><div class="wide" tabindex="0" role="region" aria-label="Runs at once, by hour"><table class="heat"><thead><tr><th>%s`, p.zone)
+	for hour := range 24 {
+		p.put(`<th class="n">%s`, fmt.Sprintf("%02d", hour))
+	}
+	p.put(`</tr></thead><tbody>`)
+	trouble := false
+	for _, day := range p.Days() {
+		p.put(`<tr><th scope="row">%s</th>`, day.Date.Format("Mon 2 Jan"))
+		for _, cell := range day.Hours {
+			p.cell(cell)
+			trouble = trouble || cell.Trouble()
+		}
+		p.put(`</tr>`)
+	}
+	p.put(`</tbody></table></div>`)
+	if trouble {
+		p.put(`<p class="quiet">! in this hour some start late or are skipped</p>`)
+	}
+	p.put(`</section>`)
+}
+
+// cell writes an hour. That it is full is in its number as well as in its colour.
+func (p foreseen) cell(c forecast.Cell) {
+	switch {
+	case !c.Exists:
+		p.put(`<td></td>`)
+	case c.Most == 0 && !c.Trouble():
+		p.put(`<td class="n level0" title="%s">·</td>`, c.Text())
+	default:
+		mark := markup("")
+		if c.Trouble() {
+			mark = `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span>`
+		}
+		p.put(`<td class="n level%d"><a href="%s" title="%s">%d%s</a></td>`, c.Level, p.timelineURL(c.Start.Add(30*time.Minute)), c.Text(), c.Most, mark)
+	}
+}
+
+// rowsAhead is how many tasks are listed that start late, or that skip; the API has all.
+const rowsAhead = 50
+
+func (p foreseen) late() {
+	late := p.Late()
+	if len(late) == 0 {
+		return
+	}
+	p.put(`<section><h2>Late starts</h2><table><thead><tr><th>Task<th class="n">Late runs<th class="n">At most<th>Due<th>Behind</tr></thead><tbody>`)
+	for _, t := range late[:min(rowsAhead, len(late))] {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
+			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.Latest.Late()), p.ahead(t.Latest.At), cmp.Or(p.Behind(t), "–"))
+	}
+	p.put(`</tbody></table>`)
+	p.more(len(late))
+}
+
+func (p foreseen) skips() {
+	skipping := p.Skipping()
+	if len(skipping) == 0 {
+		return
+	}
+	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Since</tr></thead><tbody>`)
+	for _, t := range skipping[:min(rowsAhead, len(skipping))] {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
+			p.taskURL(t.Name), t.Name, t.Trouble(), t.Trouble()+t.Starts, p.ahead(t.FirstSkip.At), p.Since(t))
+	}
+	p.put(`</tbody></table>`)
+	p.more(len(skipping))
+}
+
+func (p foreseen) more(rows int) {
+	if rows > rowsAhead {
+		p.put(`<p class="quiet">and %s</p>`, humanize.Count(rows-rowsAhead, "more task"))
+	}
+	p.put(`</section>`)
+}
+
+func (p foreseen) ahead(at time.Time) markup {
+	var w writer
+	w.put(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
+	return markup(w.String())
+}
+
+func (p foreseen) notes() {
+	p.put(`<ul class="notes">`)
+	for _, n := range p.Notes {
+		p.put(`<li>%s`, n.Text)
+		if n.Hint != "" {
+			p.put(` <small>%s</small>`, n.Hint)
+		}
+	}
+	p.put(`</ul>`)
+}

@@ -1,0 +1,161 @@
+package web
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/serve"
+	"sched/schedule/view"
+)
+
+func showServers(p *page) error {
+	p.title = "Servers"
+	p.put(`<h1>Servers</h1><div id="servers" data-live>`)
+	all, err := p.View.Servers(p.request.Context())
+	var wrong *view.Error
+	if errors.As(err, &wrong) && wrong.Kind == view.NotFound {
+		p.put(`<p class="empty">This machine stands alone: the schedule has no store. With <code>store: redis://…</code> servers share it, and are listed here.</p></div>`)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		p.put(`<p class="empty">No server has ticked in the last ten minutes.</p></div>`)
+		return nil
+	}
+	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Schedule<th>Running</tr></thead><tbody>`)
+	for i, s := range view.ServersOf(all) {
+		p.put(`<tr><th scope="row">%s`, s.Name)
+		if s.SharedName {
+			p.put(` %s`, badge("more than one machine"))
+		}
+		if s.Environment != "" && s.Environment != p.Schedule.Environment {
+			p.put(` %s`, badge("environment "+s.Environment))
+		}
+		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
+			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
+		p.textsOf(all[i].Schedules)
+		p.put(`</td><td data-label="running">`)
+		for _, r := range s.Running {
+			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
+		}
+		switch {
+		case s.More > 0:
+			p.put(`and %d more`, s.More)
+		case len(s.Running) == 0:
+			p.put(`–`)
+		}
+		p.put(`</td></tr>`)
+	}
+	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. What it skipped or missed, and what its runs print, is on its own pages.</p></div>`)
+	return nil
+}
+
+// textsOf says of the files that a server ticks whether they are as the one that is shown here.
+func (p *page) textsOf(files []cluster.Schedule) {
+	for _, one := range files {
+		says := badge("as here")
+		if one.Digest != p.Schedule.Digest {
+			says = badge("another text")
+		}
+		p.put(`<div>%s <code title="%s">%s</code></div>`, says, one.Digest, one.File)
+	}
+}
+
+// clockOf says how far a clock is from that of the store; less than a second is nothing.
+func clockOf(offset float64) string {
+	d := time.Duration(offset * float64(time.Second))
+	switch {
+	case d.Abs() < time.Second:
+		return "right"
+	case d > 0:
+		return humanize.Duration(d) + " ahead"
+	}
+	return humanize.Duration(-d) + " behind"
+}
+
+func showPauses(p *page) error {
+	p.title = "Pauses"
+	p.put(`<h1>Pauses</h1>`)
+	all := p.Pauses()
+	everything := false
+	for _, one := range all {
+		everything = everything || one.Everything
+	}
+	if p.Operates && !everything {
+		p.put(`<div class="buttons" id="buttons" data-live>`)
+		p.button(button{id: "pause", label: "Pause everything", reasoned: true, grave: true, more: howLong, action: p.base + "/pauses",
+			does: "No task will start, and slots will be skipped. What runs goes on."})
+		p.put(`</div>`)
+	}
+	p.put(`<div id="pauses" data-live>`)
+	if len(all) == 0 {
+		p.put(`<p class="empty">Nothing is paused.</p></div>`)
+		return nil
+	}
+	p.put(`<table><thead><tr><th>Task<th>Until<th>Since<th>By<th>Reason<th></tr></thead><tbody>`)
+	for _, one := range all {
+		p.pause(one)
+	}
+	p.put(`</tbody></table></div>`)
+	return nil
+}
+
+func (p *page) pause(one serve.Pausing) {
+	if one.Everything {
+		p.put(`<tr><th scope="row"><a href="%s/">everything</a></th>`, p.base)
+	} else {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a></th>`, p.taskURL(one.Task), one.Task)
+	}
+	until := markup("somebody resumes it")
+	if one.Until != nil {
+		until = p.when(stamp(*one.Until), p.zone)
+	}
+	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td>%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
+	if p.Operates {
+		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, url.PathEscape(one.ID))
+	}
+	p.put(`</td></tr>`)
+}
+
+const changesOfAPage = 100
+
+func showAudit(p *page) error {
+	p.title = "Audit"
+	changes, more, err := p.server.Changes(p.query("below"), changesOfAPage)
+	if err != nil {
+		return err
+	}
+	p.put(`<h1>Audit</h1><div id="audit" data-live>`)
+	if len(changes) == 0 {
+		p.put(`<p class="empty">Nothing was changed here or over the API.</p></div>`)
+		return nil
+	}
+	p.put(`<table><thead><tr><th>When<th>Who<th>From<th>Did<th>To<th>Reason</tr></thead><tbody>`)
+	for _, c := range changes {
+		p.put(`<tr><td data-label="when">%s</td><td data-label="who">%s</td><td data-label="from">%s</td><td data-label="did">%s</td><td data-label="to">`, p.exactly(stamp(c.At), p.zone), c.Who, c.From, c.Action)
+		switch {
+		case p.find(c.Target) != nil:
+			p.put(`<a href="%s">%s</a>`, p.taskURL(c.Target), c.Target)
+		case c.Action == "stop" || c.Action == "retry":
+			p.put(`<a href="%s"><code>%s</code></a>`, p.runURL(c.Target), humanize.ShortRun(c.Target))
+		default:
+			p.put(`%s`, c.Target)
+		}
+		p.put(`</td><td>%s`, c.Reason)
+		if c.Error != "" {
+			p.put(` <span class="trouble">✕ not done: %s</span>`, c.Error)
+		}
+		p.put(`</td></tr>`)
+	}
+	p.put(`</tbody></table>`)
+	if more {
+		p.put(`<nav class="pager" aria-label="Pages of the list"><a href="%s" rel="next">older →</a></nav>`, p.with("below", changes[len(changes)-1].ID))
+	}
+	p.put(`</div>`)
+	return nil
+}

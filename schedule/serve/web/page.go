@@ -1,0 +1,173 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/serve"
+)
+
+type page struct {
+	writer
+	*serve.Visit // nil for one that says only what is wrong
+	request      *http.Request
+	server       *serve.Server
+	base         string
+	now          time.Time
+	zone         *time.Location
+	title        string
+	still        bool // the script asks for it no more
+	tasks        map[string]*schedule.Task
+}
+
+func (p *pages) page(r *http.Request, visit *serve.Visit) *page {
+	made := &page{Visit: visit, request: r, server: p.Server, base: p.BasePath, now: p.Now(), zone: time.UTC}
+	if visit != nil {
+		made.zone, made.tasks = visit.Schedule.Location, map[string]*schedule.Task{}
+		for _, t := range visit.Schedule.Tasks {
+			made.tasks[t.Name] = t
+		}
+	}
+	return made
+}
+
+func (p *page) query(name string) string { return p.request.URL.Query().Get(name) }
+
+// number returns a parameter that is a number of at least 1; 1 where it is none.
+func (p *page) number(name string) int {
+	n, err := strconv.Atoi(p.query(name))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return min(n, 1_000_000)
+}
+
+// with is a link to this page with some parameters changed: name, value and so on; "" takes one away.
+func (p *page) with(pairs ...string) string {
+	query := p.request.URL.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		if query.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
+			query.Del(pairs[i])
+		}
+	}
+	return "?" + query.Encode()
+}
+
+func (p *page) taskURL(name string) string { return p.base + "/tasks/" + url.PathEscape(name) }
+func (p *page) runURL(id string) string    { return p.base + "/runs/" + url.PathEscape(id) }
+
+// timelineURL is six hours of the timeline, with a time in their middle.
+func (p *page) timelineURL(at time.Time) string {
+	return p.base + "/timeline?hours=6&at=" + url.QueryEscape(at.UTC().Format(time.RFC3339))
+}
+
+// runsURL is the list of the runs of a task ("" for all), with an outcome ("" for all).
+func (p *page) runsURL(task, outcome string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"task": task, "outcome": outcome} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return p.base + "/runs?" + query.Encode()
+}
+
+var places = []struct{ path, name string }{
+	{"/", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
+}
+
+func (p *page) send(w http.ResponseWriter, status int) {
+	var head writer
+	name := "sched"
+	if p.Visit != nil {
+		name = p.Schedule.Name
+	}
+	head.put(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>%s – %s</title><link rel="icon" href="%s/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="%s/assets/style.css"><script src="%s/assets/live.js" defer data-base="%s"></script></head>
+<body><a class="skip" href="#main">To the content</a><header><a class="name" href="%s/">%s</a><nav aria-label="Pages">`,
+		p.title, name, p.base, p.base, p.base, p.base, p.base, name)
+	for _, place := range places {
+		current := markup("")
+		if p.request.URL.Path == p.base+place.path {
+			current = ` aria-current="page"`
+		}
+		head.put(`<a href="%s%s"%s>%s</a>`, p.base, place.path, current, place.name)
+	}
+	head.put(`</nav>`)
+	if p.Visit != nil && p.Who.From != "socket" {
+		head.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, p.base, p.Who.Name)
+	}
+	head.put(`</header><main id="main">`)
+	if p.Visit != nil {
+		live := markup(" data-live")
+		if p.still {
+			live = ""
+		}
+		head.put(`<div id="problems"%s>`, live)
+		if p.Invalid != nil {
+			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about %s. <code>sched check</code> says what is wrong.</p>`, p.Schedule.InPlace())
+		}
+		for _, one := range p.Problems() {
+			head.put(`<p class="alert" role="status">! %s</p>`, one)
+		}
+		head.put(`</div>`)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(head.Bytes())
+	w.Write(p.Bytes())
+	w.Write([]byte("</main></body></html>\n"))
+}
+
+// when writes a time with how far away it is.
+func (p *page) when(at time.Time, zone *time.Location) markup {
+	var w writer
+	near := humanize.MinuteNear(at, p.now, zone)
+	away := humanize.Duration(at.Sub(p.now).Abs())
+	switch {
+	case at.After(p.now):
+		away = "in " + away
+	default:
+		away += " ago"
+	}
+	w.put(`<time datetime="%s" title="%s · %s">%s</time> <small>%s</small>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
+		humanize.SecondZone(at, time.UTC), near, away)
+	return markup(w.String())
+}
+
+// exactly writes a time to the second.
+func (p *page) exactly(at time.Time, zone *time.Location) markup {
+	var w writer
+	w.put(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, time.UTC), humanize.SecondZone(at, zone))
+	return markup(w.String())
+}
+
+// stamp reads a time of an object; the zero time for none.
+func stamp(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}
+
+// zoneOf is the zone of a task, or of the schedule where the task is gone.
+func (p *page) zoneOf(task string) *time.Location {
+	if t := p.find(task); t != nil {
+		return t.When.Location
+	}
+	return p.zone
+}
+
+func (p *page) find(task string) *schedule.Task { return p.tasks[task] }
+
+func etagOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+}
+
+func seconds(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"embed"
+	"errors"
+	"net/http"
+	"strings"
+
+	"sched/schedule/serve"
+	"sched/schedule/serve/problem"
+)
+
+//go:embed assets/style.css assets/live.js assets/icon.svg
+var assets embed.FS
+
+type pages struct {
+	*serve.Server
+	mux *http.ServeMux
+}
+
+// New returns the handler of the pages, for api.Server.Handler.
+func New(server *serve.Server) http.Handler {
+	p := &pages{Server: server, mux: http.NewServeMux()}
+	for path, show := range map[string]func(*page) error{
+		"/{$}": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
+		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
+	} {
+		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, false))
+	}
+	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, true))
+	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
+	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
+	if !p.ReadOnly {
+		p.actions()
+	}
+	return p
+}
+
+func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := p.mux.Handler(r); pattern == "" {
+		p.fail(w, r, &problem.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+// showing returns the handler of a page. It is made first and sent then: who reads slowly takes no place from those whose pages are made.
+func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, err := p.made(r, show, foresees)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		page.send(w, http.StatusOK)
+	})
+}
+
+func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*page, error) {
+	visit, leave, err := p.Visit(r, foresees)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	page := p.page(r, visit)
+	return page, show(page)
+}
+
+func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var wrong *problem.Problem
+	if !errors.As(err, &wrong) {
+		wrong = problem.Of(err)
+	}
+	page := p.page(r, nil)
+	page.title = "This did not work"
+	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, wrong.Detail)
+	if wrong.Hint != "" {
+		page.put(`<p>Hint: %s</p>`, wrong.Hint)
+	}
+	for _, one := range wrong.Problems {
+		page.put(`<p><code>%s</code></p>`, one)
+	}
+	page.put(`<p><a href="%s/">To the tasks</a></p>`, p.BasePath)
+	page.send(w, wrong.Status)
+}
+
+func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
+	text, err := assets.ReadFile("assets/" + r.PathValue("file"))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	_, ending, _ := strings.Cut(r.PathValue("file"), ".")
+	w.Header().Set("Content-Type", kinds[ending])
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("ETag", etagOf(text))
+	if r.Header.Get("If-None-Match") == etagOf(text) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Write(text)
+}

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex/redistest"
+	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/control/controltest"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/serve"
+	"sched/schedule/serve/access"
+	"sched/schedule/view"
+)
+
+// With a store the pages are about all of its servers, and say what only the server of a run can do.
+func TestPagesOfOtherServers(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	store := redistest.Dial(t, "redis://"+redis.Addr())
+	b := newBox(t, shop, access.Operate, func(c *serve.Config) {
+		look := c.Schedules.View
+		c.Schedules.View = func(s *schedule.Schedule) view.Source {
+			source := look(s)
+			source.Controls.Store = store
+			return source
+		}
+	})
+	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "hourly", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
+	ended := b.Ended("a/b", 60, outcome.Failed, "")
+	ended.Server = "web-2"
+	ctx := context.Background()
+	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
+	if _, _, err := cluster.Announce(ctx, store, time.Now, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
+		t.Fatal(err)
+	}
+	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
+	b.has("/", b.get("/", 200), "running", ">a/b</a>", "failed")
+	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
+	b.has("the runs", b.get("/runs", 200), `href="?all=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.Run)
+	b.has("those of all servers", b.get("/runs?all=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
+	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all=true&amp;task=a%2Fb">on all servers</a>`)
+	for _, run := range []string{running.Run, ended.Run} {
+		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there", "not Stop…", "not Retry…", `not id="log"`)
+		b.get("/runs/"+run+"/log", 409)
+	}
+	b.has("the page of one that has ended", b.get("/runs/"+ended.Run, 200), "is on web-2: `sched retry "+humanize.ShortRun(ended.Run)+"` there")
+	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
+	redis.Close()
+	b.has("the runs of all servers without the store", b.get("/runs?all=true", 200), "succeeded", "other servers are left out")
+	b.has("/ without the store", b.get("/", 200), ">hourly</a>", "other servers are left out")
+	b.get("/servers", 503)
+}
+
+// A slot of a one_server task that another server took is one line, which leads to what ran there; so is one that was skipped here for
+// another reason. Where nobody has told what ran, the reason stays.
+func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	store := redistest.Dial(t, "redis://"+redis.Addr())
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: shared, every: hour, command: \"true\", one_server: true}\n  - {name: own, every: hour, command: \"true\"}\n",
+		access.Read, func(c *serve.Config) {
+			look := c.Schedules.View
+			c.Schedules.View = func(s *schedule.Schedule) view.Source {
+				source := look(s)
+				source.Controls.Store, source.Server = store, "web-1"
+				return source
+			}
+		})
+	skipped := func(task string, ago int, reason string) outcome.Record {
+		r := b.Ended(task, ago, outcome.Skipped, "")
+		r.Reason = reason
+		b.Remember(r)
+		return r
+	}
+	taken := skipped("shared", 60, "another tick has this slot since 2026-03-01 11:00:00 UTC (run 0123, pid 7 on web-2)")
+	skipped("shared", 120, "when says no: exit code 1")
+	lives := skipped("shared", 0, "another tick has this slot since 2026-03-01 12:00:00 UTC (run 4567, pid 7 on web-3)")
+	skipped("shared", 180, "another tick has this slot since 2026-03-01 09:00:00 UTC (run 89ab, pid 7 on web-4)")
+	skipped("own", 60, "a reason of its own")
+	there := func(task string, ago int, as outcome.Outcome) outcome.Record {
+		r := b.Ended(task, ago, as, "")
+		r.Server = "web-2"
+		return r
+	}
+	ran, failed, own := there("shared", 60, outcome.Succeeded), there("shared", 120, outcome.Failed), there("own", 60, outcome.Succeeded)
+	asked := there("shared", 180, outcome.Succeeded) // not by its schedule: somebody asked for one more run at that time
+	asked.Origin = "trigger by ada"
+	if err := cluster.Publish(t.Context(), store, []outcome.Record{ran, failed, own, asked}, nil); err != nil {
+		t.Fatal(err)
+	}
+	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "shared", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
+	if _, _, err := cluster.Announce(t.Context(), store, time.Now, cluster.Server{Name: "web-3", Minute: controltest.Noon, Running: []cluster.Running{running}}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.get("/runs", 200)
+	b.has("the runs", page, `<a href="/runs/`+ran.Run+`">on web-2</a> <span class="badge good">`, "in 2.0 s", "not run 0123",
+		`when says no: exit code 1; <a href="/runs/`+failed.Run+`">on web-2</a>`, `<a href="/runs/`+running.Run+`">on web-3</a> <span class="badge live">`,
+		"run 89ab", "not "+asked.Run, "a reason of its own", "not "+own.Run)
+	b.has("the task", b.get("/tasks/shared", 200), `<a href="/runs/`+ran.Run+`">on web-2</a>`)
+	b.has("the slot", b.get("/runs/"+taken.Run, 200), "<dt>This slot</dt>", `<a href="/runs/`+ran.Run+`">on web-2</a>`)
+	b.has("the slot that runs there", b.get("/runs/"+lives.Run, 200), `<a href="/runs/`+running.Run+`">on web-3</a>`)
+	redis.Close()
+	b.has("the runs without the store", b.get("/runs", 200), "run 0123", "other servers are left out")
+}

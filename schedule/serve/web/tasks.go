@@ -1,0 +1,324 @@
+package web
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/pause"
+	"sched/schedule/records"
+	"sched/schedule/state"
+	"sched/schedule/status"
+	"sched/schedule/view"
+)
+
+const tasksOfAPage = 40
+
+// A row is a task on the list. Its Task is read for the rows that are shown alone.
+type row struct {
+	view.Task
+	definition               *schedule.Task
+	active                   bool
+	running, waiting, paused bool
+	trouble                  *view.Trouble
+}
+
+var filters = []struct {
+	name    string
+	accepts func(row) bool
+}{
+	{"trouble", func(r row) bool { return r.trouble != nil }},
+	{"running", func(r row) bool { return r.running }},
+	{"waiting", func(r row) bool { return r.waiting }},
+	{"paused", func(r row) bool { return r.paused }},
+	{"off", func(r row) bool { return !r.active }},
+	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
+}
+
+type taskList struct{ *page }
+
+func showTasks(made *page) error {
+	p := taskList{made}
+	p.title = "Tasks"
+	judged := p.judged()
+	rows := p.rows(judged)
+	chosen := p.filtered(rows)
+	all, _ := p.View.Records(p.request.Context()) // read tells of the error
+	defer all.Close()
+	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage), all)
+	var usual map[string]state.Usual
+	var strips map[string][]outcome.Record
+	if all.Err == nil { // the rest is shown all the same
+		var err error
+		if usual, strips, err = p.pastOf(shown, all); err != nil {
+			p.View.Problem("the history cannot be read: %v", err)
+		}
+	}
+	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
+	p.verdict(judged)
+	p.put(`</div>`)
+	p.filterForm("/", rows)
+	p.put(`<div id="tasks" data-live>`)
+	p.chips(rows)
+	if len(shown) == 0 {
+		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/">Show all</a></p>`, p.base)
+	} else {
+		p.table(shown, usual, strips)
+	}
+	p.pager(len(chosen), tasksOfAPage)
+	p.put(`</div>`)
+	return nil
+}
+
+func (p taskList) judged() view.Status {
+	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files))
+}
+
+func (p taskList) verdict(judged view.Status) {
+	class := map[string]string{"ok": "good", "trouble": "warn", "down": "bad"}[judged.Verdict]
+	sign := map[string]string{"ok": "✓", "trouble": "!", "down": "✕"}[judged.Verdict]
+	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, judged.First)
+	for _, t := range judged.Troubles {
+		if t.Task == "" {
+			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
+		}
+	}
+}
+
+// rows returns all tasks, those in trouble first, then those that run, then the others in file order.
+func (p taskList) rows(judged view.Status) []row {
+	troubles := map[string]*view.Trouble{}
+	for i, t := range slices.Backward(judged.Troubles) {
+		if t.Task != "" {
+			troubles[t.Task] = &judged.Troubles[i]
+		}
+	}
+	pauses := p.View.Pauses()
+	running, waiting := p.running(pauses)
+	var ranks [4][]row
+	for _, t := range p.Schedule.Tasks {
+		r := row{
+			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
+			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
+		}
+		ranks[r.rank()] = append(ranks[r.rank()], r)
+	}
+	return slices.Concat(ranks[:]...)
+}
+
+// rank is where a task stands among the others: lower ones are first.
+func (r *row) rank() int {
+	switch {
+	case r.trouble != nil:
+		return 0
+	case r.running:
+		return 1
+	case !r.active:
+		return 3
+	}
+	return 2
+}
+
+func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
+	live := p.View.Live()
+	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
+	if err != nil {
+		p.View.LeftOut(err)
+	}
+	running = map[string]bool{}
+	for _, state := range append(elsewhere, live...) {
+		if !state.Waits() {
+			running[state.Begin.Task] = true
+		}
+	}
+	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
+}
+
+// read reads what is shown of some rows, of what View.Records has returned. It tells why the history could not be read.
+func (p taskList) read(rows []row, all *records.Records) []row {
+	index := map[*schedule.Task]int{}
+	for i, r := range rows {
+		index[r.definition] = i
+	}
+	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
+	for _, t := range p.View.TasksOf(p.request.Context(), all, chosen, p.now, 1).Items {
+		rows[index[p.find(t.Name)]].Task = t
+	}
+	return rows
+}
+
+func (p taskList) filtered(rows []row) (chosen []row) {
+	words := strings.Fields(strings.ToLower(p.query("q")))
+	tag, state := p.query("tag"), p.query("state")
+	if len(words) == 0 && tag == "" && state == "" {
+		return rows
+	}
+	for _, r := range rows {
+		if hasAll(r.definition, words) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen
+}
+
+// hasAll reports whether a task has all of the words, in lower case, in its name, its description or its command.
+func hasAll(t *schedule.Task, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	all := strings.ToLower(t.Name + " " + t.Description + " " + view.CommandText(t.Command))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) })
+}
+
+func inState(r row, state string) bool {
+	for _, f := range filters {
+		if f.name == state {
+			return f.accepts(r)
+		}
+	}
+	return true
+}
+
+func pageOf(rows []row, page, of int) []row {
+	first := min((page-1)*of, len(rows))
+	return rows[first:min(first+of, len(rows))]
+}
+
+func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]state.Usual, strips map[string][]outcome.Record, err error) {
+	if strips, err = all.Newest(p.request.Context(), names(rows), stripRuns); err != nil {
+		return nil, nil, err
+	}
+	usual, err = all.Usual(p.request.Context(), names(rows))
+	return usual, strips, err
+}
+
+func names(rows []row) (all []string) {
+	for _, r := range rows {
+		all = append(all, r.Name)
+	}
+	return all
+}
+
+func (p *page) last(all *records.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
+	return all.Find(p.request.Context(), state.Query{Task: task, Limit: n, Outcomes: outcomes})
+}
+
+// filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
+func (p taskList) filterForm(path string, rows []row) {
+	var tags []string
+	for _, r := range rows {
+		tags = append(tags, r.definition.Tags...)
+	}
+	slices.Sort(tags)
+	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
+		p.base, path, p.query("q"))
+	if tags = slices.Compact(tags); len(tags) > 0 {
+		p.put(`<select name="tag" aria-label="Filter by tag"><option value="">every tag</option>`)
+		for _, tag := range tags {
+			p.put(`<option value="%s"%s>%s</option>`, tag, selected(tag == p.query("tag")), tag)
+		}
+		p.put(`</select>`)
+	}
+	for _, name := range []string{"state", "hours", "at"} {
+		if value := p.query(name); value != "" {
+			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
+		}
+	}
+	p.put(`<button>Filter</button></form>`)
+}
+
+func selected(is bool) markup {
+	if is {
+		return " selected"
+	}
+	return ""
+}
+
+func (p taskList) chips(rows []row) {
+	current := p.query("state")
+	chip := func(name, label string, n int) {
+		here := markup("")
+		if current == name {
+			here = ` aria-current="true"`
+		}
+		p.put(`<a class="chip" href="%s"%s>%s <b>%d</b></a>`, p.with("state", name, "page", ""), here, label, n)
+	}
+	p.put(`<nav class="chips" aria-label="Filter by state">`)
+	chip("", "all", len(rows))
+	for _, f := range filters {
+		n := 0
+		for _, r := range rows {
+			if f.accepts(r) {
+				n++
+			}
+		}
+		if n > 0 || f.name == current {
+			chip(f.name, f.name, n)
+		}
+	}
+	p.put(`</nav>`)
+}
+
+func (p taskList) table(rows []row, usual map[string]state.Usual, strips map[string][]outcome.Record) {
+	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th class="outcomes">Last %d</tr></thead><tbody>`, stripRuns)
+	for _, r := range rows {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
+		if r.Description != "" {
+			p.put(`<small>%s</small>`, r.Description)
+		}
+		p.put(`</th><td data-label="state">%s`, badge(stateOf(r)))
+		switch {
+		case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
+			p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Duration(p.now.Sub(r.Running[0].Began)))
+		case len(r.Waiting) > 0:
+			p.put(` <small><a href="%s">%s</a></small>`, p.runURL(r.Waiting[0].Run), r.Waiting[0].Text(p.now, p.zone))
+		}
+		if r.trouble != nil {
+			p.put(`<small class="trouble">%s</small>`, r.trouble.Text)
+		}
+		p.put(`</td><td data-label="next">`)
+		if len(r.Times) > 0 {
+			p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
+		} else {
+			p.put(`–`)
+		}
+		p.put(`</td><td data-label="last">`)
+		if r.Last != nil {
+			p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.Run), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
+		} else {
+			p.put(`–`)
+		}
+		p.put(`</td><td class="n" data-label="usually">%s</td><td class="outcomes">`, usually(usual[r.Name]))
+		p.strip(strips[r.Name])
+		p.put(`</td></tr>`)
+	}
+	p.put(`</tbody></table>`)
+}
+
+func usually(u state.Usual) string {
+	if u.Runs == 0 {
+		return "–"
+	}
+	return humanize.Duration(u.Duration.Round(time.Millisecond))
+}
+
+func (p *page) pager(n, of int) {
+	last := max(1, (n+of-1)/of)
+	if last == 1 {
+		return
+	}
+	now := min(p.number("page"), last)
+	p.put(`<nav class="pager" aria-label="Pages of the list">`)
+	if now > 1 {
+		p.put(`<a href="%s" rel="prev">← before</a>`, p.with("page", strconv.Itoa(now-1)))
+	}
+	p.put(`<span>page %d of %d</span>`, now, last)
+	if now < last {
+		p.put(`<a href="%s" rel="next">after →</a>`, p.with("page", strconv.Itoa(now+1)))
+	}
+	p.put(`</nav>`)
+}

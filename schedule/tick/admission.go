@@ -1,0 +1,86 @@
+package tick
+
+import (
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/admission"
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+)
+
+// An admitter decides whether a slot may start at this moment: by its task's conditions of time, pauses, maintenance, and how late
+// it is. Locks and condition commands come after it. Safe for concurrent use.
+type admitter struct {
+	tick        *Tick
+	controls    *controlsCache
+	maintenance *maintenance
+}
+
+// refusal returns the reason why a slot may not start at this moment; "" when it may. Held says that the reason is a pause or a
+// maintenance, which will be over.
+func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
+	holds := func(check admission.Check) admission.Check {
+		return func(task *schedule.Task, at time.Time) string {
+			reason := check(task, at)
+			held = held || reason != ""
+			return reason
+		}
+	}
+	now := clock.Now
+	if a.anyTime(slot) {
+		now = func() time.Time { return slot.At }
+	}
+	reason = admission.Refusal(slot, now, holds(a.paused), holds(a.inMaintenance))
+	return reason, held
+}
+
+// refuses reports whether a slot may not start at this moment.
+func (a *admitter) refuses(slot schedule.Slot) bool {
+	reason, _ := a.refusal(slot)
+	return reason != ""
+}
+
+// paused returns by whom and why a task is paused that is to start at the given time, or now where that is later
+// (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" when it is not paused.
+func (a *admitter) paused(task *schedule.Task, at time.Time) string {
+	now := humanize.Later(at, clock.Now())
+	if pause, ok := a.controls.now().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
+		return pause.Text(now, a.tick.Schedule.Location)
+	}
+	return ""
+}
+
+// inMaintenance returns why a task that is to start at the given time does not run in maintenance; "" when it may. Where that
+// cannot be found out the task runs.
+func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
+	if a.tick.Schedule.Maintenance == "" {
+		return ""
+	}
+	if reason := a.maintenance.reason(at.UTC()); !task.EvenInMaintenance {
+		return reason
+	}
+	return ""
+}
+
+// tooLate returns why it is too late for a slot to start; "" when it is not.
+func (a *admitter) tooLate(slot schedule.Slot) string {
+	if a.anyTime(slot) {
+		return ""
+	}
+	return admission.TooLate(slot, clock.Now())
+}
+
+// waitsUntil returns until when a run of the slot waits at most that begins to at from.
+func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
+	if a.anyTime(slot) {
+		return from.Add(slot.Task.WaitAtMost)
+	}
+	return slot.Task.WaitUntil(slot.At, from)
+}
+
+// anyTime reports whether it is never too late for a slot: that of a tick whose minute was given, and one that was missed, for
+// which missed_within has decided already.
+func (a *admitter) anyTime(slot schedule.Slot) bool {
+	return a.tick.Replay || slot.At.Before(a.tick.Minute)
+}

@@ -1,0 +1,147 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
+)
+
+const (
+	// announceEvery is how often a tick announces this server to the others.
+	announceEvery = 10 * time.Second
+
+	// MostOffset is how far a clock may be off before that is reported: due times and claims go by it.
+	MostOffset = 10 * time.Second
+
+	// repeatAfter is how often a problem that goes on is reported.
+	repeatAfter = time.Hour
+)
+
+// announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
+// called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
+// outage of the store is reported where locks are taken.
+func (r *running) announceWhile() (end func()) {
+	if r.Storage.Store == nil {
+		return func() {}
+	}
+	ticking, over := context.WithCancel(context.Background())
+	var announcing sync.WaitGroup
+	var err error
+	announcing.Go(func() { err = r.announce(ticking) })
+	return func() {
+		over()
+		announcing.Wait()
+		if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
+			err = *met
+		}
+		cluster.NoteOutage(r.Storage.Dir, r.Minute, err)
+	}
+}
+
+// announce returns why the last announcement was not possible.
+func (r *running) announce(ticking context.Context) (err error) {
+	var last []cluster.Running
+	for alive, announced := true, false; ; alive = clock.Wait(ticking, announceEvery) {
+		self := r.self()
+		if !alive && slices.Equal(self.Running, last) {
+			return err
+		}
+		var offset time.Duration
+		var found []cluster.Finding
+		self.Announced = announced
+		offset, found, err = cluster.Announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
+		if err != nil {
+			r.Report.detail("this server is not announced: %v", err)
+		} else {
+			r.checkClock(offset)
+			if !announced {
+				cluster.NoteFindings(r.Storage.Dir, found)
+				r.report(found)
+			}
+			announced, last = true, self.Running
+		}
+		if !alive {
+			return err
+		}
+	}
+}
+
+// self is the announcement of this server.
+func (t *Tick) self() cluster.Server {
+	s := cluster.Server{Name: t.Host.Server, Machine: cluster.Machine(t.Storage.Dir), Version: t.Host.Version, Minute: t.Minute,
+		File: t.Schedule.File, Digest: t.Schedule.Digest, Labels: t.Schedule.Machine.Labels,
+		Environment: t.Schedule.Environment, Zone: cluster.ZoneOf(t.Schedule, t.Minute.Year())}
+	for _, storage := range append(t.Storage.Spares(), t.Storage) {
+		ids, _ := runfile.List(storage.Dir)
+		for _, id := range ids {
+			state, alive, err := runfile.Read(storage.Dir, id)
+			if err != nil || !alive || state.End != nil || state.Waits() {
+				continue
+			}
+			holder := run.HolderOf(state)
+			s.Running = append(s.Running, cluster.Running{
+				Run: holder.Run, Task: state.Begin.Task, Slot: state.Begin.Slot.UTC(), PID: holder.PID, Since: holder.Since.UTC(),
+			})
+		}
+	}
+	return s
+}
+
+// checkLabels reports labels of this machine that cannot be used, at most once an hour: tasks that ask for them do not run here.
+func (t *Tick) checkLabels() {
+	if wrong := t.Schedule.Machine.Wrong; wrong != "" && t.onceAnHour("labels") {
+		t.Report.Problem("the labels of this machine, for which tasks ask in servers: %s", wrong)
+	}
+}
+
+// checkClock reports a clock that is off by more than MostOffset, at most once an hour.
+func (t *Tick) checkClock(offset time.Duration) {
+	if offset.Abs() > MostOffset && t.onceAnHour("clock") {
+		t.Report.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
+	}
+}
+
+// report reports what is wrong with the other servers of the store, each kind at most once an hour.
+// A server that fell silent is for status: it may be back in a minute.
+func (t *Tick) report(found []cluster.Finding) {
+	for _, f := range found {
+		if f.Kind != cluster.KindSilent && t.onceAnHour(f.Kind) {
+			t.Report.Problem("%s; %s", f.Text, f.Hint)
+		}
+	}
+}
+
+// OffsetText describes how a clock differs from Redis's: "12s behind Redis's".
+func OffsetText(offset time.Duration) string {
+	side := "ahead of"
+	if offset < 0 {
+		side = "behind"
+	}
+	return fmt.Sprintf("%s %s Redis's", humanize.Duration(offset.Abs()), side)
+}
+
+// onceAnHour reports whether a problem is to be reported now, since it was not in the last hour. What names the problem.
+func (t *Tick) onceAnHour(what string) bool {
+	path := filepath.Join(t.Storage.Dir, "told-"+what)
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
+		return false
+	}
+	statedir.MakeDir(t.Storage.Dir)
+	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
+		file.Close()
+	}
+	now := time.Now()
+	os.Chtimes(path, now, now) // a file that is empty already is not changed by writing nothing
+	return true
+}

@@ -1,0 +1,110 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outbox"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/statedir"
+)
+
+// FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended now with the code (nil: 0).
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
+	caller := run.Caller{Storage: t.Storage, Environ: t.Host.Environ}
+	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
+}
+
+// AnswerTriggered starts the runs that hooks have asked for, in the background, and nothing else. What may not start yet
+// is left to ticks. When noNewStarts is done it starts no other.
+func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
+	go t.supervisors().Ahead(t.Storage)
+	r := t.prepare()
+	defer r.close()
+	r.deliveries.start(kill)
+	r.requests.startTriggered(noNewStarts)
+	r.starter.handover.Close()
+	r.starter.skipHooks.Wait()
+	r.deliveries.sender.Wait(noNewStarts, outbox.Patience)
+	r.records.write()
+}
+
+// Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
+// has reported them: what the next tick would do. It starts no run, and waits for no message.
+func (t *Tick) Collect() {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := t.prepare()
+	defer r.close()
+	r.deliveries.start(over)
+	r.collectLost(over)
+	r.starter.handover.Close()
+	r.records.write()
+}
+
+// Test runs the task now, whatever its schedule and conditions, copies its output to out as it
+// comes, and returns the record, with the origin: the run stands for no slot of the schedule. It
+// takes the lock of the task; when that is held the record says skipped. When terminate is done the
+// command is stopped; when kill is done too it is killed.
+func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
+	r := t.prepare()
+	defer r.close()
+	here := *task
+	here.OneServer, here.Background = false, false
+	slot := schedule.Slot{Task: &here, At: t.Minute}
+	record := t.newRecord(slot)
+	record.Origin = origin
+	lock, no := r.locks.take(&record, slot)
+	if no.reason != "" {
+		record.Outcome, record.Reason, record.Ended = outcome.Skipped, no.reason, clock.Now()
+		return record, nil
+	}
+	r.deliveries.start(kill)
+	begun, err := r.starter.caller(t.Storage).Begin(record, &here, lock)
+	if err != nil {
+		if lock != nil {
+			lock.Release(context.Background())
+		}
+		return record, fmt.Errorf("cannot begin: %w", err)
+	}
+	t.Report.begun(begun.Record())
+	var shown sync.WaitGroup
+	over := make(chan struct{})
+	shown.Go(func() { follow(begun.Record().Output, out, over) })
+	record = begun.ExecuteThen(terminate, kill, func() {
+		close(over)
+		shown.Wait()
+	})
+	r.deliveries.sender.Wait(terminate, outbox.Patience)
+	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
+	r.records.write()
+	return record, nil
+}
+
+// followEvery is how often the output of a running command is looked at: often enough for the eye.
+const followEvery = 50 * time.Millisecond
+
+// follow copies what is appended to the file at path, until over is closed and all was copied.
+func follow(path string, out io.Writer, over <-chan struct{}) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for {
+		select {
+		case <-over:
+			io.Copy(out, file)
+			return
+		case <-time.After(followEvery):
+			io.Copy(out, file)
+		}
+	}
+}

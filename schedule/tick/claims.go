@@ -1,0 +1,128 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+)
+
+// This file is about what a tick asks a store for before the slots start: a hundred answers one
+// after another are a hundred round trips. Locks of one machine are taken when a slot starts.
+
+// preferredFirst is how long a server leaves a slot to the servers that its task prefers.
+const preferredFirst = time.Second
+
+// An ahead is what a tick asks a store for before it reaches a slot.
+type ahead struct {
+	record  outcome.Record // of the run that it is for
+	claimed chan struct{}  // is closed when err is known
+	err     error          // of the claim, if the task is one of one_server
+	locked  chan struct{}  // is closed when lock and no are known
+	lock    mutex.Lock     // of a background slot; other locks are taken when the slot starts
+	no      refusal
+}
+
+// askAhead begins to claim the slots of an instant for this server, and to take the locks of those
+// in the background, side by side. Slots that share a mutex or a pool are locked in their order. It
+// leaves out slots that may not start at this moment, and slots with condition commands: these are
+// claimed after a yes. What this tick claims and cannot start, no other server runs. What take does
+// not fetch, giveBack must.
+func (s *starter) askAhead(slots []schedule.Slot) {
+	last := map[string]*ahead{} // who wants it, by run.QueuesOf
+	for _, slot := range slots {
+		task := slot.Task
+		if s.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
+			s.locks.aheadOf(slot) != nil || s.admission.refuses(slot) {
+			continue
+		}
+		a := &ahead{record: s.newRecord(slot), claimed: make(chan struct{}), locked: make(chan struct{})}
+		s.locks.ahead.Store(slot, a)
+		var before []*ahead
+		for _, name := range run.QueuesOf(run.NeedOf(task)) {
+			if other := last[name]; other != nil && task.Background {
+				before = append(before, other)
+			}
+			last[name] = a
+		}
+		go func() {
+			defer close(a.locked)
+			if task.OneServer {
+				a.err = s.locks.claim(s.Storage, &a.record, slot)
+			}
+			close(a.claimed)
+			for _, other := range before {
+				<-other.locked
+			}
+			if task.Background {
+				a.lock, a.no = s.locks.takeNow(&a.record, slot)
+			}
+		}()
+	}
+}
+
+// aheadOf returns what was asked for a slot ahead; nil for nothing.
+func (l *locks) aheadOf(slot schedule.Slot) *ahead {
+	a, _ := l.ahead.Load(slot)
+	begun, _ := a.(*ahead)
+	return begun
+}
+
+// A notOursError says why a slot is not for this tick: another run has it, or the tick is to end.
+type notOursError string
+
+func (e notOursError) Error() string { return string(e) }
+
+// claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
+func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule.Slot) error {
+	if storage.Store != nil {
+		if wait := l.preferred(slot); wait > 0 {
+			clock.Wait(l.noNewStarts, wait)
+		}
+		defer l.ask()()
+	}
+	if l.noNewStarts.Err() != nil {
+		return notOursError(whyDone(l.noNewStarts))
+	}
+	l.claiming(slot.Task.Name, slot.At, record.Run)
+	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
+	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
+		return notOursError(cluster.Taken(held.Holder))
+	}
+	return err
+}
+
+// preferred returns how long this server still leaves a slot to the servers that its task prefers.
+func (l *locks) preferred(slot schedule.Slot) time.Duration {
+	if prefer := slot.Task.Prefer; l.tick.Replay || len(prefer) == 0 || slices.Contains(prefer, l.tick.Host.Server) {
+		return 0
+	}
+	return min(preferredFirst, humanize.Later(l.began, slot.At).Add(preferredFirst).Sub(clock.Now()))
+}
+
+// ask waits until the store may be asked for one more claim or lock, until done is called.
+func (l *locks) ask() (done func()) {
+	l.asking <- struct{}{}
+	return func() { <-l.asking }
+}
+
+// giveBack releases the locks that were taken ahead for background slots that did not start.
+func (l *locks) giveBack(slots []schedule.Slot) {
+	mutex.Each(len(slots), func(i int) {
+		if a := l.aheadOf(slots[i]); a != nil {
+			<-a.locked
+			if l.ahead.Delete(slots[i]); a.lock != nil {
+				l.leases.Drop(a.lock)
+				a.lock.Release(context.Background())
+			}
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package tick
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/schedule/cluster"
+)
+
+// A slot may turn out not to start while its lock is being asked for: it is paused at this moment, or a signal came.
+// A tick once waited for ever for the lock that it wanted to give back.
+func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: a, cron: "* * * * *", background: true, without_overlapping: true, command: "true"}
+  - {name: b, cron: "* * * * *", background: true, without_overlapping: true, command: "true"}
+  - {name: c, cron: "* * * * *", background: true, mutex: b, command: "true"}
+`)
+	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
+	tick := w.tick().prepare()
+	slots := w.schedule.Due(tick.Minute)
+	for range 50 {
+		given := make(chan bool)
+		go func() {
+			tick.starter.askAhead(slots)
+			tick.locks.giveBack(slots)
+			close(given)
+		}()
+		select {
+		case <-given:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it waits for ever")
+		}
+	}
+	for _, slot := range slots[:2] {
+		record := tick.newRecord(slot)
+		if lock, no := tick.locks.take(&record, slot); lock == nil {
+			t.Errorf("%s: %s", slot.Task.Name, no.reason)
+		}
+	}
+}
+
+// A tick claims at its beginning what may start, but for tasks whose condition commands may say no, and the run that begins is the one
+// that has the claim.
+func TestWhatIsClaimedAhead(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: plain, cron: "* * * * *", one_server: true, command: "true"}
+  - {name: asks, cron: "* * * * *", one_server: true, when: "true", command: "true"}
+  - {name: mondays, cron: "* * * * *", one_server: true, days: [monday], command: "true"}
+  - {name: everywhere, cron: "* * * * *", command: "true"}
+`)
+	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
+	tick, slots := w.begin()
+	tick.starter.askAhead(slots)
+	for i, want := range []bool{true, false, false, false} {
+		name, claim := slots[i].Task.Name, tick.locks.aheadOf(slots[i])
+		if want != (claim != nil) {
+			t.Errorf("%s is claimed ahead: %t", name, !want)
+		}
+		if claim == nil {
+			continue
+		}
+		<-claim.claimed
+		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
+		holder, claimed := claims[cluster.Key(slots[i])]
+		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
+			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.Run, holder, err)
+		}
+	}
+}
+
+// Hundreds of tasks are claimed side by side, and no more than mutex.SideBySide of them at a time.
+func TestClaimsAreMadeSideBySide(t *testing.T) {
+	tasks := ""
+	for i := range 3 * mutex.SideBySide {
+		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", one_server: true, command: \"true\"}\n", i)
+	}
+	w := newWorld(t, 1, tasks)
+	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
+	tick, slots := w.begin()
+	var mu sync.Mutex
+	asking, most, full := 0, 0, make(chan struct{})
+	count := func(change int) {
+		mu.Lock()
+		defer mu.Unlock()
+		asking += change
+		if asking > most {
+			if most = asking; most == mutex.SideBySide {
+				close(full)
+			}
+		}
+	}
+	tick.locks.claiming = func(string, time.Time, string) {
+		count(1)
+		<-full
+		count(-1)
+	}
+	tick.starter.askAhead(slots)
+	select {
+	case <-full:
+	case <-time.After(20 * time.Second):
+		t.Fatal("they are claimed one after another")
+	}
+	for _, slot := range slots {
+		<-tick.locks.aheadOf(slot).claimed
+	}
+	if most > mutex.SideBySide {
+		t.Errorf("%d were claimed at a time", most)
+	}
+}
+
+// A server leaves the slots of a task to those that the task prefers, for a second at most.
+func TestWhoLeavesASlotToOthers(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: a, cron: "* * * * *", one_server: true, prefer: [web-2], command: "true"}
+  - {name: b, cron: "* * * * *", one_server: true, prefer: [web-1, web-2], command: "true"}
+  - {name: c, cron: "* * * * *", one_server: true, command: "true"}
+`)
+	tick, slots := w.begin()
+	tick.Host.Server, tick.Replay = "web-1", false
+	for i, want := range []bool{true, false, false} {
+		if wait := tick.locks.preferred(slots[i]); want != (wait > 0) || wait > preferredFirst {
+			t.Errorf("%s waits for %s", slots[i].Task.Name, wait)
+		}
+	}
+	if tick.Replay = true; tick.locks.preferred(slots[0]) != 0 {
+		t.Error("a tick whose minute was given waits")
+	}
+}

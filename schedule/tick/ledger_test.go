@@ -1,0 +1,365 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/history"
+	"sched/schedule/load"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/state"
+)
+
+// A world is a machine with a state folder, a schedule and a clock, on which ticks come, or do not,
+// and die.
+type world struct {
+	*testing.T
+	random   *rand.Rand
+	schedule *schedule.Schedule
+	storage  run.Storage
+	now      time.Time
+	said     []string
+	again    map[time.Time]bool // the minutes that were replayed, or ticked twice
+}
+
+func newWorld(t *testing.T, seed uint64, tasks string) *world {
+	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC), again: map[time.Time]bool{}}
+	dir := t.TempDir()
+	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
+	w.storage = run.Storage{Dir: filepath.Join(dir, ".sched")}
+	before := clock.Now
+	clock.Now = func() time.Time { return w.now }
+	t.Cleanup(func() { clock.Now = before })
+	return w
+}
+
+func (w *world) parse(text []byte, file string) *schedule.Schedule {
+	s, err := load.Text(text, file, load.Options{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// A ticking is a tick that the test takes through its steps itself.
+type ticking struct{ *running }
+
+// begin lets a tick account for its minute, and returns what it starts.
+func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) }
+
+func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
+	r := t.prepare()
+	r.deliveries.start(w.Context())
+	return ticking{r}, r.account(r.dueSlots(r.Schedule.Due(r.Minute)))
+}
+
+// run runs a foreground slot as its tick would, and does not wait for its instant.
+func (t ticking) run(slot schedule.Slot) {
+	ctx := context.Background()
+	t.foregroundQueue(contexts{ctx, ctx, ctx, ctx}).slot(ctx, slot)
+}
+
+// end ends the tick with everything written down.
+func (t ticking) end() {
+	t.collectLost(context.Background())
+	t.records.write()
+	t.ledger.Close()
+}
+
+// die closes what the kernel would close if the tick were killed now.
+func (t ticking) die() {
+	t.ledger.NotWritten()
+	t.ledger.Close()
+}
+
+func (w *world) tick() *Tick {
+	return &Tick{
+		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), Storage: w.storage, Valid: true,
+		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
+		Host:  Host{Server: "here", Environ: os.Environ()},
+		Report: Report{
+			Started: func(outcome.Record) {}, Done: func(outcome.Record) {},
+			Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },
+		},
+	}
+}
+
+// records returns what the history has of a task, newest first.
+func (w *world) records(task string) []outcome.Record {
+	w.Helper()
+	db, err := history.OpenRead(w.storage.Dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer db.Close()
+	records, err := db.Find(context.Background(), state.Query{Task: task})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return records
+}
+
+func (w *world) run(at string) *Tick {
+	w.Helper()
+	w.at(at)
+	t := w.tick()
+	w.said = nil
+	t.Run(context.Background(), context.Background(), context.Background())
+	return t
+}
+
+func (w *world) at(clock string) {
+	now, err := time.Parse("2006-01-02 15:04:05", clock)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.now = now
+}
+
+// outcomes sums up the history of a task: "missed 2, succeeded 1".
+func (w *world) outcomes(task string) string {
+	count := map[outcome.Outcome]int{}
+	for _, r := range w.records(task) {
+		count[r.Outcome] += max(r.Slots, 1)
+	}
+	var parts []string
+	for _, o := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s %d", o, count[o]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const eachMinute = "- {name: each, cron: '* * * * *', command: ['true']}\n"
+
+// A tick reads the clock and is held up: when its turn comes, the next tick has found that nobody
+// covered its minute.
+func TestATickThatIsHeldUpStartsNothing(t *testing.T) {
+	w := newWorld(t, 0, eachMinute)
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	late := w.tick()
+	w.run("2026-01-01 10:45:01")
+	late.Run(context.Background(), context.Background(), context.Background())
+	if got := w.outcomes("each"); got != "missed 1, succeeded 2" {
+		t.Error(got)
+	}
+	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "this tick of 2026-01-01 11:44 was held up until 2026-01-01 11:45 was covered, and starts nothing") {
+		t.Error(said)
+	}
+}
+
+// One that was held up after its turn runs its slots, whatever others recorded of them since.
+func TestAnOutcomeReplacesAMissedSlotOfIt(t *testing.T) {
+	w := newWorld(t, 0, eachMinute)
+	w.run("2026-01-01 10:43:00")
+	w.run("2026-01-01 10:45:01")
+	if got := w.outcomes("each"); got != "missed 1, succeeded 2" {
+		t.Fatal(got)
+	}
+	w.at("2026-01-01 10:44:01")
+	replay := w.tick()
+	replay.Replay = true
+	replay.Run(context.Background(), context.Background(), context.Background())
+	if got := w.outcomes("each"); got != "succeeded 3" {
+		t.Error(got)
+	}
+}
+
+func TestALongTickIsNotAGap(t *testing.T) {
+	w := newWorld(t, 0, eachMinute)
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	long, slots := w.begin() // and no slot has begun yet
+	w.run("2026-01-01 10:45:01")
+	w.run("2026-01-01 10:46:01")
+	if got := w.outcomes("each"); got != "succeeded 3" || len(w.said) > 0 {
+		t.Error(got, w.said)
+	}
+	long.run(slots[0])
+	long.end()
+	w.run("2026-01-01 10:47:01")
+	if got := w.outcomes("each"); got != "succeeded 5" || len(w.said) > 0 {
+		t.Error(got, w.said)
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.storage.Dir, "ticks/*")); len(left) != 0 {
+		t.Errorf("journals are left: %v", left)
+	}
+}
+
+// What was started and has neither a file nor a record is lost, not missed: it may have run.
+func TestARunWithoutATraceIsLost(t *testing.T) {
+	w := newWorld(t, 0, strings.Replace(eachMinute, "}", ", missed: once}", 1))
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	tick, slots := w.begin()
+	begun, ok := tick.starter.begin(slots[0])
+	if !ok {
+		t.Fatal("it did not begin")
+	}
+	begun.Close()
+	tick.die()
+	os.RemoveAll(filepath.Join(w.storage.Dir, "runs")) // as a full disk may, or a power cut
+	w.run("2026-01-01 10:45:01")
+	if got := w.outcomes("each"); got != "lost 1, succeeded 2" {
+		t.Error(got)
+	}
+}
+
+// The task of a slot that a killed tick left may be gone from the schedule.
+func TestAMissedSlotOfADeletedTask(t *testing.T) {
+	w := newWorld(t, 0, eachMinute)
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	tick, _ := w.begin()
+	tick.die()
+	w.schedule = w.parse([]byte("tasks:\n- {name: other, every: minute, command: ['true']}\n"), w.schedule.File)
+	w.run("2026-01-01 10:46:01")
+	if got := w.outcomes("each"); got != "missed 1, succeeded 1" {
+		t.Error(got)
+	}
+}
+
+func TestFilesThatSayNothing(t *testing.T) {
+	for name, spoil := range map[string]func(w *world){
+		"an empty last tick": func(w *world) { w.write("last-tick", "") },
+		"a last tick of rubbish": func(w *world) {
+			w.write("last-tick", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+		},
+		"an empty journal":     func(w *world) { w.write("ticks/0.json", "") },
+		"a journal of rubbish": func(w *world) { w.write("ticks/0.json", "\x00\x00rubbish\n{}\n[]\n") },
+		"a torn journal":       func(w *world) { w.write("ticks/7.json", "\n{\"tick\":{\"minute\":\"2026-01-01T10") },
+		"another file":         func(w *world) { w.write("ticks/notes.txt", "mine") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 0, eachMinute)
+			w.run("2026-01-01 10:43:00")
+			spoil(w)
+			w.run("2026-01-01 10:44:01")
+			w.run("2026-01-01 10:45:01")
+			if got := w.outcomes("each"); got != "succeeded 3" || len(w.said) > 0 {
+				t.Error(got, w.said)
+			}
+		})
+	}
+}
+
+func (w *world) write(name, text string) {
+	if err := os.WriteFile(filepath.Join(w.storage.Dir, name), []byte(text), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// The newest slots of a long gap have a row each; those before them have one together.
+func TestALongGapIsBounded(t *testing.T) {
+	w := newWorld(t, 0, eachMinute+"- {name: daily, every: day at 3:00, command: ['true']}\n")
+	w.run("2025-06-01 10:00:00")
+	w.run("2026-01-01 10:00:00")
+	records := slices.DeleteFunc(w.records("each"), func(r outcome.Record) bool {
+		return r.Slot.Month() == time.June // which a tick may have pruned meanwhile
+	})
+	older := records[101]
+	if len(records) != 102 || older.Slots != 30*24*60-100 || !older.Slot.Equal(w.now.AddDate(0, 0, -30)) ||
+		!older.Until.Equal(w.now.Add(-101*time.Minute)) || len(w.records("daily")) != 30 {
+		t.Errorf("%d rows, the oldest of the gap %+v; %d of daily", len(records), older, len(w.records("daily")))
+	}
+	want := "missed: no tick ran from 2025-06-01 12:01 to 2026-01-01 10:59, and what was due before 2025-12-02 11:00 is not counted: 43230 slots of 2 tasks"
+	if len(w.said) != 1 || w.said[0] != want {
+		t.Errorf("\nsaid %v\nwant %s", w.said, want)
+	}
+	if want := "43100 times until 2026-01-01 09:19: no tick ran from "; !strings.HasPrefix(older.Reason, want) {
+		t.Errorf("the reason is %q", older.Reason)
+	}
+}
+
+// A month off with a thousand tasks.
+func TestALongGapOfManyTasks(t *testing.T) {
+	var tasks strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&tasks, "- {name: each-%d, cron: '%d-59 * * * *', command: ['true'], days: sunday}\n", i, i%3)
+		fmt.Fprintf(&tasks, "- {name: daily-%d, cron: '%d %d * * *', command: ['true'], missed: once, days: sunday}\n", i, i%60, i%24)
+	}
+	w := newWorld(t, 0, tasks.String())
+	w.run("2026-01-01 10:00:30") // a Thursday: all are skipped
+	w.at("2026-02-05 10:00:30")
+	begun := time.Now()
+	tick, slots := w.begin()
+	t.Logf("found in %s", time.Since(begun))
+	begun = time.Now()
+	tick.end()
+	t.Logf("written in %s: %v", time.Since(begun), w.said)
+	if len(slots) < 333 {
+		t.Errorf("%d slots are due", len(slots))
+	}
+	if rows := len(w.records("each-0")) + len(w.records("daily-0")); rows > 6 {
+		t.Errorf("two tasks have %d rows", rows)
+	}
+}
+
+// A tick skips a slot and is killed before the task's on_skip hooks have ended. The next tick fires them, and the one after that does not.
+func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
+	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: echo \"$SCHED_SLOT\" >> skipped}\n")
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	tick, slots := w.begin()
+	record := tick.newRecord(slots[0])
+	record.Outcome, record.Reason = outcome.Skipped, "for the test"
+	tick.ledger.Settle(record)
+	tick.die()
+	w.run("2026-01-01 10:45:01")
+	w.run("2026-01-01 10:46:01")
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "skipped"))
+	if err != nil || string(text) != "2026-01-01T10:44:00Z\n" {
+		t.Errorf("%v, the hook saw:\n%s", err, text)
+	}
+	if got := w.outcomes("each"); got != "skipped 1, succeeded 3" {
+		t.Error(got)
+	}
+}
+
+// A tick is killed after an on_skip hook of it has failed, and before the history has that: the next tick puts it there.
+func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
+	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
+	w.at("2026-01-01 10:44:01")
+	tick, slots := w.begin()
+	tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+	tick.starter.skipHooks.Wait()
+	tick.die()
+	w.run("2026-01-01 10:45:01")
+	records := w.records("each")
+	if skipped := records[len(records)-1]; skipped.Outcome != outcome.Skipped || !slices.Equal(skipped.Notes, []string{"hook on_skip 1: exit code 7"}) {
+		t.Errorf("%+v", skipped)
+	}
+}
+
+// A machine with sixty skips at once is not to start sixty hooks at once.
+func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
+	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
+	tick, slots := w.begin()
+	for range 60 {
+		tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+	}
+	tick.starter.skipHooks.Wait()
+	tick.end()
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "seen"))
+	lines := strings.Fields(string(text))
+	if err != nil || len(lines) != 60 {
+		t.Fatalf("%v, %d hooks ran", err, len(lines))
+	}
+	for _, line := range lines {
+		if n, _ := strconv.Atoi(line); n > maxSkipping {
+			t.Errorf("%d hooks ran at a time", n)
+		}
+	}
+}

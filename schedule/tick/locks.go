@@ -1,0 +1,154 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/mutex/queue"
+	"sched/schedule"
+	"sched/schedule/admission"
+	"sched/schedule/clock"
+	"sched/schedule/lease"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+)
+
+// A refusal says why a slot may not run; the zero refusal that it may.
+type refusal struct {
+	reason  string
+	held    bool  // another run has the mutex or the seats, or waits for them: the task may wait, too
+	unknown error // why the store was of no use; nil when another run has the slot or the mutex
+}
+
+// locks take the locks and claims of a tick. Safe for concurrent use.
+type locks struct {
+	tick        *Tick
+	storage     run.Storage
+	spare       *spare
+	began       time.Time
+	noNewStarts context.Context
+	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
+	problem     func(format string, a ...any)
+	leases      lease.Leases  // of the locks whose runs have yet to begin
+	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
+	asking      chan struct{} // has an element for each claim and lock that the store is asked for
+
+	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
+	said           sync.Once             // when that is reported
+	skippedUnknown atomic.Bool           // a slot was skipped because the store did not answer
+}
+
+// take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
+// the record what it took. The lock is nil for a task that needs none.
+func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
+	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
+		<-a.locked
+		l.ahead.Delete(slot)
+		*record = a.record
+		return a.lock, a.no
+	}
+	return l.takeNow(record, slot)
+}
+
+func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock, refusal) {
+	task := slot.Task
+	if !task.Locks() {
+		return nil, refusal{}
+	}
+	if task.WithoutOverlapping {
+		if holder, held := l.storage.HeldElsewhere(l.storage.Locks(), record.Mutex); held {
+			return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
+		}
+	}
+	lock, err := l.claimAndAcquire(l.storage, record, slot)
+	if spare, ok := l.spare.instead(err); ok {
+		lock, err = l.claimAndAcquire(spare, record, slot)
+	}
+	no := refusalOf(task, err)
+	if why := no.unknown; why != nil {
+		l.outage.CompareAndSwap(nil, &why)
+		if !task.WaitWhenStoreDown { // what waits says so itself, once
+			l.said.Do(func() {
+				l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
+			})
+		}
+		if task.RunWhenStoreDown {
+			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", why))
+			lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+			if no = refusalOf(task, err); no.unknown != nil {
+				no = refusal{}
+			}
+		}
+	}
+	l.leases.Keep(lock)
+	return lock, no
+}
+
+// refusalOf is what an error of claimAndAcquire means for a slot.
+func refusalOf(task *schedule.Task, err error) refusal {
+	reason, held := run.HeldReason(err)
+	notOurs, taken := errors.AsType[notOursError](err)
+	switch {
+	case err == nil:
+		return refusal{}
+	case held:
+		return refusal{reason: reason, held: true}
+	case taken:
+		return refusal{reason: notOurs.Error()}
+	}
+	return refusal{reason: unknown(task, err), unknown: err}
+}
+
+// claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
+func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
+	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
+	claim := func() error {
+		if a := l.aheadOf(slot); a != nil && storage.Store != nil {
+			<-a.claimed
+			return a.err
+		}
+		return l.claim(storage, record, slot)
+	}
+	acquire := func() (pool.Holding, error) {
+		if err := storage.Behind(slot.Task); errors.As(err, new(*queue.BehindError)) {
+			return pool.Holding{}, err
+		}
+		if storage.Store != nil {
+			defer l.ask()()
+		}
+		need := run.NeedOf(slot.Task)
+		var seats map[string]mutex.Holder // taken in the store, all with one question
+		if storage.Store != nil && need.Pool != "" {
+			seats, _ = storage.Store.Held(ctx, need.Names()...)
+		}
+		need.Taken = func(seat string) (mutex.Holder, bool) {
+			if holder, taken := seats[seat]; taken {
+				return holder, true
+			}
+			return l.storage.HeldElsewhere(storage.Locks(), seat)
+		}
+		return need.Acquire(ctx, store, holder)
+	}
+	held, err := admission.TakeLocks(slot.Task, claim, acquire)
+	if err == nil {
+		storage.Held(record, held)
+	}
+	return held.Lock, err
+}
+
+// unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.
+func unknown(task *schedule.Task, err error) string {
+	switch {
+	case task.Pool.Name != "" && !task.WithoutOverlapping && !task.OneServer:
+		return fmt.Sprintf("nobody knows whether pool %s is full: %v", task.Pool.Name, err)
+	case task.OneServer:
+		return fmt.Sprintf("nobody knows %s: %v", outcome.AnotherServer, err)
+	}
+	return fmt.Sprintf("nobody knows whether it is running: %v", err)
+}

@@ -1,0 +1,127 @@
+package tick
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/schedule"
+	"sched/schedule/admission"
+	"sched/schedule/clock"
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// A Plan is what a tick would do with one due task.
+type Plan struct {
+	Task   *schedule.Task
+	Slots  []time.Time
+	Reason string // why it would be skipped; empty when it would run, as far as its condition commands allow it
+	Waits  string // what it would wait for, as a run that has begun; empty when it would start at once
+}
+
+// Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
+func (t *Tick) Plan() []Plan {
+	r := t.prepare()
+	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
+	background, foreground := admission.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
+	live, now := liveRuns(t.Storage.Dir), clock.Now()
+	var plans []Plan
+	index := map[*schedule.Task]int{}
+	for _, slot := range append(background, foreground...) {
+		i, known := index[slot.Task]
+		if !known {
+			i = len(plans)
+			index[slot.Task] = i
+			reason, waits := r.wouldSkip(slot, live, now)
+			plans = append(plans, Plan{Task: slot.Task, Reason: reason, Waits: waits})
+		}
+		plans[i].Slots = append(plans[i].Slots, slot.At)
+	}
+	return plans
+}
+
+// wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it would run, as far as its
+// condition commands allow it.
+func (r *running) wouldSkip(slot schedule.Slot, live []runfile.State, now time.Time) (reason, waits string) {
+	task := slot.Task
+	if reason := task.UnmetCondition(slot.At); reason != "" {
+		return reason, ""
+	}
+	if reason := cmp.Or(r.admission.paused(task, slot.At), r.admission.inMaintenance(task, slot.At)); reason != "" {
+		if task.WaitsForPause(slot.At) {
+			return "", "it would wait for the end of a pause: " + reason
+		}
+		return reason, ""
+	}
+	no := refusalOf(task, r.peek(slot, live, now))
+	switch {
+	case no.unknown != nil && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+		return "", fmt.Sprintf("it would wait for the store: %v", no.unknown)
+	case !no.held || task.WaitAtMost == 0:
+		return no.reason, ""
+	}
+	if already := r.starter.waitsAlready(task); already != "" {
+		return already, ""
+	}
+	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(max(0, r.admission.waitsUntil(slot, now).Sub(now))), no.reason)
+}
+
+// peek returns the error that taking the locks of a slot would have at this moment, and takes
+// nothing. A store that does not answer is no error for a task that runs without its locks then.
+func (r *running) peek(slot schedule.Slot, live []runfile.State, now time.Time) error {
+	ctx, task, store := context.Background(), slot.Task, r.Storage.Store
+	claim := func() (err error) {
+		key := cluster.Key(slot)
+		holder, claimed, err := mutex.Files{Dir: r.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+		if !claimed && err == nil && store != nil {
+			var claims map[string]mutex.Holder
+			claims, err = store.Claims(ctx, key)
+			holder, claimed = claims[key]
+		}
+		switch {
+		case claimed:
+			return notOursError(cluster.Taken(holder))
+		case task.RunWhenStoreDown:
+			return nil
+		}
+		return err
+	}
+	acquire := func() (none mutex.Lock, err error) {
+		if r.Minute.After(now) { // who will have the mutex by then nobody knows
+			return nil, nil
+		}
+		need := run.NeedOf(task)
+		held, err := r.Storage.Holders(ctx, live, need)
+		holder, overlaps := held[need.Mutex]
+		sitting := need.Sitting(held)
+		switch {
+		case overlaps:
+			return nil, &mutex.HeldError{Name: need.Mutex, Holder: holder}
+		case need.Pool != "" && len(sitting) == need.Seats:
+			return nil, &pool.FullError{Pool: need.Pool, Seats: need.Seats, Holders: sitting}
+		case task.RunWhenStoreDown:
+			return nil, nil
+		}
+		return nil, err
+	}
+	_, err := admission.TakeLocks(task, claim, acquire)
+	return err
+}
+
+// liveRuns returns the runs that may hold a mutex or a seat, from their files: trying the locks themselves would get in the way of a
+// tick.
+func liveRuns(dir string) (live []runfile.State) {
+	ids, _ := runfile.List(dir)
+	for _, id := range ids {
+		if state, alive, err := runfile.Read(dir, id); err == nil && alive && !state.Waits() {
+			live = append(live, state)
+		}
+	}
+	return live
+}

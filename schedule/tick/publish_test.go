@@ -1,0 +1,97 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex/redistest"
+	"sched/schedule/cluster"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/state"
+)
+
+func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	redis := miniredis.RunT(t)
+	store := redistest.Dial(t, "redis://"+redis.Addr())
+	db, err := history.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const all = 2*batch + 1
+	var records []outcome.Record
+	for range all {
+		now := time.Now()
+		records = append(records, outcome.Record{Run: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: outcome.Succeeded, Server: "web-1"})
+	}
+	if err := db.AddShared(ctx, records[:1]); err != nil { // of a history that begins to be shared only the newest are published
+		t.Fatal(err)
+	}
+	if err := db.AddShared(ctx, records[1:]); err != nil {
+		t.Fatal(err)
+	}
+
+	redis.SetError("OOM command not allowed when used memory > 'maxmemory'.")
+	if err := publish(ctx, db, store); err == nil || !history.HasUnpublished(dir) {
+		t.Fatalf("the store takes nothing: %v, waiting: %t", err, history.HasUnpublished(dir))
+	}
+	redis.SetError("")
+	for end := time.Now().Add(30 * time.Second); history.HasUnpublished(dir); { // a slow machine may take several ticks
+		if err := publish(ctx, db, store); err != nil && store.Down() == nil || time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	published, err := cluster.Recent(ctx, store, "", state.Query{})
+	if err != nil || len(published) != all {
+		t.Errorf("%d of %d: %v", len(published), all, err)
+	}
+}
+
+func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
+	tick := &Tick{Storage: run.Storage{Dir: filepath.Join(t.TempDir(), "new")}}
+	expect := func(when string, want bool) {
+		t.Helper()
+		if got := tick.onceAnHour("clock"); got != want {
+			t.Errorf("%s: %t", when, got)
+		}
+	}
+	setBack := func(ago time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		if err := os.Chtimes(filepath.Join(tick.Storage.Dir, "told-clock"), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("at first", true)
+	expect("at once again", false)
+	setBack(59 * time.Minute)
+	expect("within the hour", false)
+	setBack(61 * time.Minute)
+	expect("after an hour", true)
+	expect("at once again after that", false)
+	setBack(-61 * time.Minute)
+	expect("after the clock was set back", true)
+	if !tick.onceAnHour("publish") {
+		t.Error("another matter counts apart")
+	}
+}
+
+func TestOffsetText(t *testing.T) {
+	for offset, want := range map[time.Duration]string{
+		45400 * time.Millisecond: "45 s ahead of Redis's",
+		-90 * time.Second:        "1 m 30 s behind Redis's",
+	} {
+		if got := OffsetText(offset); got != want {
+			t.Errorf("%s: %s", fmt.Sprint(offset), got)
+		}
+	}
+}

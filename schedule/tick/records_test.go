@@ -1,0 +1,43 @@
+package tick
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+)
+
+// A tick writes twice when its foreground runs take long. On a disk that was full the first time, what it had skipped by then
+// was in no file, and forgotten by the second.
+func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
+	w := newWorld(t, 1, `
+- {name: t, cron: "* * * * *", command: "true"}
+`)
+	tick, slots := w.begin()
+	dir := tick.Storage.Dir
+	inTheWay := filepath.Join(dir, "sched.db")
+	os.Remove(inTheWay)
+	if err := statedir.MakeDir(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	skipped := outcome.Record{Run: outcome.NewID(), Task: "t", Slot: slots[0].At, Outcome: outcome.Skipped}
+	tick.records.done(skipped, "")
+	tick.records.note(skipped.Run, "it was told")
+	tick.records.write()
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	tick.records.write()
+
+	db, err := history.OpenRead(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if r, err := db.Get(t.Context(), skipped.Run); err != nil || len(r.Notes) != 1 {
+		t.Errorf("the record is %+v: %v", r, err)
+	}
+}

@@ -1,0 +1,249 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/ledger"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/supervisor"
+)
+
+// A starter begins runs, and records the slots that do not start. Safe for concurrent use.
+type starter struct {
+	*Tick
+	admission  *admitter
+	locks      *locks
+	spare      *spare
+	ledger     *ledger.Account
+	records    *records
+	deliveries *deliveries
+	handover   *supervisor.Handover
+	handedOver ids
+	queued     waitingRuns
+	terminate  context.Context // see run.Caller; nil: never
+	skipHooks  sync.WaitGroup  // the on_skip hooks that run
+	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
+	failed     atomic.Bool     // a run could not begin, or could not be handed over
+}
+
+// startAll hands over the background runs of slots whose tasks have no condition commands.
+func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
+	s.askAhead(slots)
+	defer s.locks.giveBack(slots)
+	defer s.Report.flush()
+	for i, slot := range slots {
+		if ctx.Err() != nil {
+			s.skipAll(slots[i:], whyDone(ctx))
+			return
+		}
+		if begun, ok := s.begin(slot); ok {
+			s.give(begun)
+		}
+	}
+}
+
+// handOver is give for a run that comes alone.
+func (s *starter) handOver(begun *run.Run) {
+	s.give(begun)
+	s.Report.flush()
+}
+
+// give gives a run that has begun to a supervisor, and reports that at the next flush.
+func (s *starter) give(begun *run.Run) {
+	record := begun.Record()
+	s.handedOver.add(record.Run)
+	if err := s.handover.Give(begun); err != nil {
+		s.failed.Store(true)
+		s.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
+		return
+	}
+	s.Report.Started(record)
+}
+
+// ids are the runs that this tick handed over. Safe for concurrent use.
+type ids struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+func (i *ids) add(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.all == nil {
+		i.all = map[string]bool{}
+	}
+	i.all[id] = true
+}
+
+func (i *ids) has(id string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[id]
+}
+
+// begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.
+func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
+	record := s.newRecord(slot)
+	if reason, held := s.admission.refusal(slot); reason != "" {
+		s.refuse(record, slot.Task, reason, held)
+		return nil, false
+	}
+	return s.beginLocked(record, slot)
+}
+
+// beginLocked takes the lock of a slot that may start, and begins its run.
+func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.Run, bool) {
+	lock, no := s.locks.take(&record, slot)
+	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(record, slot, no.unknown) {
+		return nil, false
+	}
+	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
+		return s.beginWaiting(record, slot, no)
+	}
+	if no.reason != "" {
+		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
+		s.skip(record, slot.Task, no.reason)
+		return nil, false
+	}
+	return s.beginRun(record, slot.Task, lock)
+}
+
+// beginRun begins the run of a slot whose lock is taken: in a spare folder where the state folder cannot be written.
+func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
+	begun, err := s.caller(s.Storage).Begin(record, task, lock)
+	if spare, ok := s.spare.instead(err); ok {
+		begun, err = s.caller(spare).Begin(record, task, lock)
+	}
+	if err != nil {
+		s.cannotBegin(record, task, lock, err)
+		return nil, false
+	}
+	s.ledger.Started(task.Name, record.Slot)
+	return begun, true
+}
+
+// keep leaves a slot for which the store had no answer to later ticks; false where it cannot be left. The first tick that does says so.
+func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) bool {
+	isNew, ok := s.ledger.Keep(record, slot.Task, why.Error(), false)
+	if isNew && ok {
+		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
+			humanize.Minute(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
+	}
+	return ok
+}
+
+// refuse gives its outcome to a slot that may not start at this moment. One that a pause or a maintenance keeps from it waits for the
+// end of that, where the task says so (docs/internals/decisions.md#a-slot-that-waits-for-the-store-is-a-file).
+func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
+	if held && task.RunAfterPause {
+		isNew, ok := s.ledger.Keep(record, task, reason, true)
+		if isNew && ok {
+			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+		}
+		if ok {
+			return
+		}
+	}
+	s.skip(record, task, reason)
+}
+
+// caller returns what this tick gives to its runs.
+func (s *starter) caller(storage run.Storage) run.Caller {
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate}
+}
+
+// newRecord returns the record of a run that is to begin for a slot.
+func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
+	return outcome.Record{
+		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
+		Background: slot.Task.Background, Server: t.Host.Server,
+	}
+}
+
+// newRecord is Tick.newRecord. A slot that this tick, or an earlier one, has claimed gets the run for which it did.
+func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
+	record := s.Tick.newRecord(slot)
+	if a := s.locks.aheadOf(slot); a != nil {
+		record.Run = a.record.Run
+	}
+	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {
+		record.Run, record.Notes = run, []string{note}
+	}
+	return record
+}
+
+// skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
+func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
+	record = s.settleSkipped(record, reason)
+	if len(task.Hooks.OnSkip) == 0 {
+		s.records.done(record, s.Storage.Dir)
+		return
+	}
+	s.skipHooks.Go(func() {
+		record := s.fireSkip(record, task)
+		s.ledger.HooksFired(record)
+		s.records.done(record, s.Storage.Dir)
+	})
+}
+
+// settleSkipped notes in the ledger that a slot is skipped, and returns its record.
+func (s *starter) settleSkipped(record outcome.Record, reason string) outcome.Record {
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
+	s.ledger.Settle(record)
+	return record
+}
+
+// fireSkip fires the on_skip hooks of a slot when not too many others fire, and returns its record with what there is to note.
+func (s *starter) fireSkip(record outcome.Record, task *schedule.Task) outcome.Record {
+	s.skipping <- struct{}{}
+	defer func() { <-s.skipping }()
+	return s.caller(s.Storage).Unbegun(record, task).Skip()
+}
+
+// fireUnfired fires the on_skip hooks that ticks before this one were killed before.
+func (s *starter) fireUnfired() {
+	for _, record := range s.ledger.Unfired() {
+		if task := s.task(record.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
+			s.skipHooks.Go(func() { s.fireSkip(record, task) })
+		}
+	}
+}
+
+// maxSkipping is how many slots fire their on_skip hooks at a time.
+const maxSkipping = 16
+
+// skipAll skips slots for one reason. Those of a task are reported together: a minute may have sixty.
+func (s *starter) skipAll(slots []schedule.Slot, reason string) {
+	together := map[*schedule.Task][]outcome.Record{}
+	for _, slot := range slots {
+		if len(slot.Task.Hooks.OnSkip) > 0 {
+			s.skip(s.newRecord(slot), slot.Task, reason)
+			continue
+		}
+		record := s.settleSkipped(s.newRecord(slot), reason)
+		s.records.add(run.Ended{Record: record, Dir: s.Storage.Dir})
+		together[slot.Task] = append(together[slot.Task], record)
+	}
+	for _, slot := range slots { // in their order
+		if records := together[slot.Task]; len(records) > 0 {
+			s.Report.skipped(records)
+			delete(together, slot.Task)
+		}
+	}
+}
+
+// cannotBegin records a run that no folder could hold as failed, and fires its hooks.
+func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+	s.failed.Store(true)
+	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
+	s.ledger.Settle(record)
+	s.records.done(s.caller(s.Storage).Unbegun(record, task).Fail(lock), s.Storage.Dir)
+}

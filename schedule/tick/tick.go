@@ -1,0 +1,278 @@
+package tick
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/admission"
+	"sched/schedule/clock"
+	"sched/schedule/condition"
+	"sched/schedule/history"
+	"sched/schedule/ledger"
+	"sched/schedule/outbox"
+	"sched/schedule/outcome"
+	"sched/schedule/pause"
+	"sched/schedule/run"
+	"sched/schedule/state"
+	"sched/schedule/supervisor"
+	"sched/schedule/work"
+)
+
+// A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once and decides everything;
+// how late the tick starts and how long it takes change no decision.
+type Tick struct {
+	Schedule *schedule.Schedule
+	Valid    bool                                     // Schedule is that of the file, not the last valid one instead
+	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid one
+	Minute   time.Time
+	Began    time.Time  // when this process read its clock, before it read the schedule; zero: when it runs
+	Only     string     // a task's name: leave the others alone; "" for all
+	Replay   bool       // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Work     *work.Link // to the `sched work` that started this tick; nil where cron did
+	Doubled  func()     // is called where another tick has covered the minute; may be nil
+	Storage  run.Storage
+	Host     Host
+	Report   Report
+
+	handover *supervisor.Handover // once its supervisor was started
+}
+
+// A Host is the machine and the program that a tick runs on.
+type Host struct {
+	Server  string   // the name of this machine
+	Version string   // of sched
+	Self    string   // the path of sched, for the supervisors
+	Environ []string // of the caller
+}
+
+// A Report receives what a tick does, as it happens. Several goroutines may call its functions at once.
+type Report struct {
+	Begun   func(outcome.Record)          // a foreground run begins; may be nil
+	Started func(outcome.Record)          // a background run was handed over; others may follow at once
+	Flush   func()                        // no other does: what Started has kept is to be shown; may be nil
+	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
+	Skipped func([]outcome.Record)        // slots of one task that nothing hooks, skipped together for one reason; nil: Done for each
+	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
+	Detail  func(format string, a ...any) // something that only few want to know; may be nil
+}
+
+// A Result is what the exit code of a tick depends on
+// (docs/internals/decisions.md#a-tick-that-skipped-because-the-store-was-down-exits-with-1).
+type Result struct {
+	Failed         bool // a foreground task failed, or a background one before a supervisor had it
+	SkippedUnknown bool // a slot was skipped since the store did not answer
+}
+
+// Run runs the tick. It returns when the foreground tasks have ended and the background tasks were handed over. When
+// noNewStarts is done it starts no other task; when terminate is done it stops the running one, and when kill is done
+// too it kills it.
+func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
+	t.checkLabels()
+	r := t.prepare()
+	defer r.db.Close()
+	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts
+	due := r.dueSlots(t.Schedule.Due(t.Minute))
+	t.startSupervisor(due)
+	defer r.controls.readAhead(len(due) > 0)()
+	background, foreground := admission.Split(r.account(due))
+	r.deliveries.start(kill)
+	defer r.announceWhile()()
+
+	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
+	// started on time while foreground tasks run.
+	now, later := admission.UntilSecond(background, t.Minute)
+	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
+	soon, _ := admission.UntilSecond(foreground, t.Minute)
+	r.starter.askAhead(soon)
+	if len(now) > 0 {
+		r.requests.startHeld(noNewStarts)
+	}
+	r.startBackground(noNewStarts, now)
+	r.requests.startBackground(noNewStarts)
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		r.startLater(staying, later)
+		r.conditions.background.Wait()
+		leave()
+	})
+	foregroundOver := make(chan struct{})
+	beside.Go(func() {
+		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
+		r.collectLost(noNewStarts)
+		r.lookForOverdue()
+		r.records.writeUnlessSoon(foregroundOver)
+	})
+
+	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
+	queue.run(foreground)
+	if staying.Err() == nil { // else the next tick answers requests
+		queue.runRequested()
+	}
+	close(foregroundOver)
+	leave()
+	beside.Wait()
+	r.starter.handover.Close()
+	r.end(terminate)
+	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load()}
+}
+
+// startPatience is how long a tick leaves the machine to the background commands that it has handed over.
+const startPatience = time.Second
+
+// running is a tick while it runs.
+type running struct {
+	*Tick
+	began      time.Time
+	db         *state.DB // of the state folder; it is opened when it is needed first
+	controls   *controlsCache
+	admission  *admitter
+	locks      *locks
+	ledger     *ledger.Account
+	records    *records
+	deliveries *deliveries
+	starter    *starter
+	conditions *conditions
+	requests   requests
+}
+
+// prepare returns the tick before it has done anything.
+func (t *Tick) prepare() *running {
+	r := &running{Tick: t, began: t.Began, db: state.At(t.Storage.Dir, state.Patience)}
+	if r.began.IsZero() {
+		r.began = clock.Now()
+	}
+	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
+	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
+	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
+	r.ledger = r.newAccount(spare)
+	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
+		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), spare: spare, ledger: r.ledger, expected: t.watch()}
+	r.deliveries = &deliveries{tick: t, records: r.records}
+	r.starter = &starter{
+		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
+		handover: t.supervisors(), skipping: make(chan struct{}, maxSkipping),
+	}
+	r.conditions = newConditions(r.starter)
+	r.requests = requests{r.starter}
+	return r
+}
+
+// newAccount returns the ledger's part of this tick.
+func (r *running) newAccount(spare *spare) *ledger.Account {
+	return &ledger.Account{
+		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
+		Dir: r.Storage.Dir, DB: r.db, Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
+		Spare:         spare,
+		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
+		StartedByWork: r.Work != nil,
+		Doubled:       r.Doubled,
+		Paused: func(task *schedule.Task, at time.Time) bool {
+			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
+		},
+		EndConditions: condition.EndOrphans,
+		Problem:       r.Report.Problem,
+	}
+}
+
+// supervisors returns what gives the background runs of this tick to supervisors.
+func (t *Tick) supervisors() *supervisor.Handover {
+	if t.handover == nil {
+		t.handover = &supervisor.Handover{Self: t.Host.Self, Environ: t.Host.Environ}
+	}
+	return t.handover
+}
+
+// Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts the supervisor. Run is to be
+// called then, or Leave.
+func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
+
+// Leave ends a tick that will not run.
+func (t *Tick) Leave() { t.supervisors().Close() }
+
+// startSupervisor starts the supervisor beside everything else, if one of the slots is that of a background task.
+func (t *Tick) startSupervisor(due []schedule.Slot) {
+	if background, _ := admission.Split(due); len(background) > 0 {
+		go t.supervisors().Ahead(t.Storage)
+	}
+}
+
+// account enters this minute into the ledger, and returns the slots that the tick starts. From then on `sched work` may start the
+// next tick.
+func (r *running) account(due []schedule.Slot) []schedule.Slot {
+	defer r.Work.Covered()
+	return r.ledger.Open(due)
+}
+
+// end waits for hooks and notifications, and writes what is left to record. Notifications that take longer than outbox.Patience,
+// or than until terminate is done, are left to the next tick.
+func (r *running) end(terminate context.Context) {
+	r.starter.skipHooks.Wait()
+	r.deliveries.sendHeld()
+	r.deliveries.sender.Wait(terminate, outbox.Patience)
+	r.records.write()
+	r.ledger.Close()
+	r.close()
+	r.ledger.NoteSettled()
+}
+
+// close closes the database, and reports that it was damaged.
+func (r *running) close() {
+	r.db.Close()
+	if path := r.db.SetAside(); path != "" {
+		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	}
+}
+
+// dueSlots returns the slots of the tasks that this tick does not leave alone.
+func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
+	if t.Only == "" {
+		return slots
+	}
+	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
+}
+
+// startBackground hands over the runs of background slots. Those with condition commands come last, and nothing waits for them.
+func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
+	free, conditional := admission.ConditionalLast(slots)
+	r.starter.startAll(ctx, free)
+	for _, slot := range conditional {
+		r.conditions.start(ctx, slot)
+	}
+}
+
+// begun reports that a foreground run begins.
+func (r Report) begun(record outcome.Record) {
+	if r.Begun != nil {
+		r.Begun(record)
+	}
+}
+
+// flush has shown what Started has kept.
+func (r Report) flush() {
+	if r.Flush != nil {
+		r.Flush()
+	}
+}
+
+// skipped reports slots of one task that were skipped together.
+func (r Report) skipped(records []outcome.Record) {
+	if r.Skipped != nil {
+		r.Skipped(records)
+		return
+	}
+	for _, record := range records {
+		r.Done(record)
+	}
+}
+
+// detail reports what only those want to know who asked for more.
+func (r Report) detail(format string, a ...any) {
+	if r.Detail != nil {
+		r.Detail(format, a...)
+	}
+}

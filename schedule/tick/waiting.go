@@ -1,0 +1,98 @@
+package tick
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor waits. While another run of the task
+// waits already the slot is skipped.
+func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no refusal) (*run.Run, bool) {
+	if reason := s.waitsAlready(slot.Task); reason != "" {
+		s.skip(record, slot.Task, reason)
+		return nil, false
+	}
+	record.Wait = waitOf(slot.Task)
+	record.Wait.Until = s.admission.waitsUntil(slot, record.Wait.Since).UTC()
+	begun, err := s.caller(s.Storage).Begin(record, slot.Task, nil)
+	if err != nil { // in a spare folder it would not see who has the mutex in the state folder
+		record.Wait = outcome.Wait{}
+		s.skip(record, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
+		return nil, false
+	}
+	s.queued.add(slot.Task.Name, s.Storage.Dir, record.Run)
+	s.ledger.Started(slot.Task.Name, record.Slot)
+	return begun, true
+}
+
+// waitOf is the wait of a run that begins now.
+func waitOf(task *schedule.Task) outcome.Wait {
+	now := clock.Now().UTC()
+	return outcome.Wait{Since: now, Until: now.Add(task.WaitAtMost)}
+}
+
+// waitsAlready returns which run of a task waits for its turn; "" for none.
+func (s *starter) waitsAlready(task *schedule.Task) string {
+	waiting, ok := s.queued.of(s.Storage, task.Name)
+	if !ok {
+		return ""
+	}
+	holder := run.HolderOf(waiting)
+	holder.Since = waiting.Begin.Wait.Since
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
+}
+
+// waitingRuns are the runs that wait for their turn on this machine, by task: those that a tick has begun, and those that it found at most
+// a second ago. So hundreds that begin to wait together look through all runs once. Safe for concurrent use.
+type waitingRuns struct {
+	mu     sync.Mutex
+	read   time.Time
+	byTask map[string]waitingRun
+}
+
+// A waitingRun is where the file of a run is that waited.
+type waitingRun struct{ dir, id string }
+
+// of returns the run of a task that waits; false where none does any more.
+func (w *waitingRuns) of(storage run.Storage, task string) (waiting runfile.State, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byTask == nil || time.Since(w.read) > time.Second {
+		w.read, w.byTask = time.Now(), readWaiting(storage)
+	}
+	if found, known := w.byTask[task]; known {
+		state, _, err := runfile.Read(found.dir, found.id)
+		return state, err == nil && state.Queued()
+	}
+	return waiting, false
+}
+
+// add notes a run that this tick has begun.
+func (w *waitingRuns) add(task, dir, id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byTask != nil {
+		w.byTask[task] = waitingRun{dir, id}
+	}
+}
+
+func readWaiting(storage run.Storage) map[string]waitingRun {
+	byTask := map[string]waitingRun{}
+	for _, folder := range storage.Folders() {
+		live, lost, _, _ := runfile.Survey(folder.Dir)
+		for _, state := range append(live, lost...) {
+			if state.Queued() {
+				byTask[state.Begin.Task] = waitingRun{folder.Dir, state.Begin.Run}
+			}
+		}
+	}
+	return byTask
+}

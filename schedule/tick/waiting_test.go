@@ -1,0 +1,46 @@
+package tick
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// Hundreds of slots of one minute asked each time which runs wait, and read the files of all that did. What a tick has begun itself, or
+// found a moment ago, it knows; that a run waits no more it sees at once.
+func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: a, cron: "* * * * *", background: true, without_overlapping: wait, command: "true"}
+  - {name: b, cron: "* * * * *", background: true, without_overlapping: wait, command: "true"}
+`)
+	tick := w.tick().prepare()
+	slots := w.schedule.Due(tick.Minute)
+	begin := func(s *starter, i int) *run.Run {
+		begun, ok := s.beginWaiting(s.newRecord(slots[i]), slots[i], refusal{reason: "held", held: true})
+		if !ok {
+			t.Fatalf("%s does not wait", slots[i].Task.Name)
+		}
+		t.Cleanup(begun.Close)
+		return begun
+	}
+	first := begin(tick.starter, 0)
+	tick.starter.queued.read = time.Now().Add(time.Hour) // it does not look again
+	begin(w.tick().prepare().starter, 1)
+	for i, want := range []string{"already waiting for 0 ms", ""} {
+		if got := tick.starter.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, not %q", slots[i].Task.Name, got, want)
+		}
+	}
+	os.Remove(runfile.Path(w.storage.Dir, first.Record().Run))
+	if got := tick.starter.waitsAlready(slots[0].Task); got != "" {
+		t.Errorf("a waits no more: %q", got)
+	}
+	tick.starter.queued.read = time.Time{}
+	if got := tick.starter.waitsAlready(slots[1].Task); !strings.HasPrefix(got, "already waiting for ") {
+		t.Errorf("b waits by now: %q", got)
+	}
+}

@@ -1,0 +1,60 @@
+package yamldoc
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	errDuration = errors.New("not a duration")
+	errTooLong  = errors.New("longer than 100 years")
+)
+
+// longest is the longest duration, which is also that of its days.
+const longest = 100 * 365 * 24 * time.Hour
+
+// tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
+var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
+// ParseDuration reads a duration of Go, after days of 24 hours: 30d, 1d12h. 0 needs a unit, too.
+func ParseDuration(text string) (time.Duration, error) {
+	days, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		days, rest = "", text
+	}
+	var d time.Duration
+	if hasDays {
+		n, err := strconv.ParseFloat(days, 64)
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange), strings.ContainsAny(days, "xXeEpP_nNiI"):
+			return 0, errDuration
+		case math.Abs(n) > longest.Hours()/24:
+			return 0, errTooLong
+		}
+		d = time.Duration(n * 24 * float64(time.Hour))
+		if rest == "" {
+			return d, nil
+		}
+		if strings.ContainsAny(rest[:1], "+-") {
+			return 0, errDuration
+		}
+	}
+	if rest == "0" || rest == "+0" || rest == "-0" {
+		return 0, errDuration
+	}
+	clock, err := time.ParseDuration(rest)
+	switch {
+	case err != nil && !tooLongForGo.MatchString(rest):
+		return 0, errDuration
+	case err != nil || clock > longest:
+		return 0, errTooLong
+	}
+	if strings.HasPrefix(text, "-") && hasDays {
+		clock = -clock
+	}
+	return d + clock, nil
+}

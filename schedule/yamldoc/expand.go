@@ -1,0 +1,141 @@
+package yamldoc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"sched/schedule/humanize"
+)
+
+// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands for
+// a variable that is unset or empty, as in the shell, and for a file that is missing or empty. $${ is a
+// literal ${; any other $ is only a $.
+type Expansion struct {
+	Getenv func(string) (string, bool) // nil means that none is set
+	Folder string                      // of the schedule: a PATH is relative to it
+}
+
+// An ExpandError says why a text cannot be expanded. It holds no values.
+type ExpandError struct {
+	Text string
+	Hint string // what to do about it; may be empty
+}
+
+func (e *ExpandError) Error() string { return e.Text }
+
+// Expand returns the text with its values. Its error is an *ExpandError.
+func (x Expansion) Expand(text string) (string, error) {
+	var out strings.Builder
+	for {
+		before, after, some := strings.Cut(text, "${")
+		if !some {
+			out.WriteString(text)
+			return out.String(), nil
+		}
+		if literal, ok := strings.CutSuffix(before, "$"); ok {
+			out.WriteString(literal + "${")
+			text = after
+			continue
+		}
+		inside, rest, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", &ExpandError{"${ without }", "write $${ for a literal ${"}
+		}
+		value, err := x.value(inside)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(before + value)
+		text = rest
+	}
+}
+
+func (x Expansion) value(inside string) (string, error) {
+	name, other, hasDefault := strings.Cut(inside, ":-")
+	if path, ok := strings.CutPrefix(name, "file:"); ok {
+		value, err := x.file(path)
+		if hasDefault && (value == "" && err == nil || errors.Is(err, fs.ErrNotExist)) {
+			return other, nil
+		}
+		if err != nil {
+			return "", unreadableValue(path, err)
+		}
+		return value, nil
+	}
+	if !isVariable(name) {
+		return "", &ExpandError{Quote(name) + " is not the name of a variable",
+			"only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}
+	}
+	value, set := "", false
+	if x.Getenv != nil {
+		value, set = x.Getenv(name)
+	}
+	if hasDefault && value == "" {
+		return other, nil
+	}
+	if !set {
+		return "", &ExpandError{"the variable " + name + " is not set", "set it (cron sets very few), or write ${" + name + ":-default}"}
+	}
+	return value, nil
+}
+
+const largestValue = 64 << 10
+
+var errNoValue = errors.New("it is no file with one value")
+
+// file returns what the file holds, without the white space around it.
+func (x Expansion) file(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(x.Folder, path)
+	}
+	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, errNoValue)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, largestValue+1))
+	value := strings.TrimSpace(string(text))
+	if err == nil && (len(text) > largestValue || strings.ContainsAny(value, "\x00\n\r")) {
+		err = errNoValue
+	}
+	return value, err
+}
+
+func unreadableValue(path string, err error) *ExpandError {
+	shown := Shorten(path)
+	switch {
+	case path == "":
+		return &ExpandError{"${file:} names no file", "write ${file:PATH}"}
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(path, "~"):
+		return &ExpandError{"there is no file " + shown, "\"~\" is not expanded here: write the whole path"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &ExpandError{"there is no file " + shown, "a path is relative to the folder of the schedule"}
+	case errors.Is(err, errNoValue):
+		return &ExpandError{"the file " + shown + " does not hold one value", "put the value alone into it, on one line"}
+	}
+	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err)), ""}
+}
+
+func isVariable(name string) bool {
+	for i := range len(name) {
+		if !inVariable(name[i], i) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// inVariable reports whether c may be the i-th character of the name of a variable.
+func inVariable(c byte, i int) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || i > 0 && '0' <= c && c <= '9'
+}

@@ -1,0 +1,34 @@
+package yamldoc
+
+import "testing"
+
+func TestSizes(t *testing.T) {
+	for _, row := range []struct {
+		text  string
+		bytes int64 // -1: it is no size
+	}{
+		{"64MB", 64 << 20}, {"64 mb", 64 << 20}, {"1.5GB", 3 << 29}, {"16KB", 16 << 10}, {"0KB", 0}, {"2TB", 2 << 40},
+		{"64", -1}, {"", -1}, {"MB", -1}, {"-1MB", -1}, {"NaNMB", -1}, {"1e30GB", -1}, {"10 megabytes", -1}, {"10MiB", -1},
+	} {
+		bytes, ok := ParseSize(row.text)
+		if ok != (row.bytes >= 0) || ok && bytes != row.bytes {
+			t.Errorf("%q is %d bytes, %v", row.text, bytes, ok)
+		}
+	}
+}
+
+// FuzzParseSize: what is written of a size is read as the same.
+func FuzzParseSize(f *testing.F) {
+	f.Add("10MB")
+	f.Add("0.3KB")
+	f.Add("-0TB")
+	f.Fuzz(func(t *testing.T, text string) {
+		bytes, ok := ParseSize(text)
+		if !ok {
+			return
+		}
+		if again, ok := ParseSize(SizeText(bytes)); bytes < 0 || !ok || again != bytes {
+			t.Errorf("%q is %d bytes, written as %s: %d", text, bytes, SizeText(bytes), again)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package yamldoc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"sched/schedule/humanize"
+	"sched/schedule/trust"
+)
+
+// LargestFile is the most bytes that a file may have, far beyond what people write.
+const LargestFile = 16 << 20
+
+// A Source is one file that was read.
+type Source struct {
+	Name string // as messages show it: relative to the folder of the document, absolute when it is elsewhere
+	Data []byte // its text; nil when it could not be read
+}
+
+// Sources returns the files in the order in which they were read.
+func (r *Reader) Sources() []*Source { return r.sources }
+
+// Digest returns the SHA-256 of the names and texts of the sources, in hexadecimal.
+func Digest(sources []*Source) string {
+	h := sha256.New()
+	for _, src := range sources {
+		fmt.Fprintf(h, "%q %d\n", src.Name, len(src.Data))
+		h.Write(src.Data)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// Add takes data as the file at an absolute path, as the next source, without opening it.
+func (r *Reader) Add(path string, data []byte) *Source {
+	src := &Source{Name: r.NameOf(path), Data: data}
+	r.sources = append(r.sources, src)
+	return src
+}
+
+// Open reads the file at an absolute path as the next source. It returns nil after a problem.
+func (r *Reader) Open(path string) *Source {
+	if text, ok := r.options.Texts[path]; ok && text != nil {
+		return r.Add(path, text)
+	}
+	src := r.Add(path, nil)
+	data, problem, err := readFile(path, r.options.Root)
+	if problem != nil {
+		problem.Place.File = src.Name
+		r.problems = append(r.problems, *problem)
+		if r.cause == nil {
+			r.cause = err
+		}
+		return nil
+	}
+	src.Data = data
+	return src
+}
+
+// readFile returns the text of a file, or a problem. The error, which only comes with a problem, is that of the system.
+func readFile(path string, root bool) ([]byte, *Problem, error) {
+	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unreadable(path, err), err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, unreadable(path, err), err
+	}
+	problem := refuse(path, info, root)
+	if problem == nil && root {
+		problem = refuseFolders(path)
+	}
+	if problem != nil {
+		return nil, problem, nil
+	}
+	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), LargestFile)+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, LargestFile+1)); err != nil {
+		return nil, unreadable(path, err), err
+	}
+	if data.Len() > LargestFile {
+		return nil, &Problem{Text: "the file is larger than 16 MiB"}, nil
+	}
+	return data.Bytes(), nil, nil
+}
+
+func unreadable(path string, err error) *Problem {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Problem{Text: "there is no file " + path}
+	}
+	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, humanize.WithoutPath(err))}
+}
+
+// refuse returns why the user should not run commands that this file names, whatever its folder is, or nil.
+func refuse(path string, info fs.FileInfo, root bool) *Problem {
+	if info.IsDir() {
+		return &Problem{Text: path + " is a folder, not a file"}
+	}
+	if !info.Mode().IsRegular() {
+		return &Problem{Text: path + " is not a regular file"}
+	}
+	if !root {
+		return nil
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return &Problem{
+			Text: "others than its owner can write the file, and root would run what they write",
+			Hint: "chmod go-w " + shellWord(path),
+		}
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return &Problem{
+			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes", stat.Uid),
+			Hint: "chown root " + shellWord(path),
+		}
+	}
+	return nil
+}
+
+// refuseFolders returns why root should not trust the file at this path: another user can replace
+// it or its folder.
+func refuseFolders(path string) *Problem {
+	err := trust.Above(path)
+	var folder *trust.FolderError
+	switch {
+	case errors.As(err, &folder):
+		return &Problem{
+			Text: folder.Error() + ", and root would run what is put there in place of this file",
+			Hint: folder.Hint("schedule"),
+		}
+	case err != nil:
+		return unreadable(path, err)
+	}
+	return nil
+}
+
+func shellWord(path string) string {
+	if !strings.ContainsAny(path, " \t\n'\"\\$`!*?[](){}<>|&;#~") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

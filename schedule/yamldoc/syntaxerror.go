@@ -1,0 +1,163 @@
+package yamldoc
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// A syntaxError is an error of the YAML parser in our words.
+type syntaxError struct {
+	message    string // of the parser, or a part of it
+	line       string // a regexp: what the line looks like where this error is meant; its group is the column
+	text, hint string
+}
+
+// syntaxErrors are in order: the first that fits counts. Regexps are compiled only after an error.
+var syntaxErrors = []syntaxError{
+	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
+	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
+	{"tab character", "", "a tab stands where only spaces may", "indent with spaces"},
+	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)(`)", "text cannot start with a backtick",
+		"put the text in quotes; a shell runs what stands in $(…)"},
+	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)([@`%])", "text cannot start with this character",
+		"put the text in quotes, as in `cron: \"@daily\"`"},
+	{"alphabetic or numeric", `(?:[:,\[-]\s+|^\s*)([*&])`, "text cannot start with this character",
+		"put the text in quotes, as in `cron: \"*/5 * * * *\"`"},
+	{"mapping values are not allowed", `: .*?(:)(?: |$)`, "a second \": \" in one line",
+		"put the text in quotes, or start a new line"},
+	{"mapping values are not allowed", "", "a key stands where none may", "check the indentation of this line and the one above"},
+	{"unknown anchor", `(?:[:,\[-]\s+|^\s*)(\*)`, "an alias of something that is not there",
+		"text that starts with \"*\" needs quotes"},
+	{"contains itself", "", "an alias inside the value it stands for", ""},
+	{"did not find expected key", `[:-]\s+(["'\[{]).*["'\]}]\s*[^\s#]`, "something follows the closing quote or bracket",
+		"put the whole text in quotes, or write it after `|` on a line of its own"},
+	{"did not find expected key", "", "this line does not fit the ones above", "check the indentation, and the quotes and brackets"},
+	{"'-' indicator", "", "this line does not fit the list above", "check the indentation, and that each entry starts with `- `"},
+	{"block sequence entries", "", "a list cannot start here", "start it on a line of its own"},
+	{"expected ','", `[:,\[{]\s*[^"'\s{\[,]*?(\$+\{)`, "a brace inside a mapping or a list in brackets", "put the text with ${…} in quotes there"},
+	{"expected ','", "", "a comma or the closing bracket is missing", ""},
+	{"expected node content", "", "a value is missing, or a bracket is not closed", ""},
+	{"could not find expected ':'", "", "a key without `:`", "write `key: value`; check the indentation"},
+	{"found unexpected end of stream", "", "the quotes are not closed", ""},
+	{"unknown escape character", `(\\[^0abtnvfre "/\\N_LPxuU])`, "an unknown escape in double quotes",
+		`write a backslash as \\, or use single quotes`},
+}
+
+// reportSyntaxError records the error of the YAML parser, at its true place and in our words.
+func reportSyntaxError(r *Reader, data []byte, err error) {
+	line, message := brokenLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
+	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
+	text := string(lineOf(data, line))
+	if match := keyWithoutSpace(lineOf(data, line-1)); match > 0 && strings.Contains(message, "mapping values are not allowed") {
+		r.ProblemAt(Place{r.File, line - 1, match}, "write `key: value`", "a colon without a space after it")
+		return
+	}
+	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
+	for _, known := range syntaxErrors {
+		if !strings.Contains(message, known.message) {
+			continue
+		}
+		if known.line != "" {
+			match := regexp.MustCompile(known.line).FindStringSubmatchIndex(text)
+			if match == nil {
+				continue
+			}
+			at.Column = 1 + utf8.RuneCountInString(text[:match[2]])
+		}
+		r.ProblemAt(at, known.hint, "%s", known.text)
+		return
+	}
+	r.ProblemAt(at, "", "the YAML is broken: %s", message)
+}
+
+// keyWithoutSpace returns the column of the colon in a line like "- name:a", which YAML takes for a text; 0 in any other.
+func keyWithoutSpace(line []byte) int {
+	match := regexp.MustCompile(`^\s*(?:- +)?[a-z_]+(:)[^\s:/]\S*\s*$`).FindSubmatchIndex(line)
+	if match == nil {
+		return 0
+	}
+	return 1 + utf8.RuneCount(line[:match[2]])
+}
+
+// brokenLine returns the line from which on the text is invalid. The parser names the line where
+// the enclosing block began.
+//
+// Most errors are near the line where the parser stopped, so the search goes back line by line. For
+// open quotes and brackets it halves what is before. In a huge text the result is where the parser
+// stopped.
+func brokenLine(data []byte) int {
+	lines := &lineReader{data: data}
+	documentsOf(lines)
+	isValid := func(line int) bool {
+		_, err := documentsOf(bytes.NewReader(data[:lines.end(line)]))
+		return err == nil
+	}
+	const small = 2 << 20
+	broken, work := max(lines.lines, 1), 0
+	for back := 0; broken > 1 && back < 30 && work < small; back++ {
+		if isValid(broken - 1) {
+			return broken
+		}
+		broken--
+		work += lines.end(broken)
+	}
+	valid := 0
+	for broken-valid > 1 && len(data) <= small {
+		if middle := (valid + broken) / 2; isValid(middle) {
+			valid = middle
+		} else {
+			broken = middle
+		}
+	}
+	return broken
+}
+
+type lineReader struct {
+	data  []byte
+	at    int
+	lines int
+	ends  []int
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if r.at == len(r.data) {
+		return 0, io.EOF
+	}
+	rest := r.data[r.at:]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i+1]
+	}
+	n := copy(p, rest)
+	r.at += n
+	if n == len(rest) {
+		r.lines++
+		r.ends = append(r.ends, r.at)
+	}
+	return n, nil
+}
+
+// end returns where the line ends, counted from 1.
+func (r *lineReader) end(line int) int {
+	if line < 1 || line > len(r.ends) {
+		return 0
+	}
+	return r.ends[line-1]
+}
+
+// lineOf returns a line without its end, counted from 1.
+func lineOf(data []byte, line int) []byte {
+	for range line - 1 {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			return nil
+		}
+		data = data[i+1:]
+	}
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		data = data[:i]
+	}
+	return bytes.TrimSuffix(data, []byte("\r"))
+}

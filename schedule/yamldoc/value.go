@@ -1,0 +1,238 @@
+package yamldoc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The methods of this file read the value of r.Key, or an item of it. A false means that it is not what it should be,
+// and that this was recorded as a problem. A hint for that problem may be empty.
+
+// RequireValue refuses nothing at all: a key with nothing after it is more often forgotten than meant.
+func (r *Reader) RequireValue(n *Node, hint string) bool {
+	if n.IsNull() {
+		r.Problemf(n, hint, "%s has no value", r.Key)
+		return false
+	}
+	return true
+}
+
+// RefuseBool refuses true and false without quotes where a text of that name is hardly meant.
+func (r *Reader) RefuseBool(n *Node, hint string) bool {
+	if n.IsScalar() && n.Tag == "!!bool" {
+		r.Problemf(n, hint, "%s must be text, not %s", r.Key, n.Describe())
+		return false
+	}
+	return true
+}
+
+// RequireMapping refuses what is no mapping. The message calls it what.
+func (r *Reader) RequireMapping(n *Node, what string) bool {
+	if !n.IsMapping() {
+		if n.IsNull() {
+			r.Problemf(n, "", "%s has no value", what)
+		} else {
+			r.Problemf(n, "", "%s must be a mapping of keys and values, not %s", what, n.Describe())
+		}
+		return false
+	}
+	return true
+}
+
+// RequireList refuses what is no list.
+func (r *Reader) RequireList(n *Node, hint string) bool {
+	if !r.RequireValue(n, "") {
+		return false
+	}
+	if !n.IsList() {
+		r.Problemf(n, hint, "%s must be a list, not %s", r.Key, n.Describe())
+		return false
+	}
+	return true
+}
+
+// Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
+func (r *Reader) Text(n *Node) (string, bool) {
+	if !r.RequireValue(n, "") {
+		return "", false
+	}
+	if !n.IsScalar() {
+		r.Problemf(n, "", "%s must be text, not %s", r.Key, n.Describe())
+		return "", false
+	}
+	if strings.IndexByte(n.Value, 0) >= 0 {
+		r.Problemf(n, "", "%s holds a null character, which no program can be given", r.Key)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// NonEmptyText reads a text that is more than white space.
+func (r *Reader) NonEmptyText(n *Node) (string, bool) { return r.nonEmpty(n, r.Text) }
+
+func (r *Reader) nonEmpty(n *Node, read func(*Node) (string, bool)) (string, bool) {
+	text, ok := read(n)
+	if ok && strings.TrimSpace(text) == "" {
+		r.Problemf(n, "", "%s is empty", r.Key)
+		return "", false
+	}
+	return text, ok
+}
+
+// Texts reads one text or a list of them.
+func (r *Reader) Texts(n *Node) ([]string, bool) { return Collect(n, r.NonEmptyText) }
+
+// RefuseEmptyList refuses an empty list where it could be taken for everything and for nothing.
+func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {
+	if n.IsList() && n.IsEmpty() {
+		r.Problemf(n, hint, "%s is an empty list", r.Key)
+		return false
+	}
+	return true
+}
+
+// Bool reads true or false; the other words that YAML 1.1 had for them are refused.
+func (r *Reader) Bool(n *Node) (value, ok bool) {
+	if n.IsScalar() && n.Tag == "!!bool" {
+		return n.Value[0] == 't' || n.Value[0] == 'T', true
+	}
+	if !r.RequireValue(n, "") {
+		return false, false
+	}
+	r.Problemf(n, BoolHint(n), "%s must be true or false, not %s", r.Key, n.Describe())
+	return false, false
+}
+
+// BoolHint is what to write in place of what others take for true or false; "" for anything else.
+func BoolHint(n *Node) string {
+	if !n.IsScalar() {
+		return ""
+	}
+	switch strings.ToLower(n.Value) {
+	case "yes", "on", "y", "1":
+		return "write true"
+	case "no", "off", "n", "0":
+		return "write false"
+	case "true", "false":
+		return "remove the quotes"
+	}
+	return ""
+}
+
+// Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no upper bound.
+func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if n.IsInteger() || isHuge(n) {
+		v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+		if err == nil && int64(least) <= v && v <= int64(most) {
+			return int(v), true
+		}
+		if most == math.MaxInt32 {
+			r.Problemf(n, "", "%s must be at least %d, not %s", r.Key, least, Shorten(n.Value))
+		} else {
+			r.Problemf(n, "", "%s must be from %d to %d, not %s", r.Key, least, most, Shorten(n.Value))
+		}
+		return 0, false
+	}
+	r.Problemf(n, "", "%s must be a whole number, not %s", r.Key, n.Describe())
+	return 0, false
+}
+
+// isHuge reports whether a node is a whole number that is too large for YAML to take it for one.
+func isHuge(n *Node) bool {
+	return n.IsScalar() && n.Tag == "!!float" && strings.Trim(strings.TrimLeft(n.Value, "+-"), "0123456789_") == ""
+}
+
+// Number reads a number that is at least least.
+func (r *Reader) Number(n *Node, least float64) (float64, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if n.IsScalar() && (n.Tag == "!!int" || n.Tag == "!!float") {
+		v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		if err == nil && least <= v && v <= math.MaxInt32 {
+			return v, true
+		}
+		r.Problemf(n, "", "%s must be at least %v, not %s", r.Key, least, Shorten(n.Value))
+		return 0, false
+	}
+	hint := ""
+	if text, ok := strings.CutSuffix(n.Value, "%"); ok {
+		if percent, err := strconv.ParseFloat(text, 64); err == nil {
+			hint = fmt.Sprintf("write %g", percent/100)
+		}
+	}
+	r.Problemf(n, hint, "%s must be a number, not %s", r.Key, n.Describe())
+	return 0, false
+}
+
+// OneOf reads one of the words.
+func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
+	text, ok := r.Text(n)
+	if ok && !slices.Contains(words, text) {
+		r.Problemf(n, DidYouMean(r.Nearest(text, words)), "%s must be %s, not %s", r.Key, alternatives(words), n.Describe())
+		return "", false
+	}
+	return text, ok
+}
+
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Duration reads a duration that is at least least (ParseDuration).
+func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if !n.IsScalar() {
+		r.Problemf(n, "", "%s must be a duration such as 90s, not %s", r.Key, n.Describe())
+		return 0, false
+	}
+	d, err := ParseDuration(n.Value)
+	switch {
+	case err != nil && isNumber(n.Value):
+		r.Problemf(n, "write "+n.Value+"s, "+n.Value+"m or "+n.Value+"h", "%s %s has no unit", r.Key, n.Value)
+	case errors.Is(err, errTooLong):
+		r.Problemf(n, "", "%s %s is longer than 100 years", r.Key, Shorten(n.Value))
+	case err != nil:
+		r.Problemf(n, "a duration is written as 90s, 20m, 1h30m or 30d", "%s %s is not a duration", r.Key, Quote(n.Value))
+	case d < 0:
+		r.Problemf(n, "", "%s %s is negative", r.Key, Shorten(n.Value))
+	case d < least:
+		r.Problemf(n, atLeast(least), "%s %s is too short", r.Key, Shorten(n.Value))
+	default:
+		return d, true
+	}
+	return 0, false
+}
+
+// atLeast is a hint at the shortest duration that is long enough; "" where any is.
+func atLeast(least time.Duration) string {
+	if least < time.Second {
+		return ""
+	}
+	text := least.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = strings.TrimSuffix(text, none[1:])
+		}
+	}
+	return "it takes at least " + text
+}
+
+func isNumber(text string) bool {
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && len(text) < 20
+}
