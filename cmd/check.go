@@ -130,7 +130,8 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 		return nil
 	}
 	at, store := schedule.Problem{Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name}, a.store(s)
-	for _, risk := range store.Risks(ctx) {
+	found, err := store.Risks(ctx)
+	for _, risk := range found {
 		at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
 		risks = append(risks, at)
 	}
@@ -140,7 +141,7 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 			risks = append(risks, at)
 		}
 	}
-	if err := store.Down(); err != nil {
+	if err != nil {
 		at.Text, at.Hint = "one_server: "+err.Error(), hintOf(err)
 		risks = append(risks, at)
 	}

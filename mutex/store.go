@@ -26,11 +26,9 @@ type Store interface {
 	// Now returns the time by the clock of the store.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Down returns why the store was of no use when it was last asked. It sends nothing.
-	Down() error
-
-	// Risks returns what may go wrong with the servers that answer.
-	Risks(ctx context.Context) []Risk
+	// Risks returns what may go wrong with the servers that answer. The error says why the store is
+	// of no use.
+	Risks(ctx context.Context) ([]Risk, error)
 
 	// Config returns what the store was opened with, for other processes of the run.
 	Config() Config

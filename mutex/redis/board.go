@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 		return err
 	}
 	text := fmt.Sprintf("%d %d %s", now.UnixMilli(), now.Add(keep).UnixMilli(), value)
-	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (int64, error) {
+	_, err = query(ctx, s, func(ctx context.Context, c *server) (int64, error) {
 		return c.HSet(ctx, s.key("board", table), key, text).Result()
 	})
 	return err
@@ -57,7 +57,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 	if err != nil {
 		return nil, err
 	}
-	answers, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (map[string]entry, error) {
+	answers, err := query(ctx, s, func(ctx context.Context, c *server) (map[string]entry, error) {
 		return readTable(ctx, c, s.key("board", table), now.Add(-cleanAfter).UnixMilli())
 	})
 	newest, values := map[string]entry{}, map[string][]byte{}
@@ -74,7 +74,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 }
 
 // readTable reads a table of one server, up to a bound, and removes some of what was over then.
-func readTable(ctx context.Context, c goredis.UniversalClient, table string, overAt int64) (map[string]entry, error) {
+func readTable(ctx context.Context, c *server, table string, overAt int64) (map[string]entry, error) {
 	entries := map[string]entry{}
 	var over []string
 	for cursor, more := uint64(0), true; more && len(entries) < mostEntries; more = cursor != 0 {
@@ -104,7 +104,7 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 	for _, value := range values {
 		all = append(all, value)
 	}
-	_, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]goredis.Cmder, error) {
+	_, err := query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			p.LPush(ctx, s.key("log", log), all...)
 			p.LTrim(ctx, s.key("log", log), 0, int64(keep)-1)
@@ -120,7 +120,7 @@ func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte
 	if len(s.servers) > 1 { // what is merged is counted from the newest on
 		from = 0
 	}
-	logs, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]string, error) {
+	logs, err := query(ctx, s, func(ctx context.Context, c *server) ([]string, error) {
 		return c.LRange(ctx, s.key("log", log), int64(from), int64(skip+count)-1).Result()
 	})
 	var merged [][]byte

@@ -25,8 +25,11 @@ type errorReply struct {
 	hint  string
 }
 
-// errorReplies are searched in this order: scripts put replies into texts of their own.
+// errorReplies are searched in this order: scripts and Sentinels put replies into texts of their own.
 var errorReplies = []errorReply{
+	{sentinels + "(NOAUTH|WRONGPASS)", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
+	{sentinels + "unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},
+	{sentinels + goredis.Nil.Error(), "is not known to the Sentinels: they monitor no primary of that name", "`sentinel masters` lists those that they have"},
 	{"WRONGPASS|invalid password", "refuses the user or the password", passwordHint},
 	{"NOAUTH", "wants a password, and the URL has none", passwordHint},
 	{"DB index is out of range", "", "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed"},
@@ -35,32 +38,23 @@ var errorReplies = []errorReply{
 		"docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"},
 	{"MOVED", "is part of a Redis Cluster", "write redis+cluster:// instead of redis://, or use a Redis that stands alone"},
 	{"cluster support disabled", "is no Redis Cluster", "write redis:// instead of redis+cluster://"},
-	{"", "", "its log may say more, and docs/many-servers.md how it should be set up"},
 }
+
+const sentinels = "(?s)all sentinels specified.*"
 
 const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
 
-// sentinelReplies are answers of Sentinels, or of what stands in their place.
-var sentinelReplies = []errorReply{
-	{"NOAUTH|WRONGPASS", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
-	{"unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},
-	{goredis.Nil.Error(), "is not known to the Sentinels: they monitor no primary of that name", "`sentinel masters` lists those that they have"},
-}
-
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
 func (t *target) explain(err error) (explained *mutex.StoreError, answered bool) {
-	replies := errorReplies
-	if strings.Contains(err.Error(), "all sentinels specified") {
-		replies = sentinelReplies
-	} else if !errors.As(err, new(goredis.Error)) {
-		return t.explainSilence(err), false
-	}
-	for _, known := range replies {
+	for _, known := range errorReplies {
 		if regexp.MustCompile(known.words).MatchString(err.Error()) {
 			return t.failed(cmp.Or(known.text, "answers: "+t.line(err.Error())), known.hint), true
 		}
 	}
-	return t.explainSilence(err), false
+	if !errors.As(err, new(goredis.Error)) {
+		return t.explainSilence(err), false
+	}
+	return t.failed("answers: "+t.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
 }
 
 // explainSilence says why there is no connection, or no answer.
@@ -102,10 +96,9 @@ func (t *target) line(said string) string {
 	return humanize.Line(said)
 }
 
-// joinErrors makes one error of the errors of the failed servers among all, nil when none has
-// failed.
-func joinErrors(all int, failed []error) error {
-	if len(failed) == 0 || all == 1 {
+// join makes one error of the errors of servers, nil of none.
+func (s *Store) join(failed []error) error {
+	if len(failed) == 0 || len(s.servers) == 1 {
 		return errors.Join(failed...)
 	}
 	var texts []string
@@ -113,7 +106,7 @@ func joinErrors(all int, failed []error) error {
 		texts = append(texts, err.Error())
 	}
 	slices.Sort(texts) // they come in any order; the same outage should have the same text
-	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), all, strings.Join(texts, "; "))}
+	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), len(s.servers), strings.Join(texts, "; "))}
 	if first, ok := errors.AsType[*mutex.StoreError](failed[0]); ok {
 		e.Hint = first.Hint
 	}

@@ -18,17 +18,17 @@ func TestWhatMayGoWrongWithAServerIsKnown(t *testing.T) {
 		{"a Redis that forgets and evicts", func(t *testing.T) string {
 			return redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru").URL
 		}, []string{"may throw locks away when its memory is full (maxmemory-policy allkeys-lru)", "keeps nothing on disk"}},
-		{"a Cluster without replicas", func(t *testing.T) string { return redistest.StartCluster(t, "--appendonly", "yes").URL },
-			[]string{"has no replica"}},
+		{"a Cluster", func(t *testing.T) string { return redistest.StartCluster(t, "--appendonly", "yes").URL },
+			[]string{"takes writes while no replica gets them"}},
 		{"Sentinels", func(t *testing.T) string { return redistest.StartSentinels(t, "--appendonly", "yes").URL },
 			[]string{"takes writes while no replica gets them"}},
 		{"a Redis that is down", func(t *testing.T) string { return "redis://" + closedPort(t) }, nil},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()
-			risks := open(t, "shop", tt.url(t)).Risks(ctx)
-			if len(risks) != len(tt.want) {
-				t.Fatalf("%+v", risks)
+			risks, err := open(t, "shop", tt.url(t)).Risks(ctx)
+			if len(risks) != len(tt.want) || (err != nil) != (tt.what == "a Redis that is down") {
+				t.Fatalf("%+v, %v", risks, err)
 			}
 			for i, want := range tt.want {
 				if !strings.Contains(risks[i].Text, want) || risks[i].Hint == "" || risks[i].Evicts != strings.Contains(want, "throw") {

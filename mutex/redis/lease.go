@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -88,16 +89,15 @@ func (l *lease) Renew(ctx context.Context) error {
 		return lost
 	}
 	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, false, redsync.WithSetNXOnExtend())
-	lock.ExtendContext(ctx) //nolint: the vote has the errors
-	yes, no, missing := v.count()
+	renewed, err := lock.ExtendContext(ctx)
 	switch {
-	case yes >= majority && len(found[0])-has < majority: // or one server has lost its data
+	case renewed:
 		l.leased.Store(&begun)
-		return nil
-	case yes >= majority:
-		l.leased.Store(&begun)
-	case len(v)-no >= majority: // it may be ours on servers that did not answer
-		return missing
+		if len(found[0])-has < majority { // or one server has lost its data
+			return nil
+		}
+	case !errors.As(err, new(*redsync.ErrTaken)): // it may be ours on servers that did not answer
+		return cmp.Or(l.store.join(v.failed()), err)
 	default:
 		l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
 	}
@@ -151,7 +151,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	}
 	text, servers := most(found[0])
 	free := len(found[0])-servers >= s.majority() // what a minority has is nobody's, and goes too
-	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]goredis.Cmder, error) {
+	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {
 				p.Set(ctx, s.key("broken", name), text, brokenFor)

@@ -39,6 +39,7 @@ type Store struct {
 	config  mutex.Config
 	lease   time.Duration
 	servers []*server
+	undos   sync.Map                      // key by value: what may be there though its attempt has failed
 	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
@@ -55,9 +56,9 @@ func Open(c mutex.Config) (*Store, error) {
 	disableLogging()
 	s := &Store{config: c, lease: cmp.Or(c.Lease, mutex.DefaultLease)}
 	for _, t := range targets {
-		server := &server{target: t, client: t.connect()}
+		server := &server{UniversalClient: t.connect(), target: t}
 		if t.broken != nil {
-			server.failed.Store(&failure{t.broken, time.Now().AddDate(100, 0, 0)})
+			server.silent.Store(&silence{t.broken, time.Now().AddDate(100, 0, 0)})
 		}
 		s.servers = append(s.servers, server)
 	}
@@ -66,23 +67,10 @@ func Open(c mutex.Config) (*Store, error) {
 
 func (s *Store) Config() mutex.Config { return s.config }
 
-func (s *Store) Down() error {
-	var failed []error
-	for _, server := range s.servers {
-		if last := server.failed.Load(); last != nil {
-			failed = append(failed, last.err)
-		}
-	}
-	if len(s.servers)-len(failed) >= s.majority() {
-		return nil
-	}
-	return joinErrors(len(s.servers), failed)
-}
-
 // Now returns the time by the clock of the store; of several clocks, the middle one.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	// A script with a key, because a Cluster would ask any of its nodes for a plain TIME.
-	ahead, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (time.Duration, error) {
+	ahead, err := query(ctx, s, func(ctx context.Context, c *server) (time.Duration, error) {
 		begun := time.Now()
 		reply, err := c.Eval(ctx, "return redis.call('TIME')", []string{s.key("clock")}).Int64Slice()
 		if err != nil || len(reply) != 2 {
@@ -111,10 +99,23 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout/8)
 	defer cancel()
 	mutex.Each(len(s.servers), func(i int) {
-		s.servers[i].undo(ctx)
-		s.servers[i].client.Close()
+		s.servers[i].silent.Store(nil) // it is asked also when it rests
+		do(ctx, s.servers[i], func(ctx context.Context) ([]goredis.Cmder, error) {
+			return s.servers[i].Pipelined(ctx, func(p goredis.Pipeliner) error { s.undo(ctx, p); return nil })
+		})
+		s.servers[i].Close()
 	})
 	return nil
+}
+
+const removeScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end`
+
+// undo removes the values of attempts that failed without an answer.
+func (s *Store) undo(ctx context.Context, p goredis.Pipeliner) {
+	s.undos.Range(func(value, key any) bool {
+		p.Eval(ctx, removeScript, []string{key.(string)}, value)
+		return true
+	})
 }
 
 // key returns a key of the schedule. The braces keep all of them on one node of a Cluster.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,14 +19,13 @@ const rest = time.Second
 
 // A server is one Redis, or the primary behind Sentinels, or a Cluster: one vote of the store.
 type server struct {
+	goredis.UniversalClient
 	target *target
-	client goredis.UniversalClient
-	undos  sync.Map                // key by value: what may be there though its attempt has failed
-	failed atomic.Pointer[failure] // of the last request; nil when it was answered
+	silent atomic.Pointer[silence] // the last one
 }
 
-// A failure is why the last request got no good answer.
-type failure struct {
+// A silence is why a server gave no answer.
+type silence struct {
 	err   error
 	rests time.Time // until then the server is not asked
 }
@@ -34,7 +33,7 @@ type failure struct {
 // do calls request with a bounded context, unless the server rests. The error is a *StoreError;
 // goredis.Nil is none.
 func do[T any](ctx context.Context, s *server, request func(context.Context) (T, error)) (reply T, err error) {
-	if last := s.failed.Load(); last != nil && time.Now().Before(last.rests) {
+	if last := s.silent.Load(); last != nil && time.Now().Before(last.rests) {
 		return reply, last.err
 	}
 	begun := time.Now()
@@ -42,15 +41,11 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	defer cancel()
 	reply, err = request(ctx)
 	if err == nil || err == goredis.Nil { // not errors.Is: Sentinels that do not know the primary answer with a wrapped one
-		s.failed.Store(nil)
 		return reply, nil
 	}
 	explained, answered := s.target.explain(err)
-	switch {
-	case answered:
-		s.failed.Store(&failure{err: explained})
-	case !timedOut(err) || time.Since(begun) > s.target.limit/2: // a caller without time proves nothing
-		s.failed.Store(&failure{explained, time.Now().Add(rest)})
+	if !answered && (!timedOut(err) || time.Since(begun) > s.target.limit/2) { // a caller without time proves nothing
+		s.silent.Store(&silence{explained, time.Now().Add(rest)})
 	}
 	return reply, explained
 }
@@ -66,7 +61,7 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // query asks all servers at once, and returns the answers if they are those of a majority. An error
 // of request is an answer only when it is goredis.Nil.
-func query[T any](ctx context.Context, s *Store, request func(context.Context, goredis.UniversalClient) (T, error)) (answers []T, err error) {
+func query[T any](ctx context.Context, s *Store, request func(context.Context, *server) (T, error)) (answers []T, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, context.Cause(ctx)
 	}
@@ -74,7 +69,7 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, g
 	defer cancel()
 	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
 	mutex.Each(len(s.servers), func(i int) {
-		replies[i], errs[i] = do(ctx, s.servers[i], func(ctx context.Context) (T, error) { return request(ctx, s.servers[i].client) })
+		replies[i], errs[i] = do(ctx, s.servers[i], func(ctx context.Context) (T, error) { return request(ctx, s.servers[i]) })
 	})
 	var failed []error
 	for i, err := range errs {
@@ -84,50 +79,39 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, g
 			answers = append(answers, replies[i])
 		}
 	}
-	if len(answers) < s.majority() {
-		return nil, joinErrors(len(errs), failed)
+	if err := s.outage(failed); err != nil {
+		return nil, err
 	}
 	return answers, nil
 }
 
-const removeScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end`
-
-// undo removes the values of attempts that failed without an answer.
-func (s *server) undo(ctx context.Context) {
-	p := s.client.Pipeline()
-	s.undos.Range(func(value, key any) bool {
-		p.Eval(ctx, removeScript, []string{key.(string)}, value)
-		return true
-	})
-	if p.Len() > 0 {
-		s.failed.Store(nil) // it is asked also when it rests
-		do(ctx, s, p.Exec)
+// outage says why no majority has answered; nil when one has.
+func (s *Store) outage(failed []error) error {
+	if len(s.servers)-len(failed) >= s.majority() {
+		return nil
 	}
+	return s.join(failed)
 }
 
 // Risks returns what may go wrong with the servers as they are set up, as far as they tell.
-func (s *Store) Risks(ctx context.Context) (risks []mutex.Risk) {
-	for _, server := range s.servers {
-		do(ctx, server, func(ctx context.Context) (any, error) {
-			client := server.client
-			if cluster, ok := client.(*goredis.ClusterClient); ok {
-				node, err := cluster.MasterForKey(ctx, s.key("clock"))
-				if err != nil {
-					return nil, err
-				}
-				client = node
+func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
+	found, err := query(ctx, s, func(ctx context.Context, c *server) ([]mutex.Risk, error) {
+		node := c.UniversalClient
+		if cluster, ok := node.(*goredis.ClusterClient); ok {
+			primary, err := cluster.MasterForKey(ctx, s.key("clock"))
+			if err != nil {
+				return nil, err
 			}
-			info, err := client.Info(ctx).Result()
-			if err == nil {
-				saves, refused := client.ConfigGet(ctx, "save").Result() // a hosted Redis may refuse
-				risks = append(risks, server.target.risks(info, refused != nil || saves["save"] != "")...)
-			} else if goredis.HasErrorPrefix(err, "NOPERM") {
-				err = nil
-			}
-			return nil, err
-		})
-	}
-	return risks
+			node = primary
+		}
+		info, err := node.Info(ctx).Result()
+		if goredis.HasErrorPrefix(err, "NOPERM") {
+			return nil, nil
+		}
+		saves, refused := node.ConfigGet(ctx, "save").Result() // a hosted Redis may refuse
+		return c.target.risks(info, refused != nil || saves["save"] != ""), err
+	})
+	return slices.Concat(found...), err
 }
 
 // risks reads what INFO says. A Redis may save to disk besides its log. What INFO does not mention
@@ -148,11 +132,7 @@ func (t *target) risks(info string, saves bool) (risks []mutex.Risk) {
 	if fields["aof_enabled"] == "0" && !saves {
 		add(false, "set appendonly yes", "keeps nothing on disk: after its restart a slot may run again on another server")
 	}
-	switch replicas := fields["connected_slaves"]; {
-	case t.kind == "" || replicas == "":
-	case replicas == "0":
-		add(false, "`redis-cli info replication` shows who copies from it", "has no replica: nothing takes over when it goes down")
-	case fields["min_slaves_good_slaves"] == "": // said where min-replicas-to-write is set
+	if t.kind != "" && fields["min_slaves_good_slaves"] == "" { // said where min-replicas-to-write is set
 		add(false, "set min-replicas-to-write 1 and min-replicas-max-lag 10",
 			"takes writes while no replica gets them: a failover forgets what was granted meanwhile")
 	}

@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	mathrand "math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	redsyncgo "github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	goredis "github.com/redis/go-redis/v9"
 
 	"sched/mutex"
 )
@@ -87,12 +85,11 @@ func (s *Store) attempt(ctx context.Context, key, value string, keep time.Durati
 	if lock.TryLockContext(ctx) == nil {
 		return true, nil
 	}
-	for _, c := range v {
-		if c.err != nil {
-			c.server.undos.Store(value, key)
-		}
+	failed := v.failed()
+	if len(failed) > 0 {
+		s.undos.Store(value, key)
 	}
-	return false, v.outage()
+	return false, s.outage(failed)
 }
 
 // look returns the value of the run when a majority has it, and *HeldError when a majority has one
@@ -104,11 +101,11 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 	}
 	found := all[0]
 	text, servers := most(found)
-	isUndone := func(s *server) bool { _, is := s.undos.Load(text); return is }
+	_, undone := s.undos.Load(text)
 	switch holder := holderOf(text); {
 	case servers >= s.majority() && holder.Run != run:
 		return "", &mutex.HeldError{Name: name, Holder: holder}
-	case servers >= s.majority() && !slices.ContainsFunc(s.servers, isUndone):
+	case servers >= s.majority() && !undone:
 		return text, nil
 	}
 	for _, text := range found {
@@ -121,7 +118,7 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 
 // read returns, for each key, the values that the servers have, "" where there is none.
 func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
-	answers, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]any, error) {
+	answers, err := query(ctx, s, func(ctx context.Context, c *server) ([]any, error) {
 		return c.MGet(ctx, keys...).Result()
 	})
 	found := make([][]string, len(keys))
@@ -154,7 +151,7 @@ func (s *Store) release(ctx context.Context, key, text string) error {
 	defer cancel()
 	lock, v := s.mutexOf(ctx, key, text, s.lease, false)
 	lock.UnlockContext(ctx) //nolint: the vote has the errors
-	return v.outage()
+	return s.outage(v.failed())
 }
 
 // claimAtLeast is how long a claim is kept whatever the clocks say, also one of a slot long gone.
@@ -205,7 +202,7 @@ type call struct {
 	before            vote          // calls for whose SetNX its own one waits
 	asked             chan struct{} // closed after SetNX
 	takes             bool          // SetNX was called
-	yes               bool          // it was set, renewed or released
+	yes               bool          // it was set
 	err               error         // why this is unknown
 }
 
@@ -253,37 +250,21 @@ func (c *call) Eval(script *redsyncredis.Script, keyAndArgs ...any) (any, error)
 		return int64(0), nil
 	}
 	reply, err := do(c.ctx, c.server, func(ctx context.Context) (any, error) { return c.conn(ctx).Eval(script, keyAndArgs...) })
-	if c.err = cmp.Or(c.err, err); !c.takes {
-		c.yes = reply == int64(1)
-	}
+	c.err = cmp.Or(c.err, err)
 	return reply, err
 }
 
 func (c *call) conn(ctx context.Context) redsyncredis.Conn {
-	conn, _ := redsyncgo.NewPool(c.server.client).Get(ctx) // it has no error
+	conn, _ := redsyncgo.NewPool(c.server).Get(ctx) // it has no error
 	return conn
 }
 
-// count counts the answers. The error says why there are not all of them.
-func (v vote) count() (yes, no int, missing error) {
-	var failed []error
+// failed returns why servers did not answer.
+func (v vote) failed() (errs []error) {
 	for _, c := range v {
-		switch {
-		case c.err != nil:
-			failed = append(failed, c.err)
-		case c.yes:
-			yes++
-		default:
-			no++
+		if c.err != nil {
+			errs = append(errs, c.err)
 		}
 	}
-	return yes, no, joinErrors(len(v), failed)
-}
-
-// outage returns nil when a majority has answered.
-func (v vote) outage() error {
-	if yes, no, missing := v.count(); yes+no <= len(v)/2 {
-		return missing
-	}
-	return nil
+	return errs
 }

@@ -65,7 +65,7 @@ func useAll(t *testing.T, s *sqlstore.Store) {
 		t.Fatal("a broken lock is renewed")
 	}
 	check("Release", second.Release(ctx))
-	if risks := s.Risks(ctx); len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") { // for tests it is fast
+	if risks, err := s.Risks(ctx); err != nil || len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") { // for tests it is fast
 		t.Errorf("the risks are %v", risks)
 	}
 	check("Down", s.Down())

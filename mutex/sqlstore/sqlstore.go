@@ -95,13 +95,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Risks says when a crash of the server may undo what was committed.
-func (s *Store) Risks(ctx context.Context) []mutex.Risk {
+func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	rows, err := s.read(ctx, s.target.risk)
 	if err != nil || len(rows) == 0 {
-		return nil
+		return nil, err
 	}
 	return []mutex.Risk{{Text: s.target.String() + " may forget the last commits when it crashes (" + rows[0].name + ")",
-		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing"}}
+		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing"}}, nil
 }
 
 // mostPruned is how many rows that have ended one process removes.

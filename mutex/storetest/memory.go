@@ -167,7 +167,7 @@ func (m *Memory) Held(ctx context.Context, names ...string) (held map[string]mut
 }
 
 // Risks implements mutex.Store.
-func (m *Memory) Risks(context.Context) []mutex.Risk { return nil }
+func (m *Memory) Risks(context.Context) ([]mutex.Risk, error) { return nil, nil }
 
 // Claims implements mutex.Store.
 func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]mutex.Holder, err error) {
@@ -181,16 +181,6 @@ func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]m
 		return nil
 	})
 	return taken, err
-}
-
-// Down implements mutex.Store.
-func (m *Memory) Down() (err error) {
-	m.locked(func() {
-		if m.down {
-			err = ErrDown
-		}
-	})
-	return err
 }
 
 // Now implements mutex.Store.

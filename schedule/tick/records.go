@@ -78,7 +78,8 @@ func (r *records) write() {
 	for _, row := range r.ledger.Backfill() {
 		ended = append(ended, run.Ended{Record: row})
 	}
-	if len(ended) == 0 && len(notes) == 0 && !r.tick.mayPublish() {
+	mayPublish := r.tick.Storage.Store != nil && history.HasUnpublished(r.tick.Storage.Dir)
+	if len(ended) == 0 && len(notes) == 0 && !mayPublish {
 		r.ledger.Written()
 		return
 	}
