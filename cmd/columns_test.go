@@ -40,7 +40,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A server":            reflect.TypeFor[view.Server](),
 		"A hook of a task":    reflect.TypeFor[view.Hook](),
 		"An upcoming slot":    reflect.TypeFor[view.Upcoming](),
-		"A change":            reflect.TypeFor[serve.Change](),
+		"A change":            reflect.TypeFor[view.Change](),
 		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {

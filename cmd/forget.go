@@ -16,7 +16,8 @@ import (
 type forgetCommand struct{ *app }
 
 func newForgetCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var reason string
+	c := &cobra.Command{
 		Use:   "forget TASK|SERVER",
 		Short: "Remove what the store keeps of a task or a server that is gone",
 		Long: `forget removes from the store what it keeps of a task that is not in the schedule any more, on any
@@ -26,15 +27,17 @@ history of each server keeps what ran.`,
 		Example: `  sched forget nightly-report
   sched forget web-3`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return forgetCommand{a}.forget(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return forgetCommand{a}.forget(args[0], reason) },
 	}
+	reasonFlag(c, &reason)
+	return c
 }
 
 // tickedLately is how long after its last tick a server counts as present.
 const tickedLately = 3 * time.Minute
 
 // forget removes what the store keeps of the name, of a task or of a server.
-func (a forgetCommand) forget(name string) error {
+func (a forgetCommand) forget(name, reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -53,7 +56,11 @@ func (a forgetCommand) forget(name string) error {
 	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
 		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(all[i].Age))
 	}
-	return a.remove(s, store, name)
+	if err := a.remove(s, store, name); err != nil {
+		return err
+	}
+	a.noteChange(s, "forget", name, reason)
+	return nil
 }
 
 func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {

@@ -31,6 +31,7 @@ type historyOptions struct {
 	all      bool
 	timezone string
 	counts   bool // --limit was given
+	changes  bool
 }
 
 type historyCommand struct{ *app }
@@ -49,7 +50,8 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history --since 24h --json
   sched history --since 30d -n 0 --csv > runs.csv
   sched history --since 30d --summary
-  sched history --all`,
+  sched history --all
+  sched history --changes`,
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.summary && (o.failed || len(o.outcomes) > 0 || c.Flags().Changed("limit")) {
@@ -59,6 +61,9 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 				return usage("call it on each server", "--summary is of this machine")
 			}
 			o.counts = c.Flags().Changed("limit")
+			if o.changes && (o.summary || o.all || o.csv || o.failed || len(o.outcomes) > 0) {
+				return usage("narrow it with a task, --since, --until and -n", "--changes is about what people changed, and not about runs")
+			}
 			return historyCommand{a}.history(strings.Join(args, ""), o)
 		},
 	}
@@ -72,6 +77,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
+	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
 	f.BoolVar(&o.all, "all", false, "what ran on all servers of the store, without slots that were skipped or missed")
 	return c
 }
@@ -92,8 +98,11 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.summary {
+	switch {
+	case o.summary:
 		return a.summary(s, q, o)
+	case o.changes:
+		return a.changes(s, q, o)
 	}
 	read := a.view(s).History
 	if o.all {

@@ -44,7 +44,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	tagFlag(c, &o.tags)
 	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
 	f.StringVar(&o.end, "until", "", "end by itself at this time: "+timeForms)
-	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
+	reasonFlag(c, &o.reason)
 	return c
 }
 
@@ -64,6 +64,7 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
+	a.noteChange(s, "pause", strings.Join(names, ", "), o.reason)
 	for _, name := range names {
 		a.sayPaused(s, name, pause, before[name])
 	}

@@ -25,7 +25,7 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
 	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
-	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
+	reasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,22 +16,24 @@ type resumeCommand struct{ *app }
 
 func newResumeCommand(a *app) *cobra.Command {
 	var tags []string
+	var reason string
 	c := &cobra.Command{
 		Use:   "resume [TASK...]",
 		Short: "End a pause",
 		Long: `resume ends the pause of everything, or those of the tasks that are named: on this machine, or with
 a store on all servers of the schedule. Tasks that were paused by name stay paused until they are
 resumed by name. What is not paused is told, and no failure.`,
-		Example: `  sched resume
+		Example: `  sched resume --reason "4.2 is out"
   sched resume nightly-report`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, tags) },
+		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, tags, reason) },
 	}
 	tagFlag(c, &tags)
+	reasonFlag(c, &reason)
 	return c
 }
 
-func (a resumeCommand) resume(names, tags []string) error {
+func (a resumeCommand) resume(names, tags []string, reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -46,6 +50,10 @@ func (a resumeCommand) resume(names, tags []string) error {
 	before, err := a.actor(s).Resume(names)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
+	}
+	ended := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !before[name].InEffect(a.now()) })
+	if len(ended) > 0 {
+		a.noteChange(s, "resume", strings.Join(ended, ", "), reason)
 	}
 	return a.sayResumed(s, names, before)
 }

@@ -52,6 +52,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	}
 	actor := a.actor(s)
 	var requests []runfile.Request
+	var runs []string // that are asked for again
 	for _, name := range names {
 		if name, err = a.lastFailure(s, name); err != nil {
 			return err
@@ -68,8 +69,15 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
 		}
 		requests = append(requests, retry.Request)
+		runs = append(runs, retry.Of.Run)
 	}
-	return a.leaveRequests(s, requests, o, func(all []view.Request) any { return all })
+	if err := a.leaveRequests(s, requests, o, func(all []view.Request) any { return all }); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		a.noteChange(s, "retry", run, o.reason)
+	}
+	return nil
 }
 
 // lastFailure returns the id of the last run of a task that failed, and says which it is. A name

@@ -35,7 +35,7 @@ What runs on another server of the store is stopped there: stop says on which.`,
 		Args: arguments(1, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args, reason) },
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
+	reasonFlag(c, &reason)
 	return c
 }
 
@@ -124,7 +124,11 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State, reaso
 	all.Wait()
 	stopped := true
 	for i, state := range chosen {
-		stopped = a.sayStopped(state.Begin, results[i].Stopping, results[i].err) && stopped
+		if !a.sayStopped(state.Begin, results[i].Stopping, results[i].err) {
+			stopped = false
+			continue
+		}
+		a.noteChange(s, "stop", state.Begin.Run, reason)
 	}
 	return stopped
 }

@@ -220,7 +220,7 @@ func TestATickThatWaitsNoticesWithinASecond(t *testing.T) {
 		code   int
 		reason string
 	}{
-		{"interrupt", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "interrupt") }, true, 0, "interrupted by ann on "},
+		{"interrupt", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "interrupt", "--reason", "new sched") }, true, 0, "interrupted by ann on "},
 		{"SIGTERM", func(tick *exec.Cmd, _ *box, _ []string) { tick.Process.Signal(syscall.SIGTERM) }, true, 143, "sched run was stopped by SIGTERM"},
 		{"pause", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "pause") }, false, 0, "paused by ann on "},
 	} {
@@ -292,7 +292,7 @@ tasks:
 	b.lineIn("first.txt")
 	b.sched("trigger", "second")
 	b.sched("interrupt")
-	b.sched("interrupt")
+	b.sched("interrupt", "--reason", "deploying 4.2")
 	b.until("the tick has noticed", func() bool { return strings.Contains(b.read(".sched/ticks/0.json"), "interrupted by ") })
 	b.write("go", "")
 	out, code, took := end()

@@ -77,7 +77,11 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
+	err = a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
+	if err == nil {
+		a.noteChange(s, "trigger", t.Name, o.reason)
+	}
+	return err
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
@@ -107,6 +111,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
+			a.noteChange(s, "cancel", r.Task, o.reason)
 			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), humanize.ShortRun(r.Run))
 		}
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	lock "sched/mutex"
 	"sched/mutex/pool"
 	"sched/schedule"
+	"sched/schedule/pause"
 	"sched/schedule/runfile"
 	"sched/schedule/view"
 )
@@ -18,27 +20,29 @@ type unlockCommand struct{ *app }
 
 func newUnlockCommand(a *app) *cobra.Command {
 	var all bool
+	var reason string
 	c := &cobra.Command{
 		Use:   "unlock TASK|--all",
 		Short: "Break the lock of a task: the last resort",
 		Long: `unlock frees the mutex of a task although a run has it, and the seats that its runs have in a pool.
 The runs go on, and the next ones may overlap with them. It is not needed after
 a crash: the kernel drops the lock of a dead run by itself.`,
-		Example: `  sched unlock nightly-report`,
+		Example: `  sched unlock nightly-report --reason "it hangs on a dead NFS server"`,
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return usage("see `sched list` for the names", "name one task, or say --all")
 			}
-			return unlockCommand{a}.unlock(strings.Join(args, ""))
+			return unlockCommand{a}.unlock(strings.Join(args, ""), reason)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "of every task")
+	reasonFlag(c, &reason)
 	return c
 }
 
 // unlock breaks the lock of the task, or of all tasks without a name.
-func (a unlockCommand) unlock(name string) error {
+func (a unlockCommand) unlock(name, reason string) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -65,7 +69,9 @@ func (a unlockCommand) unlock(name string) error {
 	}
 	if broken+seats == 0 {
 		fmt.Fprintln(a.out, "nothing is locked")
+		return nil
 	}
+	a.noteChange(s, "unlock", cmp.Or(name, pause.Everything), reason)
 	return nil
 }
 

@@ -38,6 +38,12 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 	for _, one := range answer.Overdue {
 		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, one.Text)
 	}
+	if len(answer.Changes) > 0 {
+		fmt.Fprintln(a.out, "changed in the last day:")
+	}
+	for _, c := range answer.Changes {
+		fmt.Fprintf(a.out, "  %s\n", c.Text(w.Task.When.Location))
+	}
 }
 
 // printMinute explains one minute. Off is why the task does not run at all; else empty.

@@ -30,6 +30,7 @@ type Interrupt struct {
 	By     string    `json:"by"`
 	Server string    `json:"server"`
 	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
 
 	Age time.Duration `json:"-"` // how long ago it was when it was read, by the clock that wrote At
 }
@@ -39,8 +40,14 @@ func (i Interrupt) Same(other Interrupt) bool {
 	return i.By == other.By && i.Server == other.Server && i.At.Equal(other.At)
 }
 
-// String returns in words who interrupted on which server.
-func (i Interrupt) String() string { return "interrupted by " + i.By + " on " + i.Server }
+// String returns in words who interrupted on which server and why.
+func (i Interrupt) String() string {
+	words := "interrupted by " + i.By + " on " + i.Server
+	if i.Reason != "" {
+		words += ": " + i.Reason
+	}
+	return words
+}
 
 // Of returns the pause in effect for a task: its own or, unless even (even_when_paused), of
 // everything.

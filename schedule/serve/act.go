@@ -266,7 +266,11 @@ func deletePause(r *request) (any, error) {
 	if !read.Pauses[name].InEffect(r.server.Now()) {
 		return nil, view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
 	}
-	return nil, r.change("resume", id, "", func() error {
+	reason := r.Header.Get("Sched-Reason")
+	if err := checkReason(reason); err != nil {
+		return nil, err
+	}
+	return nil, r.change("resume", id, reason, func() error {
 		_, err := actor.Resume([]string{name})
 		return err
 	})

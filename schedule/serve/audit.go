@@ -6,24 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
+	"sched/schedule/view"
 )
-
-// A Change is a line of the audit log: what somebody changed through this API.
-type Change struct {
-	ID     string `json:"id"`
-	At     string `json:"at"`
-	Who    string `json:"who"`
-	From   string `json:"from"`
-	Action string `json:"action"` // trigger, retry, stop, pause, resume, write, remove
-	Target string `json:"target"` // the task or the run
-	Reason string `json:"reason"`
-	Error  string `json:"error"` // why it was not done; else empty
-}
 
 // change does something and writes it into the audit log. The line comes first: nothing is changed that is not in the log, also when
 // this process is killed in between. That it failed is added to the line.
@@ -63,25 +51,14 @@ func (s *Server) writeAudit(write func(state.Audit) error) error {
 }
 
 // Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
-func (s *Server) Changes(below string, limit int) (changes []Change, more bool, err error) {
+func (s *Server) Changes(below string, limit int) (changes []view.Change, more bool, err error) {
 	var id int64
 	if below != "" {
 		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
 			return nil, false, madeUp()
 		}
 	}
-	db, err := state.OpenRead(s.StateDir, state.Patience)
-	if err != nil {
-		return nil, false, err
-	}
-	defer db.Close()
-	lines, err := db.Audit().Newest(context.Background(), id, limit+1)
-	for _, line := range lines[:min(limit, len(lines))] {
-		changes = append(changes, Change{
-			strconv.FormatInt(line.ID, 10), line.At.Format(time.RFC3339), line.Who, line.From, line.Action, line.Target, line.Reason, line.Error,
-		})
-	}
-	return changes, len(lines) > limit, err
+	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)
 }
 
 func getAudit(r *request) (any, error) {

@@ -95,6 +95,8 @@ func (d documenter) parameters(r route) (all []any) {
 		header("Last-Event-ID", "the id of the last event that was seen")
 	case r.scope == access.Edit:
 		header("If-Match", "the ETag of the task, where it is there")
+	}
+	if r.scope == access.Edit || r.method == http.MethodDelete {
 		header("Sched-Reason", "why, for the audit log")
 	}
 	return all

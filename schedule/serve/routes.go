@@ -38,7 +38,7 @@ func routes() []route {
 			status: 200, kind: eventStream, handle: getEvents},
 		{method: "GET", path: "/servers", scope: access.Read, about: "The servers that share the schedule", status: 200, value: page[view.Server]{}, handle: getServers, errors: []int{404}},
 		{method: "GET", path: "/pauses", scope: access.Read, about: "The pauses in effect", status: 200, value: page[Pausing]{}, handle: getPauses},
-		{method: "GET", path: "/audit", scope: access.Read, about: "What was changed through this API, the newest first", status: 200, value: page[Change]{}, handle: getAudit, bare: true,
+		{method: "GET", path: "/audit", scope: access.Read, about: "What people changed, here and with commands, the newest first", status: 200, value: page[view.Change]{}, handle: getAudit, bare: true,
 			params: []param{cursorParam, limitParam}},
 
 		{method: "GET", path: "/schema", scope: access.Read, about: "The JSON Schema of schedule.yaml, as `sched schema` prints it", status: 200, kind: schemaJSON, handle: getSchema, bare: true},

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Audit is the log of what people changed through the API and the pages. It keeps the newest
-// auditRows changes.
+// Audit is the log of what people changed with commands, through the API and on the pages. It keeps
+// the newest auditRows changes.
 type Audit struct{ store store }
 
 // Audit returns the log of the database.

@@ -34,6 +34,7 @@ type Why struct {
 	Paused   *Pause    `json:"paused"` // who paused it
 	Overdue  []Overdue `json:"overdue,omitempty"`
 	NoTicks  string    `json:"no_tick"` // that none come any more, or none ever came; else empty
+	Changes  []Change  `json:"changes"` // by people, in the last day; those that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder said of it at one moment.
@@ -68,6 +69,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	w := inquire(s, t, all)
 	w.Answer = w.answer()
 	w.Answer.Overdue = s.overdue(ctx, all, []string{t.Name})[t.Name]
+	w.Answer.Changes = s.lately(ctx, t.Name)
 	if at.IsZero() {
 		err = w.lastAndNext(ctx, &w.Answer)
 	} else {

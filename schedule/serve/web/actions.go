@@ -56,7 +56,7 @@ func (p *page) taskButtons(t view.Task) {
 		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
 			does: t.Name + " will not start, and its slots will be skipped. What runs goes on."})
 	} else if !t.Paused.Everything {
-		p.button(button{id: "resume", label: "Resume", action: at + "/resume", does: t.Name + " will start again at its next slot."})
+		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume", does: t.Name + " will start again at its next slot."})
 	}
 	p.put(`</div>`)
 }
@@ -163,7 +163,9 @@ func (p *pages) resumePause(r *http.Request) (string, error) {
 
 // endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two did.
 func (p *pages) endPause(r *http.Request, id string) error {
-	err := p.Call(r, "DELETE", "/pauses/"+id, nil, nil)
+	asks := r.Clone(r.Context())
+	asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))
+	err := p.Call(asks, "DELETE", "/pauses/"+id, nil, nil)
 	var wrong *problem.Problem
 	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
 		return nil

@@ -132,7 +132,7 @@ func showAudit(p *page) error {
 	}
 	p.put(`<h1>Audit</h1><div id="audit" data-live>`)
 	if len(changes) == 0 {
-		p.put(`<p class="empty">Nothing was changed here or over the API.</p></div>`)
+		p.put(`<p class="empty">Nobody has changed anything yet, here or with a command.</p></div>`)
 		return nil
 	}
 	p.put(`<table><thead><tr><th>When<th>Who<th>From<th>Did<th>To<th>Reason</tr></thead><tbody>`)

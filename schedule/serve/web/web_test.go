@@ -69,7 +69,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/runs/ffffffff", 404, []string{"there is no task and no run"}},
 		{"/servers", 200, []string{"This machine stands alone"}},
 		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
-		{"/audit", 200, []string{"Nothing was changed"}},
+		{"/audit", 200, []string{"Nobody has changed anything"}},
 		{"/nix", 404, []string{"there is no page /nix"}},
 		{"/assets/style.css", 200, []string{"prefers-color-scheme"}},
 		{"/assets/nix.css", 404, nil},
@@ -159,14 +159,14 @@ func TestAFormAsks(t *testing.T) {
 	b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"3600"}, "reason": {"moving"}}, 303)
 	b.has("/pauses", b.get("/pauses", 200), "hourly", "moving", "in 1 h 0 m")
 	b.has("/?state=paused", b.get("/?state=paused", 200), ">hourly</a>", "not >a/b</a>")
-	b.send("POST", "/tasks/hourly/resume", nil, 303)
+	b.send("POST", "/tasks/hourly/resume", url.Values{"reason": {"moved, à bientôt"}}, 303)
 	b.send("POST", "/tasks/hourly/resume", nil, 303)
 	b.send("POST", "/pauses", url.Values{}, 303)
 	b.has("/pauses", b.get("/pauses", 200), "everything", "not Pause everything…")
 	b.send("POST", "/pauses/everything/resume", nil, 303)
 	b.has("/pauses", b.get("/pauses", 200), "Nothing is paused")
 	audit := b.get("/audit", 200)
-	b.has("/audit", audit, "the price was wrong", "moving")
+	b.has("/audit", audit, "the price was wrong", "moving", "moved, à bientôt")
 	if n := strings.Count(audit, "<td data-label=\"did\">trigger"); n != 1 {
 		t.Errorf("%d triggers are in the audit log", n)
 	}

@@ -1,0 +1,129 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule/humanize"
+	"sched/schedule/state"
+)
+
+// A Change is what somebody changed, or tried to change, by a command or through the API.
+type Change struct {
+	ID     string `json:"id"`
+	At     string `json:"at"`
+	Who    string `json:"who"`
+	From   string `json:"from"`   // an address, "socket" or "command"
+	Action string `json:"action"` // trigger, cancel, retry, stop, pause, resume, interrupt, unlock, forget, write, remove
+	Target string `json:"target"` // the task or the run
+	Reason string `json:"reason"`
+	Error  string `json:"error"` // why it was not done; else empty
+}
+
+// Everything is the target of a change that concerns all tasks.
+const Everything = "everything"
+
+// FromCommand is where a change came from that somebody typed on this machine.
+const FromCommand = "command"
+
+func changeOf(c state.Change) Change {
+	return Change{
+		strconv.FormatInt(c.ID, 10), c.At.Format(time.RFC3339), c.Who, c.From, c.Action, c.Target, c.Reason, c.Error,
+	}
+}
+
+// A ChangeQuery chooses changes. Its zero value chooses all that the log has.
+type ChangeQuery struct {
+	Target       string // also those of everything
+	Since, Until time.Time
+	Limit        int // 0: all
+}
+
+// Changes returns the changes that were made on this machine, the newest first.
+func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
+	all, err := s.changes(ctx, q)
+	shown := []Change{}
+	for _, c := range all {
+		shown = append(shown, changeOf(c))
+	}
+	return shown, err
+}
+
+// ChangesBelow returns up to limit changes below an id (0 for all) that a state folder has, the
+// newest first, and whether there are more.
+func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (changes []Change, more bool, err error) {
+	db, err := state.OpenRead(folder, state.Patience)
+	if err != nil {
+		return nil, false, err
+	}
+	defer db.Close()
+	lines, err := db.Audit().Newest(ctx, below, limit+1)
+	for _, line := range lines[:min(limit, len(lines))] {
+		changes = append(changes, changeOf(line))
+	}
+	return changes, len(lines) > limit, err
+}
+
+func (s Source) changes(ctx context.Context, q ChangeQuery) (found []state.Change, err error) {
+	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	const block = 500
+	for below := int64(0); ; {
+		lines, err := db.Audit().Newest(ctx, below, block)
+		for _, c := range lines {
+			if c.At.Before(q.Since) || q.Limit > 0 && len(found) == q.Limit {
+				return found, err
+			}
+			if (q.Until.IsZero() || c.At.Before(q.Until)) && concerns(c, q.Target) {
+				found = append(found, c)
+			}
+		}
+		if err != nil || len(lines) < block {
+			return found, err
+		}
+		below = lines[len(lines)-1].ID
+	}
+}
+
+// concerns reports whether the change is of the task; every change is of "".
+func concerns(c state.Change, task string) bool {
+	return task == "" || c.Target == Everything || slices.Contains(strings.Split(c.Target, ", "), task)
+}
+
+// lately are the changes of a task in the last day that no run of it has in its record.
+func (s Source) lately(ctx context.Context, task string) []Change {
+	const most = 5
+	shown := []Change{}
+	all, err := s.changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
+	if err != nil {
+		s.LeftOut(err)
+	}
+	for _, c := range all {
+		if recorded := c.Action == "trigger" || c.Action == "retry" || c.Action == "cancel"; !recorded && len(shown) < most {
+			shown = append(shown, changeOf(c))
+		}
+	}
+	return shown
+}
+
+// Text returns in words what was changed by whom at what time and why.
+func (c Change) Text(zone *time.Location) string {
+	at, _ := time.Parse(time.RFC3339, c.At)
+	words := humanize.SecondZone(at, zone) + ": " + c.Action + " by " + c.Who
+	if c.Target == Everything {
+		words += ", of everything"
+	}
+	if c.Reason != "" {
+		words += ": " + c.Reason
+	}
+	if c.Error != "" {
+		words += " (not done: " + c.Error + ")"
+	}
+	return humanize.Line(words)
+}
