@@ -59,7 +59,7 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 	}
 	t := a.stdout().Table()
 	labelled := slices.ContainsFunc(all, func(s cluster.Server) bool { return len(s.Labels) > 0 })
-	head := []string{"NAME", "VERSION", "LAST TICK", "CLOCK", "RUNNING"}
+	head := []string{"NAME", "VERSION", "LAST SEEN", "CLOCK", "RUNNING"}
 	if labelled {
 		head = append(head, "LABELS")
 	}
@@ -86,7 +86,7 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 			a.problem("%s is in the time zone %s; here it is %s, and a one_server task without `timezone` runs once in each", s.Name, s.Zone, zone)
 		}
 		if s.Silent() && len(s.Running) > 0 {
-			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, humanize.Duration(s.LastTold))
+			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, humanize.Duration(s.Age))
 		}
 	}
 }

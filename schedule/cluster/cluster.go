@@ -6,8 +6,8 @@
 //
 // On the board of the store (mutex.Board) are, below the schedule's name:
 //
-//	servers  a table: the tick that began last on a server, and what ran there when it said so
-//	         last; gone ten minutes after that
+//	servers  a table: each server, its last tick, and what runs there; gone ten minutes after it
+//	         said that last
 //	last     a table: of each task, the ended run that began last on a server; by task and server
 //	runs     a log: the last 10,000 runs that ended on any server
 //

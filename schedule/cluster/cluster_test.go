@@ -99,7 +99,6 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 	announce(t, store, early)
 	announce(t, store, late)
 	early.Running = []Running{{Run: runID(1), Task: "a"}}
-	early.Announced = true
 	announce(t, store, early)
 	if all := mustList(t, store); len(all) != 1 || all[0].Version != "2" || !all[0].Minute.Equal(late.Minute) || len(all[0].Running) != 1 {
 		t.Errorf("%+v", all)
@@ -112,9 +111,7 @@ func TestATickThatLastsForAnHourKeepsItsServerListed(t *testing.T) {
 	announce(t, store, web(1))
 	for range 60 {
 		store.Advance(time.Minute)
-		again := web(1)
-		again.Announced = true
-		announce(t, store, again)
+		announce(t, store, web(1))
 	}
 	if all := mustList(t, store); len(all) != 1 || all[0].Silent() {
 		t.Errorf("%+v", all)
@@ -154,7 +151,7 @@ func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
 	}
 	store.Advance(2 * time.Second)
 	m := announce(t, store, web(2))
-	if all := mustList(t, store); !all[0].Silent() || all[0].LastTold.Round(time.Minute) != 3*time.Minute || len(all[0].Running) != 1 {
+	if all := mustList(t, store); !all[0].Silent() || all[0].Age.Round(time.Minute) != 3*time.Minute || len(all[0].Running) != 1 {
 		t.Errorf("%+v", all)
 	}
 	if got := texts(m); !slices.Equal(got, []string{"nothing was heard for three minutes or more of web-1, where tasks were running"}) {
@@ -178,18 +175,22 @@ func TestAServerWhereNothingRanMayFallSilent(t *testing.T) {
 func TestTheFilesThatServersTickAreListed(t *testing.T) {
 	store, one, edited, other := storetest.New(), web(1), web(1), web(1)
 	edited.Digest, other.File = "d2", "/tmp/copy.yaml"
+	other.Running = []Running{{Run: runID(1), Task: "a"}}
+	one.Running, edited.Running = other.Running, other.Running // with the same state folder
 	for _, s := range []Server{one, edited, other, web(2)} {
 		announce(t, store, s)
 	}
-	all := mustList(t, store)
-	if len(all) != 2 || all[0].SharedName {
-		t.Fatalf("one machine with two files is %+v", all)
+	var files []string
+	runs := 0
+	for _, s := range mustList(t, store) {
+		files = append(files, s.Name+" "+s.File+" "+s.Digest)
+		runs += len(s.Running)
+		if s.SharedName {
+			t.Errorf("one machine with two files is %+v", s)
+		}
 	}
-	if want := []Schedule{{"/srv/shop/schedule.yaml", "d1"}}; !slices.Equal(all[1].Schedules, want) {
-		t.Errorf("%v", all[1].Schedules)
-	}
-	if want := []Schedule{{"/srv/shop/schedule.yaml", "d2"}, {"/tmp/copy.yaml", "d1"}}; !slices.Equal(all[0].Schedules, want) {
-		t.Errorf("%v", all[0].Schedules)
+	if want := []string{"web-1 /tmp/copy.yaml d1", "web-1 /srv/shop/schedule.yaml d2", "web-2 /srv/shop/schedule.yaml d1"}; !slices.Equal(files, want) || runs != 1 {
+		t.Errorf("%q with %d runs", files, runs)
 	}
 }
 
@@ -306,7 +307,7 @@ func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	announce(t, store, one)
 	for i := range 3000 {
-		forged := Server{Name: fmt.Sprint("a-", i), Seen: time.Now().Add(-5 * time.Minute), Said: time.Now().Add(-5 * time.Minute), Environment: fmt.Sprint("e", i), Running: []Running{{Run: runID(i), Task: "a"}}}
+		forged := Server{Name: fmt.Sprint("a-", i), Seen: time.Now().Add(-5 * time.Minute), Environment: fmt.Sprint("e", i), Running: []Running{{Run: runID(i), Task: "a"}}}
 		forge(t, store, tableServers, forged.Name, forged)
 	}
 	begun, calls := time.Now(), store.Calls()
@@ -331,12 +332,12 @@ func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
 func TestATimeThatIsNoneMakesNoServerImmortal(t *testing.T) {
 	store := storetest.New()
 	for i, seen := range []string{"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00Z", "2026-01-01T00:00:00Z"} {
-		forge(t, store, tableServers, fmt.Sprint(i), `{"name": "web-9", "seen": "`+seen+`", "said": "`+seen+`", "minute": "`+seen+`"}`)
+		forge(t, store, tableServers, fmt.Sprint(i), `{"name": "web-9", "seen": "`+seen+`", "minute": "`+seen+`"}`)
 	}
 	if all := mustList(t, store); len(all) > 0 {
 		t.Errorf("%+v", all)
 	}
-	forge(t, store, tableServers, "ahead", Server{Name: "web-8", Seen: time.Now().Add(time.Hour), Said: time.Now().Add(time.Hour), Minute: noon})
+	forge(t, store, tableServers, "ahead", Server{Name: "web-8", Seen: time.Now().Add(time.Hour), Minute: noon})
 	if all := mustList(t, store); len(all) != 1 || all[0].Age != 0 {
 		t.Errorf("%+v", all)
 	}
@@ -414,7 +415,7 @@ func TestTwoMachinesWithOneNameAreFoundAndOneThatWasSetUpAnewIsNot(t *testing.T)
 		t.Error("the other machine is not found")
 	}
 	all := mustList(t, store)
-	if len(all) != 1 || !all[0].SharedName || len(all[0].Running) != 1 {
+	if len(all) != 2 || !all[0].SharedName || len(all[1].Running) != 1 {
 		t.Errorf("listed: %+v", all)
 	}
 	store.Advance(time.Minute)

@@ -33,7 +33,7 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
 	about := map[string][]string{} // by kind
 	for key, s := range all {
-		silent := now.Sub(s.Said) >= quietAfter
+		silent := now.Sub(s.Seen) >= quietAfter
 		switch {
 		case key == self.place():
 		case s.Name == self.Name && s.Machine != self.Machine:

@@ -21,7 +21,8 @@ const (
 	maxRunning = 100              // runs that one server announces; the others are counted
 )
 
-// A Server is a machine that said lately that it ticks, and a value of the table of servers.
+// A Server is a machine that said lately that it ticks a schedule, and a value of the table of
+// servers.
 type Server struct {
 	Name        string    `json:"name"`
 	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
@@ -35,24 +36,11 @@ type Server struct {
 	Running     []Running `json:"running,omitempty"`
 	More        int       `json:"more,omitempty"` // how many runs beyond those in Running
 
-	// Announced says that the tick has announced itself before. Then version, minute and Seen stay
-	// those of the tick that began last, which may be a later one.
-	Announced bool `json:"-"`
-
 	// Announce and List say these.
-	Seen       time.Time     `json:"seen"`                  // when its last tick began, by the clock of the store
+	Seen       time.Time     `json:"seen"`                  // when it said this, by the clock of the store
 	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
 	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
-	Said       time.Time     `json:"said"`                  // when it said last what runs there
 	Age        time.Duration `json:"-"`                     // how long ago Seen was
-	LastTold   time.Duration `json:"-"`                     // how long ago Said was
-	Schedules  []Schedule    `json:"-"`                     // that it ticks under the name of this store, sorted by file
-}
-
-// A Schedule is a file that a server ticks under the name of this store.
-type Schedule struct {
-	File   string // absolute, on that server
-	Digest string // of its text and of what it includes
 }
 
 // A Running is a run that lived when its server last said what runs there.
@@ -72,7 +60,7 @@ func (s Server) place() string {
 }
 
 // Silent reports whether the server has said nothing for three minutes.
-func (s Server) Silent() bool { return s.LastTold >= quietAfter }
+func (s Server) Silent() bool { return s.Age >= quietAfter }
 
 // AsLabelled is the server as `servers` of a task sees it.
 func (s Server) AsLabelled() placement.Machine {
@@ -94,13 +82,12 @@ func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, se
 	offset = clock().Sub(now)
 	found, self.Seen = findingsOf(self, all, now), now.UTC()
 	self.SharedName = slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == KindName })
-	if last, known := all[self.place()]; known && self.Announced {
-		last.Running = self.Running
-		self = last
+	if last := all[self.place()]; last.Minute.After(self.Minute) { // this tick began before the last one
+		self.Minute, self.Version, self.Digest = last.Minute, last.Version, last.Digest
 	}
 	self.More = max(0, len(self.Running)-maxRunning)
 	self.Running = self.Running[:len(self.Running)-self.More]
-	self.Minute, self.Said, self.Offset = self.Minute.UTC(), now.UTC(), offset
+	self.Minute, self.Offset = self.Minute.UTC(), offset
 	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
 }
 
@@ -110,7 +97,7 @@ func readServers(ctx context.Context, store mutex.Board) (map[string]Server, err
 	all := map[string]Server{}
 	for key, value := range values {
 		s, ok := mutex.Decode[Server](value)
-		if !ok || s.Name == "" || s.Seen.IsZero() || s.Said.IsZero() {
+		if !ok || s.Name == "" || s.Seen.IsZero() {
 			continue
 		}
 		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return !outcome.IsID(r.Run) || r.Task == "" })
@@ -120,8 +107,9 @@ func readServers(ctx context.Context, store mutex.Board) (map[string]Server, err
 	return all, err
 }
 
-// List returns the servers that were announced in the last ten minutes, by name. Machines with one
-// name are one server, with all their runs and files. Running lacks the last thousand ended runs.
+// List returns what was announced in the last ten minutes, by name, the newest first. A machine has
+// an entry for each schedule that it ticks, and a new one after a boot. Running lacks the last
+// thousand ended runs.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	announced, err := readServers(ctx, store)
 	if err != nil {
@@ -131,43 +119,30 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended := map[string]bool{}
-	if slices.ContainsFunc(slices.Collect(maps.Values(announced)), func(s Server) bool { return len(s.Running) > 0 }) {
+	all := slices.Collect(maps.Values(announced))
+	known := map[string]bool{} // runs that have ended, or that a newer entry has
+	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
 		values, err := store.Tail(ctx, logRuns, 0, mostLatest)
 		if err != nil {
 			return nil, err
 		}
 		for _, value := range values {
 			if p, ok := foreign(value, ""); ok {
-				ended[p.Run] = true
+				known[p.Run] = true
 			}
 		}
 	}
-	byName := map[string]Server{}
-	for _, s := range slices.SortedFunc(maps.Values(announced), func(a, b Server) int { return b.Seen.Compare(a.Seen) }) {
-		s.Age, s.LastTold = max(0, now.Sub(s.Seen)), max(0, now.Sub(s.Said))
-		if s.LastTold > listedFor {
-			continue
+	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })
+	slices.SortFunc(all, func(a, b Server) int { return cmp.Or(strings.Compare(a.Name, b.Name), b.Seen.Compare(a.Seen)) })
+	for i := range all {
+		all[i].Age = max(0, now.Sub(all[i].Seen))
+		if i > 0 && all[i-1].Name == all[i].Name {
+			all[i].SharedName = all[i-1].SharedName // the newer entry knows better
 		}
-		s.Schedules = []Schedule{{s.File, s.Digest}}
-		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return ended[r.Run] })
-		if newer, known := byName[s.Name]; known {
-			s = newer.with(s)
+		all[i].Running = slices.DeleteFunc(all[i].Running, func(r Running) bool { return known[r.Run] })
+		for _, r := range all[i].Running {
+			known[r.Run] = true
 		}
-		byName[s.Name] = s
 	}
-	return slices.SortedFunc(maps.Values(byName), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }), nil
-}
-
-// with adds what another machine with the same name, or the same one, runs and ticks.
-func (s Server) with(other Server) Server {
-	s.Running = append(s.Running, other.Running...)
-	slices.SortFunc(s.Running, func(a, b Running) int { return cmp.Compare(a.Run, b.Run) })
-	s.Running = slices.CompactFunc(s.Running, func(a, b Running) bool { return a.Run == b.Run })
-	s.Schedules = append(s.Schedules, other.Schedules...)
-	slices.SortStableFunc(s.Schedules, func(a, b Schedule) int { return strings.Compare(a.File, b.File) })
-	s.Schedules = slices.CompactFunc(s.Schedules, func(a, b Schedule) bool { return a.File == b.File })
-	s.More += other.More
-	s.LastTold = min(s.LastTold, other.LastTold)
-	return s
+	return all, nil
 }

@@ -159,17 +159,15 @@ func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 // slot of one keeps that of the other from running. A text that differs on another server may also be a deploy half-way.
 func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
 	for _, server := range all {
-		for _, other := range server.Schedules {
-			switch {
-			case server.Name == s.Server && !(call{config: other.File}).isOf(s.Schedule.File):
-				found = append(found, finding{Problem,
-					fmt.Sprintf("%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", other.File, s.Schedule.Name),
-					"give each a `name:` of its own"})
-			case server.Name != s.Server && other.Digest != s.Schedule.Digest:
-				found = append(found, finding{Warning,
-					fmt.Sprintf("%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, other.File),
-					"deploy one text everywhere, or give each schedule a `name:` of its own"})
-			}
+		switch {
+		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
+			found = append(found, finding{Problem,
+				fmt.Sprintf("%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", server.File, s.Schedule.Name),
+				"give each a `name:` of its own"})
+		case server.Name != s.Server && server.Digest != s.Schedule.Digest:
+			found = append(found, finding{Warning,
+				fmt.Sprintf("%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, server.File),
+				"deploy one text everywhere, or give each schedule a `name:` of its own"})
 		}
 	}
 	return found

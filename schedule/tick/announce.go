@@ -52,24 +52,23 @@ func (r *running) announceWhile() (end func()) {
 // announce returns why the last announcement was not possible.
 func (r *running) announce(ticking context.Context) (err error) {
 	var last []cluster.Running
-	for alive, announced := true, false; ; alive = clock.Wait(ticking, announceEvery) {
+	for alive, first := true, true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := r.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
 		var offset time.Duration
 		var found []cluster.Finding
-		self.Announced = announced
 		offset, found, err = cluster.Announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
 		if err != nil {
 			r.Report.detail("this server is not announced: %v", err)
 		} else {
 			r.checkClock(offset)
-			if !announced {
+			if first {
 				cluster.NoteFindings(r.Storage.Dir, found)
 				r.report(found)
 			}
-			announced, last = true, self.Running
+			first, last = false, self.Running
 		}
 		if !alive {
 			return err

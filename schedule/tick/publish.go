@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sched/mutex"
@@ -26,10 +27,12 @@ func (t *Tick) publish(db *history.DB) error {
 	if t.Storage.Store == nil {
 		return nil
 	}
-	if err := publish(context.Background(), db, t.Storage.Store); err != nil && t.onceAnHour("publish") {
-		t.Report.Problem("other servers are not told of the runs here: %v", err)
+	err := publish(context.Background(), db, t.Storage.Store)
+	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
+		t.Report.detail("other servers are not told of the runs here: %v", err)
+		return nil
 	}
-	return nil
+	return err
 }
 
 // publish copies runs until none is left, the store fails, or publishFor has passed. A run may be

@@ -38,7 +38,7 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err
 		}
 		var lastTold time.Time
 		if one.Silent() {
-			lastTold = clock.Now().Add(-one.LastTold)
+			lastTold = clock.Now().Add(-one.Age)
 		}
 		for _, r := range one.Running {
 			live = append(live, runfile.State{

@@ -121,6 +121,7 @@ func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble
 	for _, one := range all {
 		ticking = append(ticking, one.AsLabelled().String())
 	}
+	ticking = slices.Compact(ticking)
 	for _, t := range cluster.Unserved(of.Schedule, all) {
 		words := fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s", strings.Join(t.Servers, ", "), strings.Join(ticking, "; "))
 		rows = append(rows, Trouble{t.Name, "unserved", words, "", "sched servers" + s.Config})

@@ -11,7 +11,7 @@ type Server struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version"`
 	Minute      string      `json:"minute"`
-	Seen        string      `json:"seen"`         // when the tick of that minute began, by Redis's clock
+	Seen        string      `json:"seen"`         // when it said something last, by the clock of the store
 	Age         float64     `json:"age"`          // seconds since then
 	ClockOffset float64     `json:"clock_offset"` // seconds its clock is ahead of Redis's
 	Labels      []string    `json:"labels"`       // as far as tasks ask for them
@@ -20,7 +20,6 @@ type Server struct {
 	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
 	Zone        string      `json:"zone"`        // the offsets from UTC at which its one_server tasks are due; empty where they do not depend on it
-	LastTold    float64     `json:"last_told"`   // seconds since it said something last
 }
 
 // A ServerRun is a run on a server.
@@ -47,7 +46,7 @@ func ServersOf(all []cluster.Server) []Server {
 		one := Server{
 			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
 			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Labels: listOf(s.Labels), Running: []ServerRun{}, More: s.More,
-			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone, LastTold: s.LastTold.Seconds(),
+			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone,
 		}
 		for _, r := range s.Running {
 			one.Running = append(one.Running, ServerRun{r.Run, r.Task, PIDOrNil(r.PID), timeText(r.Since)})

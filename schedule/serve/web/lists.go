@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"time"
 
-	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/serve"
 	"sched/schedule/view"
@@ -38,7 +37,11 @@ func showServers(p *page) error {
 		}
 		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
 			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
-		p.textsOf(all[i].Schedules)
+		says := badge("as here")
+		if all[i].Digest != p.Schedule.Digest {
+			says = badge("another text")
+		}
+		p.put(`%s <code title="%s">%s</code>`, says, all[i].Digest, all[i].File)
 		p.put(`</td><td data-label="running">`)
 		for _, r := range s.Running {
 			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
@@ -53,17 +56,6 @@ func showServers(p *page) error {
 	}
 	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. What it skipped or missed, and what its runs print, is on its own pages.</p></div>`)
 	return nil
-}
-
-// textsOf says of the files that a server ticks whether they are as the one that is shown here.
-func (p *page) textsOf(files []cluster.Schedule) {
-	for _, one := range files {
-		says := badge("as here")
-		if one.Digest != p.Schedule.Digest {
-			says = badge("another text")
-		}
-		p.put(`<div>%s <code title="%s">%s</code></div>`, says, one.Digest, one.File)
-	}
 }
 
 // clockOf says how far a clock is from that of the store; less than a second is nothing.
