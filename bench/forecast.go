@@ -21,7 +21,7 @@ func (b *bench) forecast() {
 	})
 	var wall, cpu []float64
 	for range 5 {
-		week := b.sched(dir, "forecast", "--from", "2026-03-23")
+		week := b.sched(dir, "forecast", "--since", "2026-03-23")
 		wall, cpu = append(wall, week.first.Seconds()), append(cpu, week.cpu.Seconds())
 	}
 	b.row("forecast of a week of 1000 tasks: wall", median(wall), "s", 2)

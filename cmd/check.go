@@ -54,7 +54,7 @@ whether accounts exist.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.strict, "strict", false, "exit with 2 for warnings, too")
+	f.BoolVar(&o.strict, "strict", false, "let nothing pass: exit with 2 for warnings, too")
 	f.BoolVar(&o.fileOnly, "file-only", false, "judge the file alone, and nothing of this machine")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	return c

@@ -423,7 +423,7 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 	}
 	s := newServers(t, 2, store(rules), held+"\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")
 	said := ""
-	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all"}, {"list"}, {"pause", "once"},
+	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all-servers"}, {"list"}, {"pause", "once"},
 		{"resume"}, {"interrupt"}, {"status"}, {"run"}, {"trigger", "once"}, {"run"}, {"logs", "once"}, {"stop", "long"}, {"unlock", "long"},
 		{"forget", "gone"}, {"why", "once"}, {"check"}, {"doctor"}} {
 		for _, one := range s {

@@ -16,6 +16,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
+	"sched/schedule/view"
 )
 
 // findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml.
@@ -82,7 +83,7 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	}
 	s, err := load.File(file, f.options())
 	if err == nil {
-		f.zones = zonesOf(s)
+		f.zones = view.Zones(s, localZone())
 	}
 	return s, err
 }
@@ -93,7 +94,7 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
 	defer func() {
 		if valid != nil {
-			f.zones = zonesOf(valid)
+			f.zones = view.Zones(valid, localZone())
 		}
 	}()
 	file, err := f.findConfig()

@@ -53,6 +53,9 @@ func noEmptyFlag(c *cobra.Command) (err error) {
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
 func flagHint(c *cobra.Command, err error) string {
+	if !c.HasParent() && strings.HasSuffix(err.Error(), " -v") {
+		return "`sched --version` prints the version; `sched run -v` says more"
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return seeHelp(c)

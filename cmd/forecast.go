@@ -13,7 +13,8 @@ import (
 )
 
 type forecastOptions struct {
-	from, span    string
+	since, until  string
+	span          string // --for
 	servers       int
 	json          bool
 	compare       string
@@ -40,13 +41,16 @@ when and skip let them start.
 
 Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usage.`,
 		Example: `  sched forecast
-  sched forecast --from "2026-03-28 12:00" --for 2d   around a change of the clocks
+  sched forecast --since "2026-03-28 12:00" --for 2d  around a change of the clocks
   sched forecast --slots --for 1h                     what becomes of each slot
   sched forecast --compare new.yaml                   what an edit would change
   sched forecast --max-concurrent 20                  for CI: exits with 1 beyond that`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.limited = c.Flags().Changed("max-concurrent")
+			if o.until != "" && c.Flags().Changed("for") {
+				return usage("", "--until and --for exclude each other")
+			}
 			if o.slots && !c.Flags().Changed("for") {
 				o.span = "24h"
 			}
@@ -54,10 +58,11 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "", "where it begins, instead of now: "+timeForms)
+	f.StringVar(&o.since, "since", "", "where it begins, instead of now: "+timeForms)
+	f.StringVar(&o.until, "until", "", "where it ends")
 	f.StringVar(&o.span, "for", "7d", "how long it is: 12h, 7d, at most 31d")
 	f.IntVar(&o.servers, "servers", 1, "how many servers tick, of a schedule with a store")
-	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for says less")
+	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for or --until says less")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	f.StringVar(&o.compare, "compare", "", "show what would be different with this schedule")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "exit with 1 where more runs than this are at once")
@@ -74,8 +79,8 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 		return err
 	}
 	from := a.now()
-	if o.from != "" {
-		if from, err = a.parseTime("from", o.from, s.Location); err != nil {
+	if o.since != "" {
+		if from, err = a.parseTime("since", o.since, s.Location); err != nil {
 			return err
 		}
 	}
@@ -131,17 +136,33 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
 			"--servers %d: servers without a store know nothing of each other", o.servers)
 	}
-	span, err := yamldoc.ParseDuration(o.span)
+	span, err := a.span(s, from, o)
 	if err != nil {
-		return nil, usage("write it as 12h or 7d", "%q is not a duration", o.span)
+		return nil, err
 	}
 	if err := forecast.CheckSpan(from, span); err != nil {
 		return nil, err
 	}
 	if o.slots && span > longestSlots {
-		return nil, usage("ask for 24h, or leave --slots out", "%s is too long for a line a slot", o.span)
+		return nil, usage("ask for 24h, or leave --slots out", "%s is too long for a line a slot", humanize.Duration(span))
 	}
 	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
+}
+
+// span is how long the forecast is, by --until or --for.
+func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOptions) (time.Duration, error) {
+	if o.until == "" {
+		span, err := yamldoc.ParseDuration(o.span)
+		if err != nil {
+			return 0, usage("write it as 12h or 7d", "%q is not a duration", o.span)
+		}
+		return span, nil
+	}
+	until, err := a.parseTime("until", o.until, s.Location)
+	if err == nil && !until.After(from) {
+		err = usage("", "--until %s is not after the beginning, %s", o.until, humanize.MinuteZone(from, s.Location))
+	}
+	return until.Sub(from), err
 }
 
 func slotsOf(in *forecast.Inputs) (all []forecast.Slot) {

@@ -56,7 +56,7 @@ func tellOfATick(t *testing.T, slow func(string, ...any)) {
 		Lateness      float64
 	}
 	remember(t, filepath.Join(dir, "state"), known)
-	askJSON(t, dir, &said, "forecast", "--slots", "--json", "--from", "2026-03-02 10:00", "--for", "1m")
+	askJSON(t, dir, &said, "forecast", "--slots", "--json", "--since", "2026-03-02 10:00", "--for", "1m")
 	callSched(t, dir, "run", "-q", "--at", "2026-03-02 10:00")
 	became := ended(t, filepath.Join(dir, "state"), len(said), before)
 	var begun time.Time // the first start

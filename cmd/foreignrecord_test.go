@@ -63,7 +63,7 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"history", "--all", "--json"}, {"list", "--json"}, {"servers", "--json"}, {"why", "one", "--json"}} {
+	for _, args := range [][]string{{"history", "--all-servers", "--json"}, {"list", "--json"}, {"servers", "--json"}, {"why", "one", "--json"}} {
 		out, _ := s.sched(args...)
 		safe(strings.Join(args, " "), out)
 		if strings.Contains(out, `"run": ".`) || strings.Contains(out, `"run": ""`) || strings.Contains(out, `"run": "1234"`) {

@@ -52,7 +52,7 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 			}
 			s[1].until("both servers see the runs", func() bool {
 				s[0].tick("--at", "2026-01-01 00:01") // publishes what has ended
-				out, _ := s[1].sched("history", "--all")
+				out, _ := s[1].sched("history", "--all-servers")
 				return strings.Count(out, "succeeded in") == 4
 			})
 			if out, code := s[0].sched("pause", "--for", "1h"); code != 0 {

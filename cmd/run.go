@@ -66,7 +66,7 @@ yet, it runs the tasks that have no problem.`,
 	f.BoolVar(&o.logs, "logs", false, "print also what tasks print, each line with the task in front, while the tick is there")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
-	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
+	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
 	f.StringVar(&o.work, "work", "", "")
 	f.MarkHidden("work")
 	f.BoolVar(&o.triggered, chain.Flag, false, "")

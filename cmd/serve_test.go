@@ -117,8 +117,8 @@ func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 		{"/status", "status --json"},
 		{"/tasks/hourly/why", "why hourly --json"},
 		{"/schema", "schema"},
-		{"/forecast", "forecast --json --from 2026-03-01T12:00:00Z"},
-		{"/forecast?from=2026-03-28T06:30:00Z&for=36h", "forecast --json --from 2026-03-28T06:30:00Z --for 36h"},
+		{"/forecast", "forecast --json --since 2026-03-01T12:00:00Z"},
+		{"/forecast?since=2026-03-28T06:30:00Z&for=36h", "forecast --json --since 2026-03-28T06:30:00Z --for 36h"},
 		{"/tasks/fails/why?at=2026-03-02T12:00:00Z", "why fails --at 2026-03-02T12:00:00Z --json"},
 	} {
 		c := b.command(strings.Fields(tt.command)...)

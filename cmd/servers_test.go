@@ -13,14 +13,14 @@ import (
 	"sched/schedule/history"
 )
 
-// everywhere returns the runs that `sched history --all` shows, of the servers whose runs these are.
+// everywhere returns the runs that `sched history --all-servers` shows, of the servers whose runs these are.
 func (b *box) everywhere(server string) (runs []string) {
 	b.Helper()
-	c := b.command("history", "--all", "--json", "-n", "0")
+	c := b.command("history", "--all-servers", "--json", "-n", "0")
 	c.Env = append(c.Env, "SCHED_TEST_SERVER="+server)
 	out, err := c.Output()
 	if err != nil {
-		b.Fatalf("sched history --all: %v", err)
+		b.Fatalf("sched history --all-servers: %v", err)
 	}
 	var records []record
 	if err := json.Unmarshal(out, &records); err != nil {

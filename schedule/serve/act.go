@@ -19,7 +19,7 @@ import (
 // An Asking says when a run is asked for, and why. Without In and At it is for the next tick.
 type Asking struct {
 	In     *float64 `json:"in,omitempty"` // seconds
-	At     string   `json:"at,omitempty"` // RFC 3339
+	At     string   `json:"at,omitempty"` // a time as commands take it
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -34,7 +34,7 @@ type PauseRequest struct {
 	Tasks  []string `json:"tasks,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
 	For    *float64 `json:"for,omitempty"`   // seconds
-	Until  string   `json:"until,omitempty"` // RFC 3339
+	Until  string   `json:"until,omitempty"` // a time as commands take it
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
-		later, err := parseTime(atName, at)
+		later, err := r.parseTime(atName, at)
 		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
 			err = problem.New(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, problem.Shortened(at))
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,16 +13,30 @@ import (
 )
 
 func getForecast(r *request) (any, error) {
-	from, err := r.time("from")
-	if err != nil {
+	since, serr := r.time("since")
+	until, uerr := r.time("until")
+	if err := cmp.Or(serr, uerr); err != nil {
 		return nil, err
 	}
-	made, err := r.forecast(from, r.URL.Query().Get("for"))
+	length := r.URL.Query().Get("for")
+	if !until.IsZero() {
+		begin := since
+		if begin.IsZero() {
+			begin = r.thisHour()
+		}
+		if length != "" || !until.After(begin) {
+			return nil, problem.New(http.StatusBadRequest, "", "until is not after since, or there is for, too")
+		}
+		length = until.Sub(begin).String()
+	}
+	made, err := r.forecast(since, length)
 	if err != nil {
 		return nil, err
 	}
 	return made.JSON(), nil
 }
+
+func (r *request) thisHour() time.Time { return r.server.Now().Truncate(time.Hour) }
 
 // usualForecast is how long a forecast is unless somebody says otherwise, as for `sched forecast`.
 const usualForecast = 7 * 24 * time.Hour
@@ -37,7 +52,7 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 		}
 	}
 	if from.IsZero() {
-		from = r.server.Now().Truncate(time.Hour)
+		from = r.thisHour()
 	}
 	made, err := r.server.forecasts.Report(r.Context(), r.view, from.UTC(), span)
 	if errors.Is(err, context.DeadlineExceeded) {

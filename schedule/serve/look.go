@@ -119,8 +119,8 @@ func getWhy(r *request) (any, error) {
 const longestAhead = 366 * 24 * time.Hour
 
 func getUpcoming(r *request) (any, error) {
-	from, ferr := r.time("from")
-	to, terr := r.time("to")
+	from, ferr := r.time("since")
+	to, terr := r.time("until")
 	limit, lerr := r.limit(200, 1000)
 	cursor, cerr := r.cursor(2)
 	if err := cmp.Or(ferr, terr, lerr, cerr); err != nil {
@@ -159,7 +159,7 @@ func getRuns(r *request) (any, error) {
 		return nil, err
 	}
 	page := r.view.Page
-	if r.URL.Query().Get("all") == "true" {
+	if r.URL.Query().Get("all_servers") == "true" {
 		page = r.view.PageOfAll
 	}
 	records, next, err := page(r.Context(), q)
@@ -176,8 +176,8 @@ func getRuns(r *request) (any, error) {
 // historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have a history, so its name is not checked.
 func (r *request) historyQuery() (q state.Query, err error) {
 	query := r.URL.Query()
-	since, serr := r.time("since")
-	until, uerr := r.time("until")
+	since, serr := r.past("since")
+	until, uerr := r.past("until")
 	limit, lerr := r.limit(100, view.MostOfAPage)
 	cursor, cerr := r.cursor(2)
 	if err := cmp.Or(serr, uerr, lerr, cerr); err != nil {

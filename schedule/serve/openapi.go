@@ -80,7 +80,7 @@ func (d documenter) parameters(r route) (all []any) {
 	for _, p := range r.params {
 		schema := map[string]any{"type": p.kind}
 		if p.kind == "time" {
-			schema = map[string]any{"type": "string", "format": "date-time"}
+			schema = map[string]any{"type": "string", "example": "2h ago"}
 		}
 		if p.many {
 			schema = map[string]any{"type": "array", "items": schema}

@@ -21,6 +21,7 @@ import (
 	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 // A request is one request that was let in, with the schedule as it is now.
@@ -276,14 +277,23 @@ func (r *request) time(name string) (time.Time, error) {
 	if given == "" {
 		return time.Time{}, nil
 	}
-	return parseTime(name, given)
+	return r.parseTime(name, given)
 }
 
-func parseTime(name, given string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, given)
-	if err != nil || at.Year() < 1 || at.Year() > 9998 {
-		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z, and + in a URL as %2B",
-			"%s %q is not a time (RFC 3339)", name, problem.Shortened(given))
+// past is time for the past: a duration is a time so long ago.
+func (r *request) past(name string) (time.Time, error) {
+	if ago, err := yamldoc.ParseDuration(r.URL.Query().Get(name)); err == nil && ago > 0 {
+		return r.server.Now().Add(-ago).UTC(), nil
+	}
+	return r.time(name)
+}
+
+// parseTime reads a time as the flags of commands do.
+func (r *request) parseTime(name, given string) (time.Time, error) {
+	at, _, ok := view.ReadTime(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
+	if !ok || at.Year() < 1 || at.Year() > 9998 {
+		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
+			"%s %q is not a time", name, problem.Shortened(given))
 	}
 	return at.UTC(), nil
 }

@@ -53,16 +53,21 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a task that is none", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
 		{"why", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
 		{"why at a minute", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
+		{"why at a minute, in words", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=today%209:30"}, 200, `"minute": "2026-03-01T09:30`},
 		{"why of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
 		{"what is to come", call{scope: access.Read, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
 		{"a forecast", call{scope: access.Read, method: "GET", route: "/forecast"}, 200, `"to": "2026-03-08T12:00:00Z"`},
-		{"a forecast of a day", call{scope: access.Read, method: "GET", route: "/forecast", query: "?from=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
+		{"a forecast of a day", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
+		{"a forecast until a time", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=2026-03-28&until=2026-03-29%2000:00%20UTC"}, 200, `"starts": 25`},
+		{"a forecast that ends before it begins", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=tomorrow&until=yesterday"}, 400, "until is not after since"},
 		{"a forecast of a year", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=365d"}, 400, "365 d 0 h is too long"},
 		{"a forecast of no time", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
 		{"a forecast of a time before it began", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
-		{"a forecast of the year 5000", call{scope: access.Read, method: "GET", route: "/forecast", query: "?from=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
+		{"a forecast of the year 5000", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
 		{"runs", call{scope: access.Read, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
-		{"runs of all servers, of which there is one", call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true"}, 404, "has no store"},
+		{"runs since a while ago", call{scope: access.Read, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.Run},
+		{"runs since then, in words", call{scope: access.Read, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.Run},
+		{"runs of all servers, of which there is one", call{scope: access.Read, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
 		{"runs of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
 		{"a run", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
 		{"a run that is none", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
@@ -295,7 +300,7 @@ func TestPagesAreTheList(t *testing.T) {
 		t.Errorf("tasks: %v", tasks)
 	}
 	var slots []string
-	for query := "?to=2026-03-02T12:00:00Z&limit=5"; ; {
+	for query := "?until=2026-03-02T12:00:00Z&limit=5"; ; {
 		p := decode[page[view.Upcoming]](t, b.call(call{scope: access.Read, method: "GET", route: "/upcoming", query: query}).body)
 		for _, slot := range p.Items {
 			slots = append(slots, slot.Slot+" "+slot.Task)
@@ -303,7 +308,7 @@ func TestPagesAreTheList(t *testing.T) {
 		if p.Next == nil {
 			break
 		}
-		query = "?to=2026-03-02T12:00:00Z&limit=5&cursor=" + *p.Next
+		query = "?until=2026-03-02T12:00:00Z&limit=5&cursor=" + *p.Next
 	}
 	if len(slots) != 25 || !slices.IsSorted(slots[:12]) || slots[12] != "2026-03-02T00:00:00Z hourly" || slots[13] != "2026-03-02T00:00:00Z a/b" {
 		t.Errorf("%d slots: %v", len(slots), slots)

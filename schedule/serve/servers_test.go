@@ -44,20 +44,20 @@ func TestRunsOfOtherServers(t *testing.T) {
 	b.wants("the servers", b.call(call{scope: access.Read, method: "GET", route: "/servers"}), 200, `"name": "web-2"`, running.Run)
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""), b.Ended("hourly", 120, outcome.Failed, ""))
 	var all []string
-	for query := "?all=true&limit=1"; query != ""; {
+	for query := "?all_servers=true&limit=1"; query != ""; {
 		got := decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs", query: query}).body)
 		for _, r := range got.Items {
 			all = append(all, r.Server+" "+r.Task+" "+string(r.Outcome))
 		}
 		if query = ""; got.Next != nil {
-			query = "?all=true&limit=1&cursor=" + *got.Next
+			query = "?all_servers=true&limit=1&cursor=" + *got.Next
 		}
 	}
 	if want := []string{"web-1 hourly succeeded", "web-2 a/b failed", "web-1 hourly failed"}; !slices.Equal(all, want) {
 		t.Errorf("what ran everywhere: %q, want %q", all, want)
 	}
-	b.wants("what failed everywhere of a task", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
-	b.wants("what was skipped everywhere", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true&outcome=skipped"}), 400, "servers do not tell each other")
+	b.wants("what failed everywhere of a task", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all_servers=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
+	b.wants("what was skipped everywhere", b.call(call{scope: access.Read, method: "GET", route: "/runs", query: "?all_servers=true&outcome=skipped"}), 400, "servers do not tell each other")
 	b.wants("the tasks", b.call(call{scope: access.Read, method: "GET", route: "/tasks"}), 200, `"host": "web-2"`, ended.Run)
 	there := func(command, run string) string {
 		return "is on web-2: `sched " + command + " " + humanize.ShortRun(run) + "` there"

@@ -113,7 +113,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []r
 		return nil, nil, nil, err
 	}
 	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
-		return nil, nil, nil, Fail(Invalid, "call it on each server, without --all", "servers do not tell each other what they skipped or missed")
+		return nil, nil, nil, Fail(Invalid, "call it on each server, without --all-servers", "servers do not tell each other what they skipped or missed")
 	}
 	live, lost, records, err = s.History(ctx, q)
 	if err != nil {

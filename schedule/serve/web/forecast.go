@@ -43,12 +43,12 @@ type foreseen struct {
 
 // from reads the parameter; zero is what is usual.
 func (p *page) from() (from time.Time, err error) {
-	if given := p.query("from"); given != "" {
+	if given := p.query("since"); given != "" {
 		if from, err = time.ParseInLocation(time.DateOnly, given, p.zone); err != nil {
 			from, err = time.Parse(time.RFC3339, given)
 		}
 		if err != nil {
-			return from, problem.New(http.StatusBadRequest, "write it as 2006-01-02", "from %q is not a day", problem.Shortened(given))
+			return from, problem.New(http.StatusBadRequest, "write it as 2006-01-02", "since %q is not a day", problem.Shortened(given))
 		}
 	}
 	return from, nil
@@ -57,7 +57,7 @@ func (p *page) from() (from time.Time, err error) {
 var spansAhead = []struct{ value, label string }{{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"}}
 
 func (p foreseen) spanForm() {
-	p.put(`<form class="filter" method="get" action="%s/forecast"><label>From <input type="date" name="from" value="%s"></label><label>For <select name="for">`,
+	p.put(`<form class="filter" method="get" action="%s/forecast"><label>From <input type="date" name="since" value="%s"></label><label>For <select name="for">`,
 		p.base, p.From.In(p.zone).Format(time.DateOnly))
 	given, listed := cmp.Or(p.query("for"), "7d"), false
 	for _, s := range spansAhead {

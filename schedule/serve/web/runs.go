@@ -34,7 +34,9 @@ func showRuns(p *page) error {
 	return nil
 }
 
-func (p runTable) ofAll() bool { return p.View.Controls.Store != nil && p.query("all") == "true" }
+func (p runTable) ofAll() bool {
+	return p.View.Controls.Store != nil && p.query("all_servers") == "true"
+}
 
 func (p runTable) serverChips() {
 	if p.View.Controls.Store == nil {
@@ -45,7 +47,7 @@ func (p runTable) serverChips() {
 		here, all = all, here
 	}
 	p.put(`<nav class="chips" aria-label="Servers"><a class="chip" href="%s"%s>this server</a><a class="chip" href="%s"%s>all servers</a>`,
-		p.with("all", "", "below", ""), here, p.with("all", "true", "below", "", "outcome", ""), all)
+		p.with("all_servers", "", "below", ""), here, p.with("all_servers", "true", "below", "", "outcome", ""), all)
 	if p.ofAll() {
 		p.put(`<span class="quiet">what they skipped or missed is on their own pages</span>`)
 	}

@@ -45,9 +45,9 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
 	b.has("/", b.get("/", 200), "running", ">a/b</a>", "failed")
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
-	b.has("the runs", b.get("/runs", 200), `href="?all=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.Run)
-	b.has("those of all servers", b.get("/runs?all=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
-	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all=true&amp;task=a%2Fb">on all servers</a>`)
+	b.has("the runs", b.get("/runs", 200), `href="?all_servers=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.Run)
+	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
+	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all_servers=true&amp;task=a%2Fb">on all servers</a>`)
 	for _, run := range []string{running.Run, ended.Run} {
 		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there", "not Stop…", "not Retry…", `not id="log"`)
 		b.get("/runs/"+run+"/log", 409)
@@ -55,7 +55,7 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("the page of one that has ended", b.get("/runs/"+ended.Run, 200), "is on web-2: `sched retry "+humanize.ShortRun(ended.Run)+"` there")
 	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
 	redis.Close()
-	b.has("the runs of all servers without the store", b.get("/runs?all=true", 200), "succeeded", "other servers are left out")
+	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded", "other servers are left out")
 	b.has("/ without the store", b.get("/", 200), ">hourly</a>", "other servers are left out")
 	b.get("/servers", 503)
 }

@@ -61,7 +61,7 @@ func showTask(made *page) error {
 		return err
 	}
 	if p.View.Controls.Store != nil {
-		p.put(`<p><a href="%s">on all servers</a></p>`, p.base+"/runs?"+url.Values{"all": {"true"}, "task": {t.Name}}.Encode())
+		p.put(`<p><a href="%s">on all servers</a></p>`, p.base+"/runs?"+url.Values{"all_servers": {"true"}, "task": {t.Name}}.Encode())
 	}
 	p.put(`</section>`)
 	return nil

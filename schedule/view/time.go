@@ -1,0 +1,135 @@
+package view
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+	"sched/schedule/yamldoc"
+)
+
+// Zones are the zones in which a schedule's times are printed to somebody in the zone here.
+func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
+	zones := []*time.Location{s.Location, time.UTC, here}
+	for _, t := range s.Tasks {
+		if !slices.ContainsFunc(zones, func(z *time.Location) bool { return z.String() == t.When.Location.String() }) {
+			zones = append(zones, t.When.Location)
+		}
+	}
+	return zones
+}
+
+// ReadTime reads a time in one of these forms:
+//
+//   - RFC 3339
+//   - "now", "2h ago", "in 2h", "2 days ago", "in 1 d 3 h"
+//   - on the wall clock of the zone: 2006-01-02 15:04[:05], with a T for the blank; 15:04[:05] of
+//     today; "tomorrow 9:00"; a date or such a word alone
+//   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of
+//     the zones uses then, an offset, or the name of a zone. A weekday before the date counts for
+//     nothing.
+//
+// A time that the clocks show twice is the first one, unless its zone says that it is the second. A
+// time that they skip stands for the end of the gap, when such jobs are due, and is returned in
+// skipped.
+func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, "", true
+	}
+	words := strings.Fields(text)
+	line := strings.ToLower(strings.Join(words, " "))
+	if span, isPast := strings.CutSuffix(line, " ago"); isPast {
+		ago, ok := readSpan(span)
+		return now.Add(-ago), "", ok
+	}
+	if span, isAhead := strings.CutPrefix(line, "in "); isAhead {
+		ahead, ok := readSpan(span)
+		return now.Add(ahead), "", ok
+	}
+	if line == "now" {
+		return now, "", true
+	}
+	if len(words) > 1 && weekday.MatchString(line) {
+		words = words[1:]
+	}
+	if n := len(words) - 1; n > 0 && zoneWord.MatchString(words[n]) {
+		return readInZone(strings.Join(words[:n], " "), words[n], now, append([]*time.Location{zone}, others...))
+	}
+	return readWallClock(strings.ToLower(strings.Join(words, " ")), now, zone)
+}
+
+var (
+	weekday  = regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
+	zoneWord = regexp.MustCompile(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
+	units    = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
+		"seconds", "s", "second", "s", " ", "")
+)
+
+// readSpan reads a duration that is not negative, also as sched prints it: 2h, "2 h 5 m", "2
+// hours".
+func readSpan(text string) (time.Duration, bool) {
+	d, err := yamldoc.ParseDuration(units.Replace(text))
+	return d, err == nil && d >= 0
+}
+
+// readInZone reads a wall clock in the zone with that name, offset, or abbreviation; the zones say
+// what an abbreviation is.
+func readInZone(clock, name string, now time.Time, zones []*time.Location) (at time.Time, skipped string, ok bool) {
+	if strings.Contains(name, "/") {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			return at, "", false
+		}
+		return ReadTime(clock, now, zone)
+	}
+	for _, layout := range []string{"-07:00", "-0700", "-07"} {
+		if zone, err := time.Parse(layout, name); err == nil {
+			_, offset := zone.Zone()
+			return ReadTime(clock, now, time.FixedZone(name, offset))
+		}
+	}
+	for _, zone := range zones {
+		first, skipped, ok := ReadTime(clock, now, zone)
+		if !ok || skipped != "" {
+			continue
+		}
+		for _, later := range []time.Duration{0, 30 * time.Minute, time.Hour, 2 * time.Hour} { // the clocks may show it again
+			at := first.In(zone).Add(later)
+			if abbreviation, _ := at.Zone(); abbreviation == name && at.Format(time.TimeOnly) == first.In(zone).Format(time.TimeOnly) {
+				return at, "", true
+			}
+		}
+	}
+	return at, "", false
+}
+
+var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
+// readWallClock reads a time on the wall clock of the zone, in small letters.
+func readWallClock(words string, now time.Time, zone *time.Location) (at time.Time, skipped string, ok bool) {
+	day, clock, both := strings.Cut(words, " ")
+	if offset, isWord := days[day]; isWord {
+		day = now.In(zone).AddDate(0, 0, offset).Format(time.DateOnly)
+	} else if !both && strings.Contains(day, ":") && !strings.Contains(day, "t") {
+		day, clock, both = now.In(zone).Format(time.DateOnly), day, true
+	}
+	if !both {
+		clock = "0:00"
+		if date, time, isTime := strings.Cut(day, "t"); isTime {
+			day, clock = date, time
+		}
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if wall, err := time.Parse(layout, day+" "+clock); err == nil {
+			at, gap := cron.WallClock(wall, zone)
+			if gap {
+				skipped = wall.Format("15:04")
+			}
+			return at, skipped, true
+		}
+	}
+	return time.Time{}, "", false
+}
