@@ -1,5 +1,5 @@
-// Package lease keeps the leases of locks that runs hold in a store: they are renewed as long as the process that waits for the run
-// lives, and what is lost is noted, or stops the command in time.
+// Package lease renews the leases of locks that runs hold in a store, as long as the process that
+// waits for the run lives. A loss is noted, or stops the command in time.
 package lease
 
 import (
@@ -19,53 +19,58 @@ import (
 // errLost is why a command is stopped whose task says on_lost_lease: stop.
 var errLost = errors.New("since its lease was lost")
 
-// renewals is how often a lease is renewed in its time, so that it outlives a renewal that fails.
-const renewals = 3
+const (
+	renewals     = 3                       // of a lease in its time, so that it outlives one that fails
+	renewTimeout = 1500 * time.Millisecond // of one renewal: shorter than the time between two
 
-// renewTimeout bounds one renewal. It is shorter than the time between two.
-const renewTimeout = 1500 * time.Millisecond
+	// lookEvery is how often a lease is looked at whose command must stop before it ends. A single
+	// timer would come late: timers stand still while the machine sleeps.
+	lookEvery = time.Second
 
-// Leases are the leases of the locks of all runs that this process waits for. They are renewed together, with one round trip. They
-// end with this process, so that the lock of a run that nobody watches expires. Safe for concurrent use.
+	// forever is the age of a lease that is lost, or that began in the future because the clock was
+	// set back: nobody knows how old it is.
+	forever = time.Duration(math.MaxInt64)
+)
+
+// Leases are those of all runs that this process waits for. They are renewed together, with one
+// round trip, until this process ends: the lock of a run that nobody watches expires. Safe for
+// concurrent use; nil is a set for each renewer alone.
 type Leases struct {
 	mu       sync.Mutex
 	all      map[mutex.Lock]*Renewer
 	renewing bool // run is at work
 }
 
-// Keep renews the lease of a lock whose run has yet to be started, until Drop, or until the run renews it itself. A lock that is no
-// lease, and none (nil), are left alone. What is lost meanwhile is found out before the command is started.
+// Keep renews the lease of a lock whose run has yet to be started, until Drop, or until the run
+// renews it itself. The run finds out what was lost meanwhile before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
-	if s != nil && lock != nil && lock.Lease() > 0 {
-		s.add(&Renewer{leases: s, lock: lock, held: lock.Leased(), kept: true, note: func(string) {}})
+	if s != nil && isLease(lock) {
+		s.add(&Renewer{Of: Of{Lock: lock, Note: func(string) {}}, leases: s, held: lock.Leased(), kept: true})
 	}
 }
 
 // Drop ends what Keep began, for a lock that was released or that another process has now.
 func (s *Leases) Drop(lock mutex.Lock) {
-	if s != nil && lock != nil {
-		s.remove(lock)
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.all, lock)
 	}
 }
 
-// add begins to renew a lease.
+func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
+
 func (s *Leases) add(l *Renewer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
 		s.all = map[mutex.Lock]*Renewer{}
 	}
-	s.all[l.lock] = l
+	s.all[l.Lock] = l
 	if !s.renewing {
 		s.renewing = true
-		go s.run(l.lock.Lease() / renewals) // which is the same for all: they are in one store
+		go s.run(l.Lock.Lease() / renewals) // the same for all: they are in one store
 	}
-}
-
-func (s *Leases) remove(lock mutex.Lock) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, lock)
 }
 
 // run renews the leases as long as there are any.
@@ -80,77 +85,76 @@ func (s *Leases) run(every time.Duration) {
 		if len(all) == 0 {
 			return
 		}
-		renew(all)
+		renew(all...)
 		wait = max(0, every-time.Since(begun))
 	}
 }
 
-// renew renews leases once.
-func renew(all []*Renewer) {
+// renew renews leases once, and returns the error of the last one. It leaves out a kept lease that
+// is over: it would be taken again, and the run would not find out.
+func renew(all ...*Renewer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
-	// A lock whose run has not begun is not taken again once its lease is over: whoever starts the command must find out.
-	all = slices.DeleteFunc(all, func(l *Renewer) bool { return l.kept && l.age() >= l.lock.Lease() })
+	all = slices.DeleteFunc(all, func(l *Renewer) bool { return l.kept && l.age() >= l.Lock.Lease() })
 	var locks []mutex.Lock
 	for _, l := range all {
-		locks = append(locks, l.lock)
+		locks = append(locks, l.Lock)
 	}
 	begun := time.Now()
-	for i, err := range mutex.RenewAll(ctx, locks) {
+	for i, e := range mutex.RenewAll(ctx, locks) {
+		err = e
 		all[i].judge(begun, err)
 	}
-}
-
-// A Renewer is the lease of a run's lock while this process waits for the run. A nil one stands for a lock that is no lease.
-type Renewer struct {
-	leases      *Leases
-	lock        mutex.Lock
-	note        func(string) // of the run: written down at once
-	stopCommand func()       // when the lease is lost; nil to go on without it
-	release     func()
-	kept        bool // its run has yet to be started: see Keep
-
-	mu     sync.Mutex
-	ended  bool        // the run does not need its lock any more
-	held   time.Time   // when the lease began that is held; zero while it is lost
-	over   *time.Timer // calls stopInTime; nil where the command is not to be stopped
-	killBy time.Time   // when a command that stopInTime stopped is killed; else zero
-	answer error       // to the last renewal
-	lost   []string    // the notes of the record about each loss
+	return err
 }
 
 // Of is a lock, and what its renewals mean for the run.
 type Of struct {
-	Lock mutex.Lock   // nil where the task needs none
+	Lock mutex.Lock   // nil if the task needs none
 	Note func(string) // writes a note of the record down, at once
-	Stop bool         // whether a loss is to stop the command (on_lost_lease: stop)
+	Stop bool         // a loss stops the command (on_lost_lease: stop)
 
 	Adopted bool // nobody has renewed it since the supervisor of the run was killed, or before
-	Unknown bool // whether it is held must be known anew before a command is started
+	Unknown bool // it must be renewed before a command is started
 }
 
-// Renew renews the lease of a lock until End is called; nil is a set of its own. The context that it returns ends when the lease is
-// lost, if that is to stop the command. The renewer is nil for a lock that is no lease, and for none.
+// A Renewer is the lease of a run's lock while this process waits for the run. For a lock that is
+// no lease it does nothing.
+type Renewer struct {
+	Of
+	leases *Leases // nil: there is no lease
+	cancel context.CancelCauseFunc
+	kept   bool // its run has yet to be started: see Keep
+
+	mu     sync.Mutex
+	ended  bool        // the run does not need its lock any more
+	held   time.Time   // when the lease began that is held; zero while it is lost
+	over   *time.Timer // calls stopInTime; nil unless Stop
+	killBy time.Time   // when a command that stopInTime stopped is killed; else zero
+	lost   []string    // the notes of the record about each loss
+}
+
+// Renew renews the lease of a lock until End is called. The context that it returns ends when the
+// lease is lost, if that stops the command.
 func (s *Leases) Renew(ctx context.Context, of Of) (context.Context, *Renewer) {
-	if of.Lock == nil || of.Lock.Lease() == 0 {
-		return ctx, nil
+	if !isLease(of.Lock) {
+		return ctx, &Renewer{cancel: func(error) {}}
 	}
 	if s == nil {
 		s = &Leases{}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &Renewer{leases: s, lock: of.Lock, note: of.Note, held: of.Lock.Leased(), release: func() { cancel(nil) }}
-	if of.Unknown {
-		l.held = time.Time{}
+	l := &Renewer{Of: of, leases: s, cancel: cancel}
+	if !of.Unknown {
+		l.held = of.Lock.Leased()
 	}
 	if of.Stop {
-		l.stopCommand = func() { cancel(errLost) }
 		l.mu.Lock()
 		l.over = time.AfterFunc(lookEvery, l.stopInTime)
 		l.mu.Unlock()
 	}
 	if of.Adopted {
-		go renew([]*Renewer{l})
+		go renew(l)
 	}
 	s.add(l)
 	return ctx, l
@@ -158,77 +162,66 @@ func (s *Leases) Renew(ctx context.Context, of Of) (context.Context, *Renewer) {
 
 // End ends the renewals, and returns the notes for the record.
 func (l *Renewer) End() []string {
-	if l == nil {
-		return nil
-	}
-	l.leases.remove(l.lock)
+	l.leases.Drop(l.Lock)
 	l.mu.Lock()
 	l.ended = true
 	if l.over != nil {
 		l.over.Stop()
 	}
 	l.mu.Unlock()
-	l.release()
+	l.cancel(nil)
 	return l.Noted()
 }
 
 // Noted returns the notes for the record so far.
 func (l *Renewer) Noted() []string {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lost)
 }
 
-// judge takes the answer to a renewal that was begun at the given time. When renewals have failed for the time of a whole lease, it
-// is lost: another run may have it.
+// judge takes the answer to a renewal that was begun at the given time. A lease that could not be
+// renewed for its whole time is lost: another run may have it.
 func (l *Renewer) judge(begun time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var lost *mutex.LostError
-	l.answer = err
 	switch {
 	case l.ended:
 	case err == nil:
 		l.held = begun
-	case errors.As(err, &lost):
+	case errors.As(err, new(*mutex.LostError)):
 		l.lose(err)
-	case mutex.Elapsed(l.held, begun) > l.lock.Lease():
-		l.lose(fmt.Errorf("the lease could not be renewed for %s: %w", l.lock.Lease(), err))
+	case mutex.Elapsed(l.held, begun) > l.Lock.Lease():
+		l.lose(fmt.Errorf("the lease could not be renewed for %s: %w", l.Lock.Lease(), err))
 	}
 }
 
-// lose notes the loss, once until the lease is held again (docs/internals/decisions.md#a-lost-lease-may-be-no-loss).
+// lose notes the loss, once until the lease is held again
+// (docs/internals/decisions.md#a-lost-lease-may-be-no-loss).
 func (l *Renewer) lose(err error) {
 	if l.held.IsZero() {
 		return
 	}
 	l.held = time.Time{}
 	lost := fmt.Sprintf("lost its lock at %s: %v", clock.Now().Format("15:04:05"), err)
-	l.note(lost)
+	l.Note(lost)
 	l.lost = append(l.lost, lost)
-	if l.stopCommand != nil {
-		l.stopCommand()
+	if l.Stop {
+		l.cancel(errLost)
 	}
 }
 
-// lookEvery is how often a lease is looked at whose command is to be stopped before it ends. Timers stand still while the machine
-// sleeps, so a single one would come late.
-const lookEvery = time.Second
-
 // margin is how long before the end of a lease its command is stopped, or not started any more.
-func (l *Renewer) margin() time.Duration { return l.lock.Lease() / 4 }
+func (l *Renewer) margin() time.Duration { return l.Lock.Lease() / 4 }
 
-// stopInTime stops the command when the lease is nearly over: when it has ended another run may begin.
+// stopInTime stops the command when the lease is nearly over: then another run may begin.
 func (l *Renewer) stopInTime() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended || l.held.IsZero() {
 		return
 	}
-	left := l.lock.Lease() - mutex.Elapsed(l.held, time.Now())
+	left := l.Lock.Lease() - mutex.Elapsed(l.held, time.Now())
 	if left > l.margin() {
 		l.over.Reset(min(left-l.margin(), lookEvery))
 		return
@@ -237,12 +230,9 @@ func (l *Renewer) stopInTime() {
 	l.lose(fmt.Errorf("its lease ends in %s, and could not be renewed", left.Round(100*time.Millisecond)))
 }
 
-// KillAfter is how long a command may take to end by itself that was told to: as long as its task says, but no longer than its
-// lease lasts.
+// KillAfter is how long a command may take to end by itself: as long as its task says, but no
+// longer than its lease lasts.
 func (l *Renewer) KillAfter(atMost time.Duration) time.Duration {
-	if l == nil {
-		return atMost
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.killBy.IsZero() {
@@ -251,25 +241,21 @@ func (l *Renewer) KillAfter(atMost time.Duration) time.Duration {
 	return min(atMost, max(0, time.Until(l.killBy)))
 }
 
-// HeldToStart returns "" when the lock is held long enough for a command to be started now, and otherwise why not. What is older
-// than the time between two renewals is renewed first: this process may have stood still, or others have taken long to bring the run
-// to it.
+// HeldToStart returns why a command must not be started now, because its lock may be lost; "" if it
+// may. It renews a lease that was not renewed in time: this process may have stood still.
 func (l *Renewer) HeldToStart() (lost string) {
-	if l == nil || l.age() <= l.lock.Lease()/renewals {
+	if l.leases == nil || l.age() <= l.Lock.Lease()/renewals {
 		return ""
 	}
-	renew([]*Renewer{l})
+	err := renew(l)
 	switch age := l.age(); {
 	case age == forever:
-		return "its lock cannot be told to be held: " + l.newest().Error()
-	case age > l.lock.Lease()-l.margin():
+		return fmt.Sprintf("its lock cannot be told to be held: %v", err)
+	case age > l.Lock.Lease()-l.margin():
 		return "its lease is nearly over, and the store does not renew it"
 	}
 	return ""
 }
-
-// forever is the age of a lease that is lost, or that began in the future: the clock was set back, and nobody knows how old it is.
-const forever = time.Duration(math.MaxInt64)
 
 // age is how long ago the lease began that is held.
 func (l *Renewer) age() time.Duration {
@@ -280,11 +266,4 @@ func (l *Renewer) age() time.Duration {
 		return forever
 	}
 	return age
-}
-
-// newest returns what the last renewal said.
-func (l *Renewer) newest() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.answer
 }

@@ -154,9 +154,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) 
 		Lock: r.lock, Note: r.note, Stop: r.task.StopOnLostLease,
 		Adopted: r.left != nil, Unknown: r.left != nil && r.left.attempt == 0,
 	})
-	if renewer != nil {
-		r.lease = renewer
-	}
+	r.lease = renewer
 	return ctx, renewer
 }
 
