@@ -65,16 +65,13 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
 		}
-		if err == nil && text == "" { // another run may be about to get its majority
-			time.Sleep(min(mathrand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
-			text, err = s.look(ctx, key, name, holder.Run)
-		}
 		switch left := time.Until(end); {
 		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (!answered || left > 0):
 			return text, err
 		case err != nil, left < shortest: // the time is over
 			return "", mutex.ErrSplit
 		}
+		time.Sleep(min(mathrand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
 	}
 }
 

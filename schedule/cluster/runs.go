@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,18 +16,10 @@ import (
 )
 
 const (
-	maxRuns    = 10_000               // ended runs that are kept, of all servers together
-	lastFor    = 400 * 24 * time.Hour // the last run of a task is kept
-	pageSize   = 500                  // runs that are read with one call
-	mostLatest = 2 * pageSize         // runs that Latest and List look at
+	maxRuns  = 10_000               // ended runs that are kept, of all servers together
+	lastFor  = 400 * 24 * time.Hour // the last run of a task is kept
+	pageSize = 1000                 // runs that are read with one call; Latest and List read no more
 )
-
-// A published is a value of the log runs: a record, and when it was published, by the
-// clock of its server.
-type published struct {
-	outcome.Record
-	Published time.Time `json:"published"`
-}
 
 // Publish publishes ended runs of one server; doing so again is harmless. Last has the last run of
 // each task of these runs. Snapshots, which may hold secrets, and outputs stay on the server.
@@ -39,7 +30,7 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 	var values [][]byte
 	lasts := map[string][]byte{}
 	for _, r := range records {
-		shared := published{shareable(r), time.Now().UTC()}
+		shared := shareable(r)
 		value := encode(shared)
 		if len(value) > mutex.LongestValue {
 			shared.Notes, shared.Triggered = nil, nil
@@ -76,55 +67,43 @@ func shareable(r outcome.Record) outcome.Record {
 }
 
 // foreign reads a record of another server than self.
-func foreign(value []byte, self string) (p published, ok bool) {
-	p, ok = mutex.Decode[published](value)
-	ok = ok && outcome.IsID(p.Run) && p.Task != "" && !p.Slot.IsZero() && slices.Contains(outcome.Ran, p.Outcome) &&
-		p.Server != "" && p.Server != self
-	p.Record = shareable(p.Record)
-	return p, ok
+func foreign(value []byte, self string) (r outcome.Record, ok bool) {
+	r, ok = mutex.Decode[outcome.Record](value)
+	ok = ok && outcome.IsID(r.Run) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
+		r.Server != "" && r.Server != self
+	return shareable(r), ok
 }
 
 // Recent returns the ended runs of other servers than self that match q, in the order of
 // history.DB.Find. Skipped and missed slots are in the histories of their servers alone.
 func Recent(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
-	return find(ctx, store, self, q, math.MaxInt)
+	return find(ctx, store, self, q, maxRuns)
 }
 
 // Latest is Recent for callers that must not wait: it looks at the last thousand published runs.
 func Latest(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
-	return find(ctx, store, self, q, mostLatest)
+	return find(ctx, store, self, q, pageSize)
 }
 
-// find reads the log from its end, until it has what q says, or has read so many runs.
+// find reads so many runs of the log. It cannot stop sooner: a server publishes late what it could
+// not publish in an outage, so the log is not in the order of slots.
 func find(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
-	for read := 0; read < min(most, maxRuns); read += pageSize {
+	for read := 0; read < most; read += pageSize {
 		values, err := store.Tail(ctx, logRuns, read, pageSize)
 		if err != nil {
 			return nil, err
 		}
-		var newest time.Time // the runs below this page were published before it
 		for _, value := range values {
-			p, ok := foreign(value, self)
-			if ok && p.Published.After(newest) {
-				newest = p.Published
-			}
-			if ok && history.Matches(q, p.Record) {
-				runs[p.Run] = p.Record
+			if r, ok := foreign(value, self); ok && history.Matches(q, r) {
+				runs[r.Run] = r
 			}
 		}
-		if len(values) < pageSize || !newest.IsZero() && enough(q, runs, newest) {
+		if len(values) < pageSize {
 			break
 		}
 	}
 	return Newest(runs, q.Limit), nil
-}
-
-// enough reports whether all runs published before that time are too old for q. No run is published
-// before its slot; clocks differ by less than an hour.
-func enough(q state.Query, runs map[string]outcome.Record, before time.Time) bool {
-	before = before.Add(time.Hour)
-	return before.Before(q.Since) || q.Limit > 0 && len(runs) >= q.Limit && Newest(runs, q.Limit)[q.Limit-1].Slot.After(before)
 }
 
 // Newest returns at most limit of the runs, 0 for all, in the order of history.DB.Find.
@@ -149,8 +128,8 @@ func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (
 		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {
 			continue // each begins with the id of its run, and ids sort by the time at which the runs began
 		}
-		if p, ok := foreign(value, self); ok && p.Task == task {
-			last[task], newest[task] = p.Record, value
+		if r, ok := foreign(value, self); ok && r.Task == task {
+			last[task], newest[task] = r, value
 		}
 	}
 	return last, err

@@ -122,13 +122,13 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	all := slices.Collect(maps.Values(announced))
 	known := map[string]bool{} // runs that have ended, or that a newer entry has
 	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
-		values, err := store.Tail(ctx, logRuns, 0, mostLatest)
+		values, err := store.Tail(ctx, logRuns, 0, pageSize)
 		if err != nil {
 			return nil, err
 		}
 		for _, value := range values {
-			if p, ok := foreign(value, ""); ok {
-				known[p.Run] = true
+			if r, ok := foreign(value, ""); ok {
+				known[r.Run] = true
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"sched/mutex"
@@ -21,14 +22,11 @@ import (
 // preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
-// An ahead is what a tick asks a store for before it reaches a slot.
+// An ahead is what a tick asks a store for before it reaches a slot. Both functions ask once.
 type ahead struct {
-	record  outcome.Record // of the run that it is for
-	claimed chan struct{}  // is closed when err is known
-	err     error          // of the claim, if the task is one of one_server
-	locked  chan struct{}  // is closed when lock and no are known
-	lock    mutex.Lock     // of a background slot; other locks are taken when the slot starts
-	no      refusal
+	record outcome.Record               // of the run that it is for
+	claim  func() error                 // of a task of one_server
+	lock   func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
 }
 
 // askAhead begins to claim the slots of an instant for this server, and to take the locks of those
@@ -44,26 +42,30 @@ func (s *starter) askAhead(slots []schedule.Slot) {
 			s.locks.aheadOf(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
-		a := &ahead{record: s.newRecord(slot), claimed: make(chan struct{}), locked: make(chan struct{})}
+		a := &ahead{record: s.newRecord(slot)}
 		s.locks.ahead.Store(slot, a)
 		var before []*ahead
 		for _, name := range run.QueuesOf(run.NeedOf(task)) {
-			if other := last[name]; other != nil && task.Background {
+			if other := last[name]; other != nil {
 				before = append(before, other)
 			}
-			last[name] = a
-		}
-		go func() {
-			defer close(a.locked)
-			if task.OneServer {
-				a.err = s.locks.claim(s.Storage, &a.record, slot)
+			if task.Background {
+				last[name] = a
 			}
-			close(a.claimed)
+		}
+		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.Storage, &a.record, slot) })
+		a.lock = sync.OnceValues(func() (mutex.Lock, refusal) {
 			for _, other := range before {
-				<-other.locked
+				other.lock()
+			}
+			return s.locks.takeNow(&a.record, slot)
+		})
+		go func() {
+			if task.OneServer {
+				a.claim()
 			}
 			if task.Background {
-				a.lock, a.no = s.locks.takeNow(&a.record, slot)
+				a.lock()
 			}
 		}()
 	}
@@ -118,10 +120,10 @@ func (l *locks) ask() (done func()) {
 func (l *locks) giveBack(slots []schedule.Slot) {
 	mutex.Each(len(slots), func(i int) {
 		if a := l.aheadOf(slots[i]); a != nil {
-			<-a.locked
-			if l.ahead.Delete(slots[i]); a.lock != nil {
-				l.leases.Drop(a.lock)
-				a.lock.Release(context.Background())
+			lock, _ := a.lock()
+			if l.ahead.Delete(slots[i]); lock != nil {
+				l.leases.Drop(lock)
+				lock.Release(context.Background())
 			}
 		}
 	})

@@ -65,7 +65,9 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 		if claim == nil {
 			continue
 		}
-		<-claim.claimed
+		if err := claim.claim(); err != nil {
+			t.Error(err)
+		}
 		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
 		holder, claimed := claims[cluster.Key(slots[i])]
 		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
@@ -107,7 +109,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		t.Fatal("they are claimed one after another")
 	}
 	for _, slot := range slots {
-		<-tick.locks.aheadOf(slot).claimed
+		tick.locks.aheadOf(slot).claim()
 	}
 	if most > mutex.SideBySide {
 		t.Errorf("%d were claimed at a time", most)

@@ -48,10 +48,10 @@ type locks struct {
 // the record what it took. The lock is nil for a task that needs none.
 func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
 	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
-		<-a.locked
+		lock, no = a.lock()
 		l.ahead.Delete(slot)
 		*record = a.record
-		return a.lock, a.no
+		return lock, no
 	}
 	return l.takeNow(record, slot)
 }
@@ -110,8 +110,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
 	claim := func() error {
 		if a := l.aheadOf(slot); a != nil && storage.Store != nil {
-			<-a.claimed
-			return a.err
+			return a.claim()
 		}
 		return l.claim(storage, record, slot)
 	}
