@@ -52,7 +52,6 @@ var order = []string{
 	"schedule/condition",
 	"schedule/preflight",
 	"schedule/notify",
-	"schedule/outbox",
 	"schedule/pause",
 	"schedule/history",
 	"schedule/cluster",

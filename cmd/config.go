@@ -14,7 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/ledger"
 	"sched/schedule/load"
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -157,7 +157,7 @@ func checkState(s *schedule.Schedule) error {
 
 // checkNotification says what is wrong with the target of a notification; empty for nothing.
 func checkNotification(n schedule.Notification) (problem, hint string) {
-	target := outbox.Target(n)
+	target := notify.TargetOf(n)
 	err := target.Check()
 	if err == nil {
 		return "", ""

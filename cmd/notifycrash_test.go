@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/state"
 )
 
 // finishes returns the processes of this box that finish a run.
@@ -54,10 +57,18 @@ func (b *box) told() map[string]int {
 	return told
 }
 
-// posted reports whether the outbox is empty.
-func (b *box) posted() bool {
-	letters, _ := filepath.Glob(b.path(".sched/outbox/*"))
-	return len(letters) == 0
+// undelivered returns how many notifications wait.
+func (b *box) undelivered() int {
+	db, err := state.OpenRead(b.path(".sched"), state.Patience)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	n, err := db.Messages().Waiting(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // While a server hangs, finish is killed. The next tick sends what it could not, and nothing else again.
@@ -81,10 +92,7 @@ tasks:
 	b.write("schedule.yaml", schedule)
 	b.sched("run")
 	b.until("both were asked", func() bool { return len(b.told()) == 2 })
-	b.until("the first was delivered", func() bool {
-		letters, _ := filepath.Glob(b.path(".sched/outbox/*.json"))
-		return len(letters) == 1
-	})
+	b.until("the first was delivered", func() bool { return b.undelivered() == 1 })
 	finish := b.finishes()
 	if len(finish) != 1 {
 		t.Fatalf("processes that finish: %v", finish)
@@ -103,8 +111,8 @@ tasks:
 	w.letGo()
 	tick.Wait()
 	b.sched("run")
-	if got := b.told(); got["/ok"] != 1 || got["/hang"] != 2 || !b.posted() || b.count("hooks.txt") != 1 {
-		t.Errorf("%v, hooks %d, posted %v", got, b.count("hooks.txt"), b.posted())
+	if got := b.told(); got["/ok"] != 1 || got["/hang"] != 2 || b.undelivered() != 0 || b.count("hooks.txt") != 1 {
+		t.Errorf("%v, hooks %d, %d wait", got, b.count("hooks.txt"), b.undelivered())
 	}
 }
 

@@ -145,17 +145,23 @@ func scripts(dir string) testscript.Params {
 	}
 }
 
-// queryCommand has the database of the current folder answer a query with one value: query WANT
-// SQL.
+// queryCommand waits until a database answers a query with one value: query WANT SQL [FOLDER].
 func queryCommand(ts *testscript.TestScript, _ bool, args []string) {
-	db, err := sql.Open("sqlite", ts.MkAbs(".sched/sched.db"))
+	folder := ".sched"
+	if len(args) > 2 {
+		folder = args[2]
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(folder)+"/sched.db?mode=ro&_busy_timeout=10000")
 	ts.Check(err)
 	defer db.Close()
 	got := ""
-	ts.Check(db.QueryRow(args[1]).Scan(&got))
-	if got != args[0] {
-		ts.Fatalf("%s: %s, want %s", args[1], got, args[0])
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		err = db.QueryRow(args[1]).Scan(&got)
+		if err == nil && got == args[0] {
+			return
+		}
 	}
+	ts.Fatalf("%s: %s, want %s: %v", args[1], got, args[0], err)
 }
 
 // settle lets go of the tasks that wait for the file "go", and waits for the runs that are still

@@ -15,20 +15,15 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
-	"sched/schedule/outbox"
 	"sched/schedule/process"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
 // checkNotifications asks what could not be delivered, and whether mail can go out. It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
-	var waiting outbox.Undelivered
-	for _, folder := range statedir.Folders(s.Schedule.StateDir) {
-		waiting.Add(outbox.In(folder))
-	}
-	if waiting.Count > 0 {
+	if waiting := s.undelivered(ctx); waiting.Count > 0 {
 		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
-			humanize.Count(waiting.Count, "notification"), humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Why), "ticks try again for a day"})
+			humanize.Count(waiting.Count, "notification"), humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Error), "ticks try again for a day"})
 	}
 	targets := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(targets)) {
@@ -43,6 +38,16 @@ func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 		return fine("nothing waits")
 	}
 	return found
+}
+
+// undelivered returns what could not be delivered; nothing for a database that cannot be read, of
+// which another check tells.
+func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
+	if db, err := state.OpenRead(s.Schedule.StateDir, state.Patience); err == nil {
+		waiting, _ = db.Messages().Undelivered(ctx)
+		db.Close()
+	}
+	return waiting
 }
 
 // mailServers returns the tasks that send mail, by host:port, or empty for sendmail.

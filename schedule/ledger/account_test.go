@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -119,5 +121,47 @@ func TestTheClockIsSetBackBehindATickThatWasKilledAndForwardOverItsMinute(t *tes
 	}
 	if want := []string{"2m0s", "1m0s"}; !slices.Equal(missed, want) {
 		t.Errorf("%v after now is missed, not %v", missed, want)
+	}
+}
+
+// An idle tick does not open the database. While a notification waits there it has to.
+func TestTheDatabaseIsNotSettledWhileANotificationWaits(t *testing.T) {
+	s := newStory(t)
+	idle := func(minute int) (settled bool) {
+		t.Helper()
+		then := time.Now().Add(-time.Hour)
+		os.Chtimes(s.dir+"/sched.db", then, then)
+		a, _ := s.tick(noon.Add(time.Duration(minute) * time.Minute))
+		a.Written()
+		a.Close()
+		a.DB.Close()
+		a.NoteSettled()
+		return state.NothingWaits(s.dir)
+	}
+	idle(0)
+	if idle(1); !idle(2) {
+		t.Fatal("nothing waits, and each tick opens the database")
+	}
+	db := state.At(s.dir, state.Patience)
+	defer db.Close()
+	owner, err := db.NewOwner(state.Finish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Messages().Put(context.Background(), owner, &state.Message{ID: "1", Created: noon}); err != nil {
+		t.Fatal(err)
+	}
+	db.Rest()
+	idle(3)
+	if idle(4) {
+		t.Error("a notification waits, and the next tick does not open the database")
+	}
+	if err := db.Messages().Delivered(context.Background(), owner, "1", noon); err != nil {
+		t.Fatal(err)
+	}
+	db.Rest()
+	idle(5)
+	if !idle(6) {
+		t.Error("it was sent, and each tick opens the database")
 	}
 }

@@ -1,12 +1,16 @@
-// Package notify makes one attempt to deliver one message to one target: it pings a URL, posts to a webhook,
-// or sends a mail by SMTP or sendmail(8).
+// Package notify delivers messages. Target.Send makes one attempt to deliver one message to one
+// target: it pings a URL, posts to a webhook, or sends a mail by SMTP or sendmail(8). A Sender keeps
+// messages in the outbox, a table of sched.db, until they were delivered.
+//
+// Each message is delivered at least once, whatever is killed. Pings say how things are now, so a
+// newer one replaces an older one. The callers decide which events of a run have a message.
 //
 // An attempt ends when its context does. An error says what is wrong, what to do, and whether
 // another attempt makes sense. No error has a secret in it: all of a URL but scheme, host and port
 // counts as one. What a command printed is harmless in every format. The callers decide what is
-// sent, try again, and expand ${VAR}.
+// sent.
 //
-// The package keeps nothing between calls and passes no secret of the environment on to sendmail.
+// The package passes no secret of the environment on to sendmail.
 // It reads the proxies, SSL_CERT_FILE, PATH and USER. Everything exported may be used concurrently.
 package notify
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 
@@ -49,7 +49,7 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
 	defer r.releaseProcesses()
-	r.Sender = outbox.NewSender(kill, r.Environ)
+	r.Sender = notify.NewSenderIn(kill, r.Dir, r.Environ)
 	result := r.awaitTurn(terminate)
 	if result.Outcome == "" {
 		result = r.supervise(terminate, kill)
@@ -89,14 +89,9 @@ func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 // sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not
 // delivered stays in the outbox, and ticks report it.
 func (r *Run) sendAlone() (wait func()) {
-	r.Sender = outbox.NewSender(context.Background(), r.Environ)
-	r.Sender.Undelivered = func(d *outbox.Delivery, err error, what string) bool {
-		if !d.Kept() { // no tick will find it
-			r.complain("%s: %s: %v; %s", d.Message.Task, d.Hook, err, what)
-		}
-		return !d.Kept()
-	}
-	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
+	r.Sender = notify.NewSenderIn(context.Background(), r.Dir, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	return func() { r.Sender.Wait(context.Background(), notify.Patience) }
 }
 
 // inherit returns the run of descriptors that this process inherited or received, without its lock (adoptFrom). The error is os.ErrNotExist for a run that

@@ -8,7 +8,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/notify"
-	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/run/previous"
@@ -24,8 +23,7 @@ type keyedHooks struct {
 // hooks fire the hooks of a run in this process, and remember what of them is still to be delivered.
 type hooks struct {
 	*Run
-	deliveries []string           // names of those that this process put into the outbox and has made no attempt for
-	unkept     []*outbox.Delivery // those that no outbox took
+	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
 }
 
@@ -78,7 +76,7 @@ func (h *hooks) queueStartPings(state runfile.State) {
 	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, name+" start", notify.Start, *hook.Notify, state, h.soFar(nil))
+			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, state, h.soFar(nil))
 		}
 	}
 }
@@ -89,12 +87,7 @@ const tailBytes = notify.OutputLimit + 4
 // queueOne puts one notification into the outbox, if it is for a run that ended with the result, and was not put
 // there before. The mark in the run's file is the name of the hook, or another one for the start of a run.
 func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, state runfile.State, result outcome.Record) {
-	name := outbox.Name(h.Record().Task, hook, h.Record().Run, mark != hook)
-	box := outbox.In(h.Dir)
 	if state.Hooks[mark] {
-		if box.Publish(name) == nil {
-			h.deliveries = append(h.deliveries, name)
-		}
 		return
 	}
 	if n.On != nil && event == notify.Finish {
@@ -105,28 +98,25 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	}
 	if !h.wanted(n, event, result) {
 		if n.On != nil {
-			box.Withdraw(outbox.Name(h.Record().Task, hook, h.Record().Run, true), time.Now()) // what it says is not true any more
+			h.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
 		}
 		return
 	}
-	d := &outbox.Delivery{Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(name, event, result)}
+	d := &notify.Delivery{Run: h.Record().Run, Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
-	h.put(box, d, mark)
+	if h.Sender.Put(d) {
+		h.deliveries = append(h.deliveries, d)
+	}
+	h.file.Append(runfile.Event{Hook: mark}) // after a kill before this, the message is put in again, and may be sent again
 }
 
-// put puts a delivery into the outbox, and marks in the run's file that the hook fired. What no outbox takes, as on a full
-// disk, is kept in memory for one attempt.
-func (h *hooks) put(box outbox.Outbox, d *outbox.Delivery, mark string) {
-	kept, err := box.Put(d, func() { h.file.Append(runfile.Event{Hook: mark}) })
-	switch {
-	case err != nil:
-		h.unkept = append(h.unkept, d)
-	case kept:
-		h.deliveries = append(h.deliveries, d.Message.ID)
-	}
-}
+// messageID returns the id of a message of the run: the same when a finish begins again after a kill.
+func (h *hooks) messageID(mark string) string { return h.Record().Run + " " + mark }
+
+// startMark is the mark of a hook that tells of the start of a run, and not of its end.
+func startMark(hook string) string { return hook + " start" }
 
 // wanted reports whether the notification is for the event of a run that ended with the result.
 func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
@@ -145,9 +135,8 @@ func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outco
 
 // send begins an attempt for each delivery that this process put into the outbox, and returns at once.
 func (h *hooks) send() {
-	h.Sender.Deliver(outbox.In(h.Dir), h.deliveries...)
-	h.Sender.DeliverUnkept(h.unkept...)
-	h.deliveries, h.unkept = nil, nil
+	h.Sender.Send(h.deliveries...)
+	h.deliveries = nil
 }
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's zone.

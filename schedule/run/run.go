@@ -9,7 +9,7 @@ import (
 	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/lease"
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -20,7 +20,7 @@ import (
 type Caller struct {
 	Storage
 	Environ []string       // the environment of this process, which commands and hooks inherit
-	Sender  *outbox.Sender // nil leaves what is in the outbox to the next tick
+	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *lease.Leases  // of the process; nil: those of each run alone
 	Queues  *queue.Seen    // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.

@@ -11,15 +11,15 @@ import (
 // Messages is the outbox: notifications from the moment at which their hook fired until they were
 // delivered.
 //
-// A message is put in with the end of its hook (Owned.HookEnded) or of its run (Owned.End), in the
-// same transaction: so it is put in exactly once. One process at a time makes an attempt to deliver
-// it (Take). It is delivered at least once: when that process is killed after the other side has
-// accepted the message, the next process sends it again.
+// Put adds a message once. One process at a time makes an attempt to deliver it: the one that put it
+// in, or a later one that takes it (Take). That process is the owner of the message until it says
+// how the attempt ended. When the owner was killed the message is free again, so a message is
+// delivered at least once: the other side may have accepted it just before the kill.
 //
-//	due ── Take ── Delivered ──► gone, or sent while at_most counts it
-//	 ▲ └── Failed ── due again
+//	due ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
+//	 ▲ └─────────────── Failed ── due again, or refused: a tick says so, and drops it
 //	held: at_most holds it back; the newest of its sender is kept, with the number of those before it
-type Messages struct{ store store }
+type Messages struct{ db *DB }
 
 // Messages returns the outbox of the database.
 func (db *DB) Messages() Messages { return Messages{db} }
@@ -34,10 +34,9 @@ type Message struct {
 	Target json.RawMessage // where to; no secrets
 	Body   json.RawMessage // what
 
-	Created   time.Time
-	Replaces  bool  // older messages of the sender are of no use any more, as those of a ping are
-	Limit     Limit // at_most; zero for none
-	NotBefore time.Time
+	Created  time.Time
+	Replaces bool  // a ping: the older ones of the sender are of no use any more, and no two are sent at once
+	Limit    Limit // at_most; zero for none
 
 	// What this package writes.
 	Held      bool // by Limit
@@ -58,23 +57,37 @@ type Attempts struct {
 	Tried     time.Time // the last one
 	Failing   time.Time // since when they fail; zero when none did
 	Error     string    // of the last one
+	Refused   bool      // for good: there is no other attempt
 	Reported  bool      // people have read of it
 	Addresses []int     // indexes of those for which the next attempt is; empty for all
 }
 
-const messageColumns = `id, sender, task, run, hook, target, body, created, status, not_before, tries, tried, failing, error, reported,
+const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status, tries, tried, failing, error, reported,
 	addresses, held_back, held_since, most, per`
 
+// Put adds a message, unless it was added before. It reports whether the owner has the message now,
+// and is to make the first attempt. If not, at_most holds the message back, or an older ping of the
+// sender is being sent: the process that sends the older one takes this one next. Put fills in what
+// was held back before the message.
+func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
+	err = m.db.write(ctx, func(q querier) error {
+		if err := m.freeDead(ctx, q); err != nil {
+			return err
+		}
+		if err := message.put(ctx, q); err != nil {
+			return err
+		}
+		ours, err = own(ctx, q, o, message.ID)
+		return err
+	})
+	return ours, err
+}
+
 // put adds a message, unless it was added before.
-func (m Message) put(ctx context.Context, q querier) error {
+func (m *Message) put(ctx context.Context, q querier) error {
 	var known bool
 	if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM message WHERE id = ?)", m.ID).Scan(&known); err != nil || known {
 		return err
-	}
-	if m.Replaces {
-		if _, err := q.ExecContext(ctx, "DELETE FROM message WHERE sender = ? AND status = 'due' AND owner IS NULL", m.Sender); err != nil {
-			return err
-		}
 	}
 	status := "due"
 	if m.Limit.N > 0 {
@@ -89,10 +102,20 @@ func (m Message) put(ctx context.Context, q querier) error {
 			return err
 		}
 	}
-	_, err := q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook, target, body, created, status, not_before, held_back, held_since, most, per)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, m.Sender, m.Task, m.Run, m.Hook, string(m.Target), string(m.Body), m.Created.UnixMicro(), status, max(m.NotBefore.UnixMicro(), 0),
+	_, err := q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook, target, body, created, replaces, status, not_before, held_back, held_since, most, per)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		m.ID, m.Sender, m.Task, m.Run, m.Hook, string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
 		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
+	if err != nil {
+		return err
+	}
+	return dropReplaced(ctx, q)
+}
+
+// dropReplaced removes the pings that nobody sends at this moment and that a newer one replaces.
+func dropReplaced(ctx context.Context, q querier) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL AND EXISTS
+		(SELECT 1 FROM message AS newer WHERE newer.sender = message.sender AND newer.status = 'due' AND newer.rowid > message.rowid)`)
 	return err
 }
 
@@ -127,77 +150,153 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 	return full, err
 }
 
-// Take returns messages that are due, at most n, the oldest first, and keeps other owners from them
-// until Delivered, Failed or Drop. Before that it lets go held messages for which the limit of
-// their sender has room again. Of one sender it returns one message at a time, so that its messages
-// arrive in their order.
-func (m Messages) Take(ctx context.Context, o Owned, now time.Time, n int) (taken []Message, err error) {
-	err = m.store.write(ctx, func(q querier) error {
-		if err := letGo(ctx, q, now); err != nil {
-			return err
-		}
-		taken, err = messagesOf(ctx, q, `SELECT `+messageColumns+` FROM message AS one WHERE status = 'due' AND not_before <= ?1 AND owner IS NULL
-			AND NOT EXISTS (SELECT 1 FROM message AS other WHERE other.sender = one.sender AND other.status = 'due'
-				AND (other.owner IS NOT NULL OR (other.created, other.id) < (one.created, one.id)))
-			ORDER BY created, id LIMIT ?2`, now.UnixMicro(), n)
-		if err != nil {
-			return err
-		}
-		for _, message := range taken {
-			if _, err := q.ExecContext(ctx, "UPDATE message SET owner = ? WHERE id = ?", o.owner, message.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return taken, err
+// own makes o the owner of a message that is due and that nobody has, if no older ping of the sender
+// is being sent.
+func own(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
+	did, err := q.ExecContext(ctx, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
+		o.ID, id)
+	if err != nil {
+		return false, err
+	}
+	n, err := did.RowsAffected()
+	return n > 0, err
 }
 
-// letGo makes held messages due that their limits allow now.
-func letGo(ctx context.Context, q querier, now time.Time) error {
-	held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
+const mayBeSent = "NOT (replaces = 1 AND EXISTS (SELECT 1 FROM message AS other WHERE other.sender = message.sender AND other.owner IS NOT NULL))"
+
+// freeDead frees the messages whose owners were killed.
+func (m Messages) freeDead(ctx context.Context, q querier) error {
+	owners, err := ownersOf(ctx, q)
 	if err != nil {
 		return err
 	}
-	for _, message := range held {
-		full, err := limited(ctx, q, message.Sender, message.Limit, now)
-		if err != nil {
+	for _, owner := range owners {
+		if m.db.Alive(owner) {
+			continue
+		}
+		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner); err != nil {
 			return err
 		}
-		if !full {
-			if _, err := q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID); err != nil {
-				return err
-			}
+		if err := dropReplaced(ctx, q); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Delivered says that the other side has accepted a message that o has taken.
-func (m Messages) Delivered(ctx context.Context, o Owned, id string, at time.Time) error {
-	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '' WHERE id = ?1 AND owner = ?2`,
-		id, o.owner, at.UnixMicro())
+// ownersOf returns the owners of messages.
+func ownersOf(ctx context.Context, q querier) (owners []int64, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var owner int64
+		if err := rows.Scan(&owner); err != nil {
+			return nil, err
+		}
+		owners = append(owners, owner)
+	}
+	return owners, rows.Err()
 }
 
-// Failed says how an attempt ended, and when the next one comes.
-func (m Messages) Failed(ctx context.Context, o Owned, id string, a Attempts, next time.Time) error {
+// longestWait is the longest time between two attempts. A message that would wait longer was put off
+// while the clock was wrong, and is due.
+const longestWait = time.Hour
+
+// A Due says which messages are asked for.
+type Due struct {
+	Now     time.Time
+	Sender  string // only of this sender; empty for all
+	Refused bool   // those, too, that were refused for good
+}
+
+const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3) AND (?4 = '' OR sender = ?4)`
+
+func (d Due) args() []any {
+	return []any{d.Now.UnixMicro(), d.Now.Add(longestWait).UnixMicro(), d.Refused, d.Sender}
+}
+
+// HasDue reports whether Take may have a message. It changes nothing.
+func (m Messages) HasDue(ctx context.Context, d Due) (has bool, err error) {
+	err = m.db.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...).Scan(&has)
+	})
+	return has, err
+}
+
+// Take returns the oldest message that is due and that nobody sends, and makes o its owner until
+// Delivered, Failed or Drop; nil when there is none.
+func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, err error) {
+	err = m.db.write(ctx, func(q querier) error {
+		if err := m.freeDead(ctx, q); err != nil {
+			return err
+		}
+		_, err := q.ExecContext(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
+		if err != nil {
+			return err
+		}
+		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1",
+			d.args()...)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		taken = &found[0]
+		_, err = own(ctx, q, o, taken.ID)
+		return err
+	})
+	return taken, err
+}
+
+// ReleaseHeld makes held messages due that their limits allow now.
+func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
+	return m.db.write(ctx, func(q querier) error {
+		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
+		if err != nil {
+			return err
+		}
+		for _, message := range held {
+			full, err := limited(ctx, q, message.Sender, message.Limit, now)
+			if err != nil {
+				return err
+			}
+			if !full {
+				if _, err := q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Delivered says that the other side has accepted a message that o has.
+func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Time) error {
+	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '' WHERE id = ?1 AND owner = ?2`,
+		id, o.ID, at.UnixMicro())
+}
+
+// Failed says how an attempt of o ended, and when the next one comes.
+func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, next time.Time) error {
 	addresses, err := packJSON(a.Addresses, len(a.Addresses) == 0)
 	if err != nil {
 		return err
 	}
-	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = coalesce(failing, ?6), error = ?7,
-		reported = ?8, addresses = ?9 WHERE id = ?1 AND owner = ?2`,
-		id, o.owner, next.UnixMicro(), a.Tries, packTime(a.Tried), packTime(a.Failing), a.Error, a.Reported, addresses)
+	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6, error = ?7,
+		reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due') WHERE id = ?1 AND owner = ?2`,
+		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.Tried), packTime(a.Failing), a.Error, a.Reported, addresses, a.Refused)
 }
 
-// Drop removes a message that o has taken, and that nobody will deliver.
-func (m Messages) Drop(ctx context.Context, o Owned, id string) error {
-	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.owner)
+// Drop removes a message that o has, and that nobody will deliver.
+func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
+	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
-// change runs a change of one message, and removes sent messages that no limit counts any more.
+// change runs a change of one message, and removes what is of no use after it. The error is ErrGone
+// when the message is not the owner's any more.
 func (m Messages) change(ctx context.Context, text string, args ...any) error {
-	return m.store.write(ctx, func(q querier) error {
+	return m.db.write(ctx, func(q querier) error {
 		did, err := q.ExecContext(ctx, text, args...)
 		if err != nil {
 			return err
@@ -205,18 +304,49 @@ func (m Messages) change(ctx context.Context, text string, args ...any) error {
 		if n, err := did.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrGone)
 		}
-		_, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", args[0])
+		if _, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", args[0]); err != nil {
+			return err
+		}
+		return dropReplaced(ctx, q)
+	})
+}
+
+// Withdraw removes a message that is not true any more, unless it is being sent at this moment.
+func (m Messages) Withdraw(ctx context.Context, id string) error {
+	return m.db.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 		return err
 	})
 }
 
-// Waiting returns the messages that were not delivered yet, the oldest first.
-func (m Messages) Waiting(ctx context.Context) (waiting []Message, err error) {
-	err = m.store.read(ctx, func(q querier) error {
-		waiting, err = messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status <> 'sent' ORDER BY created, id")
+// Waiting returns how many messages were not delivered yet.
+func (m Messages) Waiting(ctx context.Context) (n int, err error) {
+	err = m.db.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, "SELECT count(*) FROM message WHERE status <> 'sent'").Scan(&n)
+	})
+	return n, err
+}
+
+// Undelivered sums up the messages of which an attempt has failed.
+type Undelivered struct {
+	Count int
+	Since time.Time // the first attempt for the oldest
+	Task  string    // of the message that failed first
+	Error string    // of its last attempt
+}
+
+// Undelivered returns the messages of which an attempt has failed.
+func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
+	err = m.db.read(ctx, func(q querier) error {
+		var since sql.NullInt64
+		var task, why sql.NullString
+		// SQLite takes task and error from the row with the minimum (https://www.sqlite.org/lang_select.html#bareagg).
+		err := q.QueryRowContext(ctx, "SELECT count(*), min(failing), task, error FROM message WHERE status <> 'sent' AND tries > 0").
+			Scan(&u.Count, &since, &task, &why)
+		u.Since, u.Task, u.Error = unpackTime(since), task.String, why.String
 		return err
 	})
-	return waiting, err
+	return u, err
 }
 
 func messagesOf(ctx context.Context, q querier, query string, args ...any) (all []Message, err error) {
@@ -228,10 +358,10 @@ func messagesOf(ctx context.Context, q querier, query string, args ...any) (all 
 	for rows.Next() {
 		var m Message
 		var target, body, status string
-		var created, notBefore, per int64
+		var created, per int64
 		var tried, failing, heldSince sql.NullInt64
 		var addresses sql.NullString
-		err := rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &status, &notBefore, &m.Tries, &tried, &failing,
+		err := rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status, &m.Tries, &tried, &failing,
 			&m.Error, &m.Reported, &addresses, &m.HeldBack, &heldSince, &m.Limit.N, &per)
 		if err == nil {
 			err = unpackJSON(addresses, &m.Addresses)
@@ -239,8 +369,8 @@ func messagesOf(ctx context.Context, q querier, query string, args ...any) (all 
 		if err != nil {
 			return nil, err
 		}
-		m.Target, m.Body, m.Held = json.RawMessage(target), json.RawMessage(body), status == "held"
-		m.Created, m.NotBefore, m.Limit.Per = time.UnixMicro(created).UTC(), time.UnixMicro(notBefore).UTC(), micros(per)
+		m.Target, m.Body, m.Held, m.Refused = json.RawMessage(target), json.RawMessage(body), status == "held", status == "refused"
+		m.Created, m.Limit.Per = time.UnixMicro(created).UTC(), micros(per)
 		m.Tried, m.Failing, m.HeldSince = unpackTime(tried), unpackTime(failing), unpackTime(heldSince)
 		all = append(all, m)
 	}

@@ -4,20 +4,65 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
-
-	"sched/schedule/outcome"
 )
 
-// fires puts messages into the outbox, as the ends of hooks do.
-func fires(t *testing.T, db *DB, messages ...Message) {
+// A box is the outbox, as one process has it.
+type box struct {
+	Messages
+	*Owner
+	t *testing.T
+}
+
+// boxOf returns the outbox for a process with a handle of its own on the database.
+func boxOf(t *testing.T, dir string) box {
 	t.Helper()
-	ours := owned(t, db)
-	row := due("task", noon, ours.ID())
-	row.Scheduled = false
-	add(t, db, row)
-	must(t, ours.End(ctx, row.ID, Result{Outcome: outcome.Failed, Ended: noon}, Also{Messages: messages}))
+	db := open(t, dir)
+	owner, err := db.NewOwner(Finish)
+	must(t, err)
+	t.Cleanup(func() { owner.Close() })
+	return box{db.Messages(), owner, t}
+}
+
+// put puts a message in, and checks whether this process is to send it.
+func (b box) put(m Message, ours bool) {
+	b.t.Helper()
+	if got, err := b.Put(ctx, b.Owner, &m); got != ours || err != nil {
+		b.t.Errorf("%s is ours: %v, %v", m.ID, got, err)
+	}
+}
+
+// takes takes what is due, and checks which messages that are.
+func (b box) takes(at time.Time, want ...string) (taken []Message) {
+	b.t.Helper()
+	var got []string
+	for {
+		m, err := b.Take(ctx, b.Owner, Due{Now: at})
+		must(b.t, err)
+		if m == nil {
+			break
+		}
+		taken, got = append(taken, *m), append(got, m.ID)
+	}
+	if !slices.Equal(got, want) {
+		b.t.Errorf("at %v it takes %q, not %q", at.Sub(noon), got, want)
+	}
+	return taken
+}
+
+// waiting checks which messages wait.
+func (b box) waiting(want ...string) {
+	b.t.Helper()
+	var got []string
+	must(b.t, b.db.read(ctx, func(q querier) (err error) {
+		got, err = textsOf(ctx, q, "SELECT id FROM message WHERE status <> 'sent' ORDER BY rowid")
+		return err
+	}))
+	if n, err := b.Waiting(ctx); n != len(got) || err != nil || !slices.Equal(got, want) {
+		b.t.Errorf("%d wait, %v: %q, not %q", n, err, got, want)
+	}
 }
 
 func message(n int, at time.Time) Message {
@@ -25,134 +70,142 @@ func message(n int, at time.Time) Message {
 		Body: []byte(`{"text":"failed"}`), Created: at}
 }
 
-func ids(messages []Message) (all []string) {
-	for _, m := range messages {
-		all = append(all, m.ID)
-	}
-	return all
+func ping(n int) Message {
+	m := message(n, noon)
+	m.Replaces = true
+	return m
 }
 
-func TestAMessageIsDeliveredOnce(t *testing.T) {
+func TestAMessageIsDeliveredByOneProcessAtATime(t *testing.T) {
 	t.Parallel()
-	db := open(t, folder(t))
-	fires(t, db, message(1, noon), message(1, noon))
-	one, two := owned(t, db), owned(t, db)
-	box := db.Messages()
-	taken, err := box.Take(ctx, one, noon, 10)
-	if err != nil || !reflect.DeepEqual(ids(taken), []string{"message-1"}) || string(taken[0].Target) != `{"mail":"ops"}` {
-		t.Fatalf("%v, %v", taken, err)
-	}
-	if taken, err := box.Take(ctx, two, noon, 10); len(taken) > 0 || err != nil {
-		t.Errorf("two processes send it: %v, %v", taken, err)
-	}
-	if err := box.Delivered(ctx, two, "message-1", noon); !errors.Is(err, ErrGone) {
+	dir := folder(t)
+	one, two := boxOf(t, dir), boxOf(t, dir)
+	one.put(message(1, noon), true)
+	one.put(message(1, noon), false) // again, as after a kill
+	two.takes(noon)
+	if err := two.Delivered(ctx, two.Owner, "message-1", noon); !errors.Is(err, ErrGone) {
 		t.Errorf("it was not the one who has it: %v", err)
 	}
 	failing := Attempts{Tries: 1, Tried: noon, Failing: noon, Error: "no route", Addresses: []int{1}}
-	must(t, box.Failed(ctx, one, "message-1", failing, noon.Add(time.Minute)))
-	if taken, err := box.Take(ctx, two, noon.Add(59*time.Second), 10); len(taken) > 0 || err != nil {
-		t.Errorf("too early: %v, %v", taken, err)
+	must(t, one.Failed(ctx, one.Owner, "message-1", failing, noon.Add(time.Minute)))
+	two.takes(noon.Add(59 * time.Second))
+	if u, err := two.Undelivered(ctx); err != nil || u != (Undelivered{1, noon, "task", "no route"}) {
+		t.Errorf("%+v, %v", u, err)
 	}
-	taken, err = box.Take(ctx, two, noon.Add(time.Minute), 10)
-	if err != nil || len(taken) != 1 || !reflect.DeepEqual(taken[0].Attempts, failing) {
-		t.Fatalf("%+v, %v", taken, err)
+	taken := two.takes(noon.Add(time.Minute), "message-1")
+	if len(taken) != 1 || !reflect.DeepEqual(taken[0].Attempts, failing) || string(taken[0].Target) != `{"mail":"ops"}` {
+		t.Errorf("%+v", taken)
 	}
-	must(t, box.Delivered(ctx, two, "message-1", noon.Add(time.Minute)))
-	if waiting, err := box.Waiting(ctx); len(waiting) > 0 || err != nil {
-		t.Errorf("%v, %v", waiting, err)
-	}
+	must(t, two.Delivered(ctx, two.Owner, "message-1", noon.Add(time.Minute)))
+	two.waiting()
 }
 
-func TestMessagesOfOneSenderComeInTheirOrder(t *testing.T) {
+// A message that fails for an hour keeps no newer one from being sent.
+func TestMessagesOfOneSenderDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	db := open(t, folder(t))
-	other := message(3, noon)
-	other.Sender = "other after 1"
-	fires(t, db, message(1, noon), message(2, noon.Add(time.Second)), other)
-	ours, box := owned(t, db), db.Messages()
-	taken, err := box.Take(ctx, ours, noon.Add(time.Minute), 10)
-	if err != nil || !reflect.DeepEqual(ids(taken), []string{"message-1", "message-3"}) {
-		t.Errorf("%v, %v", ids(taken), err)
+	one := boxOf(t, folder(t))
+	one.put(message(1, noon), true)
+	one.put(message(2, noon), true)
+	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 7}, noon.Add(time.Hour)))
+	one.put(message(3, noon.Add(time.Minute)), true)
+	one.takes(noon.Add(time.Minute))
+	one.takes(noon.Add(-time.Second), "message-1") // the clock was wrong
+}
+
+func TestARefusedMessageWaitsForWhoReportsIt(t *testing.T) {
+	t.Parallel()
+	one := boxOf(t, folder(t))
+	one.put(message(1, noon), true)
+	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 1, Refused: true, Error: "no such user"}, noon))
+	one.takes(noon.Add(time.Hour))
+	m, err := one.Take(ctx, one.Owner, Due{Now: noon, Refused: true})
+	if err != nil || m == nil || !m.Refused || m.Error != "no such user" {
+		t.Fatalf("%+v, %v", m, err)
 	}
-	must(t, box.Drop(ctx, ours, "message-1"))
-	if taken, err := box.Take(ctx, ours, noon.Add(time.Minute), 10); err != nil || !reflect.DeepEqual(ids(taken), []string{"message-2"}) {
-		t.Errorf("%v, %v", ids(taken), err)
-	}
+	must(t, one.Drop(ctx, one.Owner, m.ID))
+	one.waiting()
 }
 
 func TestAMessageWhoseProcessWasKilledIsSentAgain(t *testing.T) {
 	t.Parallel()
-	db := open(t, folder(t))
-	fires(t, db, message(1, noon))
-	dead, err := db.NewOwner(Finish)
-	must(t, err)
-	theirs, err := db.Enroll(ctx, dead)
-	must(t, err)
-	if taken, err := db.Messages().Take(ctx, theirs, noon, 1); len(taken) != 1 || err != nil {
-		t.Fatalf("%v, %v", taken, err)
-	}
-	must(t, dead.Close())
-	orphans(t, db)
-	if taken, err := db.Messages().Take(ctx, owned(t, db), noon, 1); len(taken) != 1 || err != nil {
-		t.Errorf("%v, %v", taken, err)
-	}
+	dir := folder(t)
+	dead, one := boxOf(t, dir), boxOf(t, dir)
+	dead.put(message(1, noon), true)
+	one.takes(noon)
+	must(t, dead.Owner.Close()) // as the kernel does
+	one.takes(noon, "message-1")
+	one.takes(noon)
 }
 
 func TestANewerPingReplacesOlderOnes(t *testing.T) {
 	t.Parallel()
-	db := open(t, folder(t))
-	var pings []Message
-	for i := range 3 {
-		ping := message(i, noon.Add(time.Duration(i)*time.Second))
-		ping.Replaces = true
-		pings = append(pings, ping)
-	}
-	fires(t, db, pings...)
-	if waiting, err := db.Messages().Waiting(ctx); err != nil || !reflect.DeepEqual(ids(waiting), []string{"message-2"}) {
-		t.Errorf("%v, %v", ids(waiting), err)
-	}
+	dir := folder(t)
+	one, two := boxOf(t, dir), boxOf(t, dir)
+	one.put(ping(1), true)
+	two.put(ping(2), false) // it must not come before the one that is being sent
+	two.put(ping(3), false)
+	two.takes(noon)
+	one.waiting("message-1", "message-3")
+	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 1}, noon.Add(time.Minute)))
+	one.waiting("message-3")
+	one.takes(noon, "message-3")
+
+	must(t, one.Owner.Close()) // killed while it sends
+	two.put(ping(4), true)
+	two.waiting("message-4")
+}
+
+func TestAMessageIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	one := boxOf(t, folder(t))
+	one.put(message(1, noon), true)
+	must(t, one.Withdraw(ctx, "message-1"))
+	one.waiting("message-1") // it is being sent
+	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 1}, noon))
+	must(t, one.Withdraw(ctx, "message-1"))
+	one.waiting()
 }
 
 // at_most: 1 per hour. What it holds back is counted, and the newest is sent when the hour is over.
 func TestALimitHoldsMessagesBack(t *testing.T) {
 	t.Parallel()
-	db := open(t, folder(t))
-	ours, box := owned(t, db), db.Messages()
-	fire := func(n int, at time.Time) {
+	one := boxOf(t, folder(t))
+	fire := func(n int, at time.Time, ours bool) Message {
 		m := message(n, at)
 		m.Limit = Limit{1, time.Hour}
-		fires(t, db, m)
+		one.put(m, ours)
+		return m
 	}
-	send := func(at time.Time, want ...string) (sent []Message) {
+	sent := func(at time.Time, id string, held int, since time.Time) {
 		t.Helper()
-		sent, err := box.Take(ctx, ours, at, 10)
-		if err != nil || !reflect.DeepEqual(ids(sent), want) {
-			t.Errorf("at %v: %v, %v", at.Sub(noon), ids(sent), err)
+		var m []Message
+		must(t, one.db.read(ctx, func(q querier) (err error) {
+			m, err = messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE id = ?", id)
+			return err
+		}))
+		if len(m) != 1 || m[0].HeldBack != held || !m[0].HeldSince.Equal(since) {
+			t.Errorf("%s: %+v", id, m)
 		}
-		for _, m := range sent {
-			must(t, box.Delivered(ctx, ours, m.ID, at))
-		}
-		return sent
+		must(t, one.Delivered(ctx, one.Owner, id, at))
 	}
-	fire(1, noon)
-	send(noon, "message-1")
-	fire(2, noon.Add(time.Minute))
-	fire(3, noon.Add(2*time.Minute))
-	fire(4, noon.Add(3*time.Minute))
-	send(noon.Add(4 * time.Minute))
-	if waiting, err := box.Waiting(ctx); err != nil || len(waiting) != 1 || !waiting[0].Held {
-		t.Errorf("%v, %v", waiting, err)
-	}
-	sent := send(noon.Add(time.Hour), "message-4")
-	if len(sent) != 1 || sent[0].HeldBack != 2 || !sent[0].HeldSince.Equal(noon.Add(time.Minute)) {
-		t.Errorf("%+v", sent)
-	}
-	fire(5, noon.Add(90*time.Minute))
-	fire(6, noon.Add(2*time.Hour)) // takes over what is held
-	sent = send(noon.Add(2*time.Hour), "message-6")
-	if len(sent) != 1 || sent[0].HeldBack != 1 {
-		t.Errorf("%+v", sent)
-	}
+	first := fire(1, noon, true)
+	sent(noon, "message-1", 0, time.Time{})
+	one.put(first, false) // a finish that begins again counts as before
+	fire(2, noon.Add(time.Minute), false)
+	fire(3, noon.Add(2*time.Minute), false)
+	last := fire(4, noon.Add(3*time.Minute), false)
+	one.put(last, false)
+	must(t, one.ReleaseHeld(ctx, noon.Add(4*time.Minute)))
+	one.takes(noon.Add(4 * time.Minute))
+	one.waiting("message-4")
+	must(t, one.ReleaseHeld(ctx, noon.Add(time.Hour)))
+	one.takes(noon.Add(time.Hour), "message-4")
+	sent(noon.Add(time.Hour), "message-4", 2, noon.Add(time.Minute))
+	fire(5, noon.Add(90*time.Minute), false)
+	fire(6, noon.Add(2*time.Hour), true) // takes over what is held
+	sent(noon.Add(2*time.Hour), "message-6", 1, noon.Add(90*time.Minute))
+	one.takes(noon.Add(4 * time.Hour))
+	one.waiting()
 }
 
 func TestValuesScheduleAndAudit(t *testing.T) {

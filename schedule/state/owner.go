@@ -47,6 +47,10 @@ func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 	if db.file.access == memory {
 		return &Owner{ID: id, Kind: kind}, nil
 	}
+	if err := db.file.ready(); err != nil { // the folder of the locks is made with the database
+		return nil, db.file.explain(err)
+	}
+	db.file.mu.RUnlock()
 	for range ownerTries {
 		file, err := statedir.Open(db.ownerPath(id), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 		if err == nil {

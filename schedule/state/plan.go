@@ -135,7 +135,7 @@ func (p *Plan) Due(ctx context.Context, now time.Time) (due []Row, err error) {
 const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
 // Orphans returns the rows whose owner is dead, with their snapshots, the oldest first. It forgets
-// dead owners that have no rows and no messages.
+// dead owners that have no rows.
 func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		dead, err := p.db.deadOwners(ctx, q)
@@ -152,9 +152,6 @@ func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 			return err
 		}
 		if err := addSnapshots(ctx, q, orphans); err != nil {
-			return err
-		}
-		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner IN (SELECT value FROM json_each(?))", string(list)); err != nil {
 			return err
 		}
 		p.dead, err = forgetOwners(ctx, q, string(list))

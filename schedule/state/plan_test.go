@@ -200,8 +200,8 @@ func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 		}
 	}
 	messages, err := db.Messages().Waiting(ctx)
-	if err != nil || len(messages) != len(rows) {
-		t.Errorf("%d messages of %d runs, %v", len(messages), len(rows), err)
+	if err != nil || messages != len(rows) {
+		t.Errorf("%d messages of %d runs, %v", messages, len(rows), err)
 	}
 	must(t, db.RemoveStaleLocks(ctx))
 	files, err := os.ReadDir(db.file.locksDir())

@@ -128,7 +128,8 @@ CREATE TABLE message (
 	target     TEXT NOT NULL,               -- JSON: where to
 	body       TEXT NOT NULL,               -- JSON: what
 	created    INTEGER NOT NULL,
-	status     TEXT NOT NULL CHECK (status IN ('due', 'held', 'sent')),
+	replaces   INTEGER NOT NULL,            -- 1: a ping, which replaces older ones of its sender
+	status     TEXT NOT NULL CHECK (status IN ('due', 'held', 'refused', 'sent')),
 	not_before INTEGER NOT NULL,            -- due: the next attempt comes then
 	owner      INTEGER,                     -- the process that makes an attempt now
 	tries      INTEGER NOT NULL DEFAULT 0,

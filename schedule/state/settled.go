@@ -47,13 +47,21 @@ func Settled(dir, words string) (said, unchanged bool) {
 	if err != nil {
 		return false, false
 	}
-	mark, last, _ := strings.Cut(string(text), "\n")
+	_, last, _ := strings.Cut(string(text), "\n")
 	said = last == words
-	return said, said && mark != "" && mark == Mark(dir)
+	return said, said && NothingWaits(dir)
+}
+
+// NothingWaits reports whether nothing in the database is left for a later tick to see to: nothing
+// was when Settle was called last, and the database has not changed since.
+func NothingWaits(dir string) bool {
+	text, err := statedir.ReadFile(settledPath(dir))
+	mark, _, _ := strings.Cut(string(text), "\n")
+	return err == nil && mark != "" && mark == Mark(dir)
 }
 
 // Settle says what was seen to in the database, which is closed. The mark is from before it was
-// read.
+// read; it is empty when a later tick has to look into the database all the same.
 func Settle(dir, mark, words string) error {
 	if mark != Mark(dir) {
 		mark = "" // the next tick looks again

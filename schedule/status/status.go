@@ -10,7 +10,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/ledger"
-	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
@@ -18,7 +17,6 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -31,10 +29,10 @@ type Status struct {
 	Tasks       []TaskStatus // the active ones, in file order
 	Troubles    []Trouble    // in the order of their tasks
 	Pauses      pause.Pauses
-	Undelivered outbox.Undelivered // the notifications that wait
-	Outage      *cluster.Outage    // of the store, as the last tick found it; nil where there is none
-	Findings    []cluster.Finding  // what the last tick found wrong with the servers of the store
-	Err         error              // why the history, the controls or the file of a run could not be read
+	Undelivered state.Undelivered // the notifications that wait
+	Outage      *cluster.Outage   // of the store, as the last tick found it; nil where there is none
+	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
+	Err         error             // why the history, the controls or the file of a run could not be read
 }
 
 // A TaskStatus is how an active task is doing.
@@ -78,9 +76,6 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 		if t := index[state.Begin.Task]; t != nil {
 			t.Lost = append(t.Lost, state)
 		}
-	}
-	for _, folder := range statedir.Folders(s.StateDir) {
-		status.Undelivered.Add(outbox.In(folder))
 	}
 	if len(s.Store.Servers) > 0 {
 		notes := cluster.NotesIn(s.StateDir)
@@ -130,6 +125,9 @@ func (s *Status) addHistory(index map[string]*TaskStatus) {
 	}
 	defer db.Close()
 	totals, err := db.Totals(context.Background())
+	if err == nil {
+		s.Undelivered, err = db.Messages().Undelivered(context.Background())
+	}
 	if err != nil {
 		s.Err = cmp.Or(s.Err, err)
 		return

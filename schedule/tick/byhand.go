@@ -10,7 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
@@ -32,7 +32,7 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.requests.startTriggered(noNewStarts)
 	r.starter.handover.Close()
 	r.starter.skipHooks.Wait()
-	r.deliveries.sender.Wait(noNewStarts, outbox.Patience)
+	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
 	r.records.write()
 }
 
@@ -82,7 +82,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 		close(over)
 		shown.Wait()
 	})
-	r.deliveries.sender.Wait(terminate, outbox.Patience)
+	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
 	r.records.write()
 	return record, nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -27,8 +26,8 @@ func (r *running) collectLost(noNewStarts context.Context) {
 			unstated := background && (record.Outcome.Failure() || skipped) || record.Outcome == outcome.Lost
 			r.records.add(run.Ended{Record: record, Dir: storage.Dir, Unstated: unstated})
 		}
-		r.deliveries.sendWaiting(outbox.In(storage.Dir))
 	}
+	r.deliveries.sendWaiting()
 }
 
 // retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports that the run has ended instead,

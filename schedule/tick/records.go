@@ -9,7 +9,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
-	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/run"
@@ -132,8 +131,8 @@ func (r *records) prune(added int) error {
 		return err
 	}
 	runfile.SweepDrafts(dir, now)
-	outbox.In(dir).Sweep(now)
 	r.tick.Storage.Queue().Sweep(now)
+	stale := db.RemoveStaleLocks(ctx)
 	r.tick.removeSpares(now)
 	step := state.SmallStep
 	step.Least = 2 * added
@@ -141,6 +140,7 @@ func (r *records) prune(added int) error {
 	for _, removed := range did.Outputs {
 		output.Remove(dir, outcome.Record{Task: removed.Task, Run: removed.Run, Output: removed.File})
 	}
+	err = errors.Join(err, stale)
 	if did.Unpublished > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
 	}

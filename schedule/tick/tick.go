@@ -13,7 +13,7 @@ import (
 	"sched/schedule/condition"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
@@ -152,7 +152,7 @@ func (t *Tick) prepare() *running {
 	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
 		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
 	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), spare: spare, ledger: r.ledger, expected: t.watch()}
-	r.deliveries = &deliveries{tick: t, records: r.records}
+	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
 		handover: t.supervisors(), skipping: make(chan struct{}, maxSkipping),
@@ -208,12 +208,12 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	return r.ledger.Open(due)
 }
 
-// end waits for hooks and notifications, and writes what is left to record. Notifications that take longer than outbox.Patience,
+// end waits for hooks and notifications, and writes what is left to record. Notifications that take longer than notify.Patience,
 // or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
 	r.starter.skipHooks.Wait()
 	r.deliveries.sendHeld()
-	r.deliveries.sender.Wait(terminate, outbox.Patience)
+	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.write()
 	r.ledger.Close()
 	r.close()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/outbox"
+	"sched/schedule/notify"
 )
 
 // A Definition is a task with how it is defined. It has no values of the environment, and no targets of notifications but their kind
@@ -72,7 +72,7 @@ func hookText(h schedule.Hook) string {
 	case h.Notify == nil:
 		return CommandText(h.Run)
 	}
-	return outbox.Target(*h.Notify).String()
+	return notify.TargetOf(*h.Notify).String()
 }
 
 // Place is where a task is defined: schedule.yaml:14.

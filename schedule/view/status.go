@@ -167,7 +167,7 @@ func (of judged) undelivered() Trouble {
 		wait, whose = " wait", ", the oldest of "
 	}
 	since := humanize.Minute(u.Since, of.Schedule.Location)
-	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Why
+	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
 	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
 

@@ -1,0 +1,231 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/state"
+)
+
+func TestTheWaitsBetweenAttempts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 10, 0, 20, 0, time.UTC)
+	for tries, want := range map[int]string{1: "10:01", 2: "10:02", 3: "10:04", 6: "10:32", 7: "11:00", 100: "11:00"} {
+		if got := next(state.Attempts{Tries: tries, Tried: at}).Format("15:04"); got != want {
+			t.Errorf("the attempt after %d comes at %s, not %s", tries, got, want)
+		}
+	}
+}
+
+// Of the addresses of a mail those are tried again that are left, also when some are left of those.
+func TestTheAddressesThatAreLeft(t *testing.T) {
+	all := []string{"a", "b", "c", "d"}
+	first := left(nil, all, []string{"b", "d"})
+	second := left(first, []string{"b", "d"}, []string{"d"})
+	if len(second) != 1 || all[second[0]] != "d" {
+		t.Errorf("%v, then %v", first, second)
+	}
+}
+
+// A server counts the requests for each path, and answers when it was let go.
+type server struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked map[string]int
+	log   []string
+	held  map[string]chan struct{} // by path
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{asked: map[string]int{}, held: map[string]chan struct{}{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.asked[r.URL.Path]++
+		s.log = append(s.log, r.URL.Path)
+		held := s.held[r.URL.Path]
+		s.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+		if strings.HasPrefix(r.URL.Path, "/down") {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		} else if strings.HasPrefix(r.URL.Path, "/refuse") {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// until waits until the server was asked for a path.
+func (s *server) until(path string) {
+	for {
+		s.mu.Lock()
+		n := s.asked[path]
+		s.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func webhook(url, id string) *Delivery {
+	return &Delivery{Run: id, Hook: "after 1", To: schedule.Notification{Webhook: url},
+		Message: Message{ID: id + " after 1", Task: "task-" + id, Event: Finish, At: time.Now()}}
+}
+
+func ping(url, id string) *Delivery {
+	return &Delivery{Run: id, Hook: "after 1", To: schedule.Notification{Ping: url},
+		Message: Message{ID: id + " after 1", Task: "task", Event: Finish, At: time.Now()}}
+}
+
+func put(s *Sender, d *Delivery) {
+	if s.Put(d) {
+		s.Send(d)
+	}
+}
+
+func waiting(t *testing.T, dir string) int {
+	t.Helper()
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	n, err := db.Messages().Waiting(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const childEnv = "NOTIFY_TEST_CHILD"
+
+// TestChild is another process: a finish that sends what it puts in, or a tick that sends what waits.
+func TestChild(t *testing.T) {
+	args := strings.Fields(os.Getenv(childEnv))
+	if len(args) == 0 {
+		t.Skip("it is a part of other tests")
+	}
+	dir, url, id := args[0], args[1], args[2]
+	s := NewSenderIn(context.Background(), dir, nil)
+	if id == "tick" {
+		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			s.SendWaiting()
+		}
+	} else {
+		for n := range 8 {
+			path := fmt.Sprintf("/%s-%d", id, n)
+			put(s, webhook(url+path, path))
+		}
+	}
+	s.Wait(context.Background(), Patience)
+}
+
+// Finishes put messages in and send them, while ticks send whatever waits. The server is asked once
+// for each, however the processes meet.
+func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
+	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
+	left := NewSenderIn(context.Background(), dir, nil)
+	for n := range 8 { // what earlier processes have left
+		path := fmt.Sprintf("/left-%d", n)
+		if !left.Put(webhook(server.URL+path, path)) {
+			t.Error("it was put in before")
+		}
+	}
+	left.Wait(context.Background(), Patience)
+	var all sync.WaitGroup
+	for _, id := range []string{"tick", "a", "tick", "b", "c", "tick"} {
+		child := exec.Command(os.Args[0], "-test.run=^TestChild$")
+		child.Env = append(os.Environ(), childEnv+"="+dir+" "+server.URL+" "+id)
+		all.Go(func() {
+			if out, err := child.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	all.Wait()
+	for path, n := range server.asked {
+		if n != 1 {
+			t.Errorf("%s was sent %d times", path, n)
+		}
+	}
+	if got, waits := len(server.asked), waiting(t, dir); got != 32 || waits != 0 {
+		t.Errorf("%d of 32 were sent, %d wait", got, waits)
+	}
+}
+
+// The start and the end of a run are told in this order, though the run ends before the first attempt
+// to tell of its start.
+func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
+	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
+	server.held["/start"] = make(chan struct{})
+	first, second := NewSenderIn(context.Background(), dir, nil), NewSenderIn(context.Background(), dir, nil)
+	put(first, ping(server.URL+"/start", "1"))
+	put(second, ping(server.URL+"/between", "2"))
+	put(second, ping(server.URL+"/end", "3"))
+	server.until("/start")
+	second.SendWaiting()
+	second.Wait(context.Background(), Patience)
+	close(server.held["/start"])
+	first.Wait(context.Background(), Patience)
+	if want := []string{"/start", "/end"}; !reflect.DeepEqual(server.log, want) || waiting(t, dir) != 0 {
+		t.Errorf("%q, not %q; %d wait", server.log, want, waiting(t, dir))
+	}
+}
+
+// A finish that fails leaves it to a tick to say so, and to drop what was refused for good.
+func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
+	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
+	finish := NewSenderIn(context.Background(), dir, nil)
+	finish.Lost = func(_ *Delivery, err error) { t.Errorf("it is not lost: %v", err) }
+	put(finish, webhook(server.URL+"/refuse", "1"))
+	put(finish, webhook(server.URL+"/down", "2"))
+	finish.Wait(context.Background(), Patience)
+
+	var mu sync.Mutex
+	var told []string
+	tick := NewSenderIn(context.Background(), dir, nil)
+	tick.Undelivered = func(d *Delivery, err error, what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, d.Run+" "+d.Hook+": "+what)
+	}
+	tick.SendWaiting()
+	tick.Wait(context.Background(), Patience)
+	if want := []string{"1 after 1: it is dropped"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("%q, not %q", told, want)
+	}
+	if server.asked["/refuse"] != 1 || server.asked["/down"] != 1 || waiting(t, dir) != 1 {
+		t.Errorf("%v, %d wait", server.asked, waiting(t, dir))
+	}
+}
+
+// What the outbox cannot take is sent once.
+func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
+	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be made
+		t.Fatal(err)
+	}
+	var lost []error
+	s := NewSenderIn(context.Background(), dir, nil)
+	s.Lost = func(_ *Delivery, err error) { lost = append(lost, err) }
+	put(s, webhook(server.URL+"/ok", "1"))
+	put(s, webhook(server.URL+"/down", "2"))
+	s.Wait(context.Background(), Patience)
+	if server.asked["/ok"] != 1 || server.asked["/down"] != 1 || len(lost) != 1 || !strings.HasSuffix(lost[0].Error(), unkept) {
+		t.Errorf("%v, %v", server.asked, errors.Join(lost...))
+	}
+}

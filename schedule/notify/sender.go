@@ -1,0 +1,353 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/process"
+	"sched/schedule/state"
+	"sched/schedule/statedir"
+)
+
+const (
+	// attemptTimeout bounds one attempt, and attemptsAtOnce how many of a process are made at a time.
+	attemptTimeout = 30 * time.Second
+	attemptsAtOnce = 16
+
+	// giveUpAfter is the time from the first attempt to the last one; the waits in between double from
+	// firstWait to longestWait.
+	giveUpAfter = 24 * time.Hour
+	firstWait   = time.Minute
+	longestWait = time.Hour
+
+	// Patience is how long a process waits at its end for the attempts that it has begun: as long as
+	// one may take.
+	Patience = attemptTimeout
+	// stoppedPatience is how long it waits once it was asked to stop.
+	stoppedPatience = 5 * time.Second
+)
+
+// A Sender is the part of one process in the outbox: it puts deliveries in, and makes attempts
+// beside everything else that the process does. Its fields are set before the first Put; its methods
+// may be called concurrently.
+type Sender struct {
+	// Undelivered reports a failed attempt to people, with what becomes of the delivery. Nil: a later
+	// tick reports it.
+	Undelivered func(d *Delivery, err error, what string)
+	// Lost is called instead for a delivery that failed and that the outbox does not have: no later
+	// tick finds it.
+	Lost func(d *Delivery, err error)
+	// Delivered is called after an attempt that succeeded; it may be nil.
+	Delivered func(d *Delivery, target string)
+
+	db     *state.DB // nil for none
+	env    []string  // in which ${VAR} of the targets is expanded
+	closes bool      // the database is closed while no attempt is made
+
+	ctx      context.Context
+	stop     context.CancelFunc
+	slots    chan struct{}
+	attempts sync.WaitGroup
+	going    atomic.Int32 // attempts
+
+	mu    sync.Mutex
+	owner *state.Owner // of the messages that this process sends; nil before the first
+}
+
+// NewSender returns a Sender whose attempts end when ctx is done, and whose outbox is in db, which
+// stays open until the caller closes it.
+func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
+	s := &Sender{db: db, env: env, slots: make(chan struct{}, attemptsAtOnce)}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	return s
+}
+
+// NewSenderIn returns a Sender whose outbox is in the database of a folder. The database is open
+// only while it is used. A spare folder has none: each delivery is sent once, from memory.
+func NewSenderIn(ctx context.Context, dir string, env []string) *Sender {
+	if statedir.IsSpare(dir) {
+		return NewSender(ctx, nil, env)
+	}
+	s := NewSender(ctx, state.At(dir, state.Patience), env)
+	s.closes = true
+	return s
+}
+
+// Put puts a delivery into the outbox. It is put in once: a process that begins again after a kill
+// calls Put again. Put reports whether this process is to send the delivery (Send). If not, at_most
+// holds it back, or it is a ping and follows an older one that is being sent. A delivery that cannot
+// be put in, as on a full disk, is sent once, from memory.
+func (s *Sender) Put(d *Delivery) (ours bool) {
+	m, err := d.pack()
+	if err == nil {
+		ours, err = s.put(&m)
+		d.tellHeldBack(&m)
+	}
+	d.kept = err == nil
+	return ours || err != nil
+}
+
+func (s *Sender) put(m *state.Message) (ours bool, err error) {
+	if s.db == nil {
+		return false, errNoOutbox
+	}
+	owner, err := s.own()
+	if err != nil {
+		return false, err
+	}
+	return s.db.Messages().Put(context.Background(), owner, m)
+}
+
+var errNoOutbox = errors.New("there is no outbox")
+
+// own returns the owner of the messages that this process sends.
+func (s *Sender) own() (owner *state.Owner, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner == nil {
+		s.owner, err = s.db.NewOwner(state.Finish)
+	}
+	return s.owner, err
+}
+
+// Withdraw takes the delivery of a hook back, if it waits.
+func (s *Sender) Withdraw(id string) {
+	if s.db != nil {
+		_ = s.db.Messages().Withdraw(context.Background(), id) // best effort
+	}
+}
+
+// Send makes one attempt for each of the deliveries, and returns at once.
+func (s *Sender) Send(deliveries ...*Delivery) {
+	for _, d := range deliveries {
+		s.beside(func() { s.try(d) })
+	}
+}
+
+// SendWaiting makes one attempt for everything in the outbox that is due, and returns at once.
+func (s *Sender) SendWaiting() {
+	s.beside(func() {
+		if d := s.take(""); d != nil {
+			s.SendWaiting() // the others, beside this one
+			s.try(d)
+		}
+	})
+}
+
+// Release makes attempts for what at_most has held back and allows now.
+func (s *Sender) Release() {
+	if s.db.Messages().ReleaseHeld(context.Background(), clock.Now()) == nil {
+		s.SendWaiting()
+	}
+}
+
+func (s *Sender) beside(do func()) {
+	s.going.Add(1)
+	s.attempts.Go(func() {
+		select {
+		case s.slots <- struct{}{}:
+			if s.ctx.Err() == nil {
+				do()
+			}
+			<-s.slots
+		case <-s.ctx.Done():
+		}
+		if s.going.Add(-1) == 0 && s.closes {
+			s.db.Rest()
+		}
+	})
+}
+
+// Wait waits for the attempts that were begun, and ends them when patience has passed, or
+// stoppedPatience after ctx is done. The Sender makes no attempt after it. What was not delivered is
+// left to ticks.
+func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
+	timer := time.AfterFunc(patience, s.stop)
+	defer timer.Stop()
+	defer context.AfterFunc(ctx, func() { timer.Reset(min(patience, stoppedPatience)) })()
+	s.attempts.Wait()
+	s.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner != nil {
+		s.owner.Release()
+		s.owner = nil
+	}
+	if s.closes {
+		s.db.Rest()
+	}
+}
+
+// take returns a delivery of the outbox for which it is time, of one sender or of all; nil when there
+// is none. After an error a later tick tries again.
+func (s *Sender) take(sender string) *Delivery {
+	ctx, due := context.Background(), state.Due{Now: clock.Now(), Sender: sender, Refused: s.Undelivered != nil}
+	if has, err := s.db.Messages().HasDue(ctx, due); !has || err != nil || s.ctx.Err() != nil {
+		return nil
+	}
+	owner, err := s.own()
+	if err != nil {
+		return nil
+	}
+	m, err := s.db.Messages().Take(ctx, owner, due)
+	if m == nil || err != nil {
+		return nil
+	}
+	d, err := unpack(m)
+	if err != nil {
+		d.attempts.Refused, d.attempts.Error = true, "it cannot be read"
+	}
+	return d
+}
+
+// try makes one attempt for a delivery that this process has, and then for the ping that follows it.
+func (s *Sender) try(d *Delivery) {
+	s.attempt(d)
+	if d.kept && d.To.Ping != "" {
+		if next := s.take(d.sender()); next != nil {
+			s.try(next)
+		}
+	}
+}
+
+func (s *Sender) attempt(d *Delivery) {
+	if d.attempts.Refused {
+		s.refused(d)
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, attemptTimeout)
+	defer cancel()
+	target, err := s.target(d)
+	if err == nil && target == (Target{}) {
+		s.drop(d) // its variables are empty now: no target any more
+		return
+	}
+	if err == nil {
+		m := d.Message
+		m.Output = string(d.Output)
+		err = target.Send(ctx, m)
+	}
+	if err != nil {
+		s.failed(d, target, err)
+		return
+	}
+	if s.Delivered != nil {
+		s.Delivered(d, target.String())
+	}
+	if d.kept {
+		err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, clock.Now())
+		if err != nil && !errors.Is(err, state.ErrGone) && s.Undelivered != nil {
+			s.Undelivered(d, err, "it was sent, and will be sent again")
+		}
+	}
+}
+
+// target is where the next attempt goes to, with its secrets expanded.
+func (s *Sender) target(d *Delivery) (Target, error) {
+	to, err := d.To.Expanded(schedule.Expansion{Getenv: process.Lookup(s.env), Folder: d.Folder})
+	if err != nil {
+		return Target{}, err
+	}
+	if left := d.attempts.Addresses; len(left) > 0 && slices.Max(left) < len(to.Mail) {
+		all := to.Mail
+		to.Mail = nil
+		for _, i := range left {
+			to.Mail = append(to.Mail, all[i])
+		}
+	}
+	return TargetOf(to), nil
+}
+
+// failed notes an attempt that failed, or drops the delivery: after an error that is permanent, and
+// after a day. It drops nothing that it cannot report.
+func (s *Sender) failed(d *Delivery, target Target, err error) {
+	if !d.kept {
+		if s.Undelivered != nil {
+			s.Undelivered(d, err, unkept)
+		} else if s.Lost != nil {
+			s.Lost(d, fmt.Errorf("%w; %s", err, unkept))
+		}
+		return
+	}
+	now, a := clock.Now().UTC(), d.attempts
+	a.Tries, a.Tried, a.Error = a.Tries+1, now, err.Error()
+	if a.Failing.IsZero() || a.Failing.After(now) {
+		a.Failing = now
+	}
+	if wrong, ok := errors.AsType[*Error](err); ok {
+		a.Refused = wrong.Permanent
+		if wrong.Rest != nil && wrong.Rest.Mail != nil {
+			a.Addresses = left(a.Addresses, target.Mail.To, wrong.Rest.Mail.To)
+		}
+	}
+	d.attempts = a
+	switch {
+	case a.Refused:
+		s.refused(d)
+		return
+	case s.Undelivered == nil:
+	case now.Sub(a.Failing) >= giveUpAfter:
+		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
+		s.drop(d)
+		return
+	case !a.Reported:
+		s.Undelivered(d, err, "it is tried again for a day")
+		a.Reported = true
+	}
+	s.putBack(d, a)
+}
+
+const unkept = "the outbox cannot be written either, so nobody will be told"
+
+// refused drops a delivery for which there is no other attempt, and says so; or a tick does.
+func (s *Sender) refused(d *Delivery) {
+	if s.Undelivered == nil {
+		s.putBack(d, d.attempts)
+		return
+	}
+	s.Undelivered(d, errors.New(d.attempts.Error), "it is dropped")
+	s.drop(d)
+}
+
+// putBack leaves a delivery to the next attempt. After an error the message is free when this process
+// ends, and the next attempt comes sooner.
+func (s *Sender) putBack(d *Delivery, a state.Attempts) {
+	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, a, next(a))
+}
+
+func (s *Sender) drop(d *Delivery) {
+	if d.kept {
+		_ = s.db.Messages().Drop(context.Background(), s.owner, d.Message.ID) // else a later tick drops it
+	}
+}
+
+// next returns when the attempt after a failed one comes. The waits begin with a full minute, as
+// ticks do.
+func next(a state.Attempts) time.Time {
+	wait := longestWait
+	if a.Tries <= 6 {
+		wait = min(wait, firstWait<<(a.Tries-1))
+	}
+	return a.Tried.Truncate(time.Minute).Add(wait)
+}
+
+// left returns the indexes of those addresses that are in rest. When addresses are only what an
+// earlier attempt left of all, before has their indexes in all.
+func left(before []int, addresses, rest []string) (left []int) {
+	for i, address := range addresses {
+		if slices.Contains(rest, address) {
+			if len(before) == len(addresses) {
+				i = before[i]
+			}
+			left = append(left, i)
+		}
+	}
+	return left
+}
