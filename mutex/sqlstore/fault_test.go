@@ -68,7 +68,6 @@ func useAll(t *testing.T, s *sqlstore.Store) {
 	if risks, err := s.Risks(ctx); err != nil || len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") { // for tests it is fast
 		t.Errorf("the risks are %v", risks)
 	}
-	check("Down", s.Down())
 }
 
 // proxyTo starts a proxy before a database, and returns the URL through it.
@@ -116,9 +115,6 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 		if waited := time.Since(begun); waited > 5*time.Second {
 			t.Errorf("it waited for %s", waited)
 		}
-		if s.Down() == nil {
-			t.Error("it is up")
-		}
 		begun = time.Now()
 		s.Close()
 		if took := time.Since(begun); took > time.Second {
@@ -127,9 +123,6 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 		server.Resume()
 		s = open(t, "shop", server.URL(""))
 		until(t, "it is asked again", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
-		if err := s.Down(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -238,7 +231,7 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 		s := open(t, "shop", server.URL(""))
 		for _, kind := range []string{"lock", "claim"} {
 			s.Now(ctx)
-			server.Exec("INSERT INTO sched_entry VALUES ('shop', '" + kind + "', 'task', 'run-1', 'garbage', 99999999999999)")
+			server.Exec("INSERT INTO sched_entry VALUES ('shop', '" + kind + "/task', 'run-1', 'garbage', 99999999999999)")
 		}
 		_, err := s.Acquire(ctx, "task", holder("run-1"))
 		heldBy(t, err, "")

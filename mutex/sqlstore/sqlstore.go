@@ -1,17 +1,12 @@
 // Package sqlstore is the store of mutexes in a database: PostgreSQL, or MySQL and MariaDB.
 //
-// Locks, claims and the values of the board are rows of one table, which end by the clock of the
-// database. Each operation is one statement that commits by itself, so nothing depends on a
-// session, and a pooler may give each statement another connection.
-//
-//   - A row belongs to a run. A run takes a row that is not there, that has ended, or that it has.
+//   - Locks, claims and values of the board are rows, which end by the clock of the database. A run
+//     takes a row that is not there, that has ended, or that it has.
+//   - Each statement commits by itself: a pooler may give the next one another connection.
 //   - Calls that come at the same time share a statement: a process has few connections.
-//   - A deadlock, a serialization failure and a full server are tried again until the deadline, a
-//     broken connection and a read-only server twice on a new connection.
-//   - An operation ends within two seconds. A silent database is not asked again for a second.
+//   - An operation is tried again, on a new connection, for two seconds unless its error would come
+//     again. Then the database is not asked for a second.
 //   - A statement without an answer may still be executed. Close undoes such attempts.
-//
-// The drivers are not touched before the first request.
 package sqlstore
 
 import (
@@ -19,6 +14,7 @@ import (
 	"context"
 	"database/sql"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,29 +23,29 @@ import (
 )
 
 const (
-	timeout     = 2 * time.Second // of an operation, with all that is tried again
-	rest        = time.Second     // a silent database is not asked again
-	connections = 4               // of one process at most
-	idle        = 5 * time.Second // then a connection is closed: many runs wait for long
+	longestPause = 200 * time.Millisecond // between two tries of an operation
+	timeout      = 2 * time.Second        // of an operation, with all that is tried again
+	rest         = time.Second            // then a database that gave no good answer is asked again
+	connections  = 4                      // of one process at most
+	idle         = 5 * time.Second        // then a connection is closed: many runs wait for long
+	mostWorkers  = 2                      // of these, take rows at the same time
+	mostPruned   = 1000                   // rows that have ended are removed by one process
+	mostRead     = 10_000                 // rows of a table, whoever wrote them
 )
 
 // A Store keeps locks, claims and a board in a database. It is safe for concurrent use.
 type Store struct {
-	config  mutex.Config
-	lease   time.Duration
-	target  *target
-	open    func() (*sql.DB, error) // once
-	opened  atomic.Bool
-	failed  atomic.Pointer[failure] // of the last request; nil when it was answered
-	claimed atomic.Bool             // this process has claimed something: Close removes rows that have ended
-	undos   sync.Map                // name by value: what may be there though its attempt has failed
-	queue   queue
-
-	preparing sync.Mutex
-	prepared  bool // the tables are there, and of our version
+	config   mutex.Config
+	lease    time.Duration
+	target   *target
+	open     func() (*sql.DB, error) // once
+	prepared atomic.Bool             // the tables are there, and of our version
+	silent   atomic.Pointer[silence] // nil when the last request was answered
+	claimed  atomic.Bool             // this process has claimed something: Close removes rows that have ended
+	undos    sync.Map                // name by value: what may be there though its attempt has failed
+	attempts chan *attempt           // to workers that collect a batch
+	workers  chan struct{}           // one value of each worker
 }
-
-var _ mutex.Store = (*Store)(nil)
 
 // Open prepares the store of a config. It does not connect: the first request does. The error
 // quotes nothing of the URL.
@@ -58,35 +54,16 @@ func Open(c mutex.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: c, target: t, lease: cmp.Or(c.Lease, mutex.DefaultLease)}
-	s.open = sync.OnceValues(func() (*sql.DB, error) {
-		connector, err := t.connector()
-		if err != nil {
-			return nil, err
-		}
-		db := sql.OpenDB(connector)
-		db.SetMaxOpenConns(connections)
-		db.SetMaxIdleConns(connections)
-		db.SetConnMaxIdleTime(idle)
-		s.opened.Store(true)
-		return db, nil
-	})
-	return s, nil
+	return &Store{config: c, target: t, lease: cmp.Or(c.Lease, mutex.DefaultLease), open: sync.OnceValues(t.open),
+		attempts: make(chan *attempt), workers: make(chan struct{}, mostWorkers)}, nil
 }
 
 func (s *Store) Config() mutex.Config { return s.config }
 
-func (s *Store) Down() error {
-	if last := s.failed.Load(); last != nil {
-		return last.err
-	}
-	return nil
-}
-
 // Now returns the time by the clock of the database.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	begun := time.Now()
-	rows, err := s.read(ctx, "SELECT 'now', {now}")
+	rows, err := s.run(ctx, selectNow)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -96,7 +73,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Risks says when a crash of the server may undo what was committed.
 func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
-	rows, err := s.read(ctx, s.target.risk)
+	rows, err := s.run(ctx, s.target.risk)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -104,24 +81,61 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing"}}, nil
 }
 
-// mostPruned is how many rows that have ended one process removes.
-const mostPruned = 1000
-
 func (s *Store) Close() error {
-	if !s.opened.Load() {
+	db, err := s.open()
+	if err != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout/4)
-	defer cancel()
 	s.undo(ctx)
-	if s.claimed.Load() && s.Down() == nil {
-		s.exec(ctx, s.target.prune, mostPruned)
+	if s.claimed.Load() {
+		s.run(ctx, s.target.prune, mostPruned)
 	}
-	go func() {
-		defer cancel()
-		db, _ := s.open()
-		db.Close() // it waits for the server
-	}()
+	go func() { db.Close(); cancel() }() // it waits for the server
 	<-ctx.Done()
 	return nil
+}
+
+func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
+	_, err := s.run(ctx, fill(s.target.put, 1), s.config.Namespace, nameOf(kindBoard+table, key), "", value, keep.Milliseconds())
+	return err
+}
+
+func (s *Store) Delete(ctx context.Context, table, key string) error {
+	_, err := s.run(ctx, remove, s.config.Namespace, nameOf(kindBoard+table, key))
+	return err
+}
+
+func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {
+	first := nameOf(kindBoard+table, "")
+	rows, err := s.run(ctx, selectTable, s.config.Namespace, first, strings.TrimSuffix(first, "/")+"0", mostRead) // 0 follows the slash
+	values := map[string][]byte{}
+	for _, r := range rows {
+		values[keyOf(r.name)] = r.value
+	}
+	return values, err
+}
+
+// Append adds values to a log. They are there twice when a connection broke before the answer.
+func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
+	if len(values) == 0 {
+		return nil
+	}
+	var args []any
+	for _, value := range values {
+		args = append(args, s.config.Namespace, log, value)
+	}
+	if _, err := s.run(ctx, fill(appendLog, len(values)), args...); err != nil {
+		return err
+	}
+	_, err := s.run(ctx, trimLog, s.config.Namespace, log, s.config.Namespace, log, keep)
+	return err
+}
+
+func (s *Store) Tail(ctx context.Context, log string, skip, count int) (values [][]byte, err error) {
+	rows, err := s.run(ctx, tailLog, s.config.Namespace, log, max(0, count), max(0, skip))
+	for _, r := range rows {
+		values = append(values, r.value)
+	}
+	return values, err
 }

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql"
 	"database/sql/driver"
-	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -26,12 +24,11 @@ import (
 // A target is what the URL of a database means; see forms.
 type target struct {
 	*dialect
-	user, password, database string
-	hosts                    []string // with ports; of several ones of PostgreSQL, the one that takes writes counts
-	socket                   string   // in place of hosts
-	prefix                   string   // of the tables, which may have the schema before it
-	sslmode, ca              string   // the file of the CA is relative to dir
-	dir                      string
+	user     *url.Userinfo
+	hosts    string // of several ones of PostgreSQL, the one that takes writes counts
+	database string
+	prefix   string // of the tables, which may have the schema before it
+	options  url.Values
 }
 
 const defaultPrefix = "sched_"
@@ -48,159 +45,109 @@ func IsURL(text string) bool {
 const forms = "write postgres://user:password@host[:port]/database or mysql://…, with ?sslmode=verify-full for TLS, or ?socket=PATH and no host; " +
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
 
-var (
-	form       = regexp.MustCompile(`(?s)^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(.*)$`)
-	prefixes   = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
-	modes      = []string{"disable", "prefer", "require", "verify-full"}
-	parameters = []string{"socket", "prefix", "sslmode", "sslrootcert"}
+// Patterns of URLs, and of their parameters.
+const (
+	form     = `^(\w+)://([^:@/?#\s]+(?::[^@/?#\s]*)?)@((?:[^@/?#,\s]+,)*[^@/?#,\s]+)?(/[^/?#\s]+(?:\?([^#\s]*))?)$`
+	prefixes = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
 )
 
-func targetOf(c mutex.Config) (*target, error) {
-	wrong := func(hint, text string, args ...any) (*target, error) {
-		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
-	}
-	if len(c.Servers) != 1 {
-		return wrong("write one URL; its replicas are the database's own affair", "the store has %d URLs, and a database has one", len(c.Servers))
-	}
-	if c.Lease > longestLease {
-		return wrong("the lock of a machine that died must not last for days", "a lease of %s is longer than %s", c.Lease, longestLease)
-	}
-	t, problem := parse(c.Servers[0])
-	if problem != "" {
-		return wrong(forms, "the URL of the store %s", problem)
-	}
-	t.dir = c.Dir
-	return t, nil
-}
+var parameters = map[string]string{"socket": `.`, "prefix": prefixes, "sslmode": `^(disable|prefer|require|verify-full)$`, "sslrootcert": `.`}
 
-// parse reads a URL. The problem follows "the URL of the store" and quotes nothing of the URL: any
-// part may be a password.
-func parse(text string) (t *target, problem string) {
-	parts := form.FindStringSubmatch(text)
-	if parts == nil || !IsURL(text) {
-		return nil, "does not begin with postgres:// or mysql://"
+// targetOf reads the URL of a config. The error quotes nothing of it: any part may be a password.
+func targetOf(c mutex.Config) (*target, error) {
+	wrong := func(text string) (*target, error) { return nil, &mutex.StoreError{Text: text, Hint: forms} }
+	parts := regexp.MustCompile(form).FindStringSubmatch(strings.Join(c.Servers, " "))
+	if parts == nil || dialects[parts[1]] == nil {
+		return wrong("the store is not one URL like postgres://user:password@host/database")
 	}
-	scheme, _, _ := strings.Cut(text, "://")
-	u, err := url.Parse(scheme + "://" + parts[1] + "@host" + parts[3])
-	if err != nil {
-		return nil, "is not a URL"
+	u, err := url.Parse("sql://" + parts[2] + "@host" + parts[4])
+	query, queryErr := url.ParseQuery(parts[5])
+	if cmp.Or(err, queryErr) != nil {
+		return wrong("the URL of the store is none")
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	t = &target{dialect: dialects[scheme], user: u.User.Username(), database: strings.Trim(u.Path, "/"), socket: query.Get("socket"),
-		prefix: cmp.Or(query.Get("prefix"), defaultPrefix), sslmode: cmp.Or(query.Get("sslmode"), "prefer"), ca: query.Get("sslrootcert")}
-	t.password, _ = u.User.Password()
-	noHost := parts[2] == "" && t.socket == ""
-	for _, name := range strings.Split(parts[2], ",") {
-		host, hostErr := url.Parse("db://" + name)
-		if err = cmp.Or(err, hostErr); err != nil {
-			return nil, "is not a URL"
-		}
-		if parts[2] != "" {
-			noHost = noHost || host.Hostname() == ""
-			t.hosts = append(t.hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), t.port)))
-		}
-	}
-	odd := false
 	for name, values := range query {
-		odd = odd || !slices.Contains(parameters, name) || len(values) > 1 || values[0] == ""
-	}
-	for _, wrong := range []struct {
-		is      bool
-		problem string
-	}{
-		{u.Fragment != "", `has a "#" in it`},
-		{odd, "has a parameter that is empty, there twice, or not one of " + strings.Join(parameters, ", ")},
-		{t.user == "", "has no user"},
-		{noHost, "names no host"},
-		{len(t.hosts) > 0 && t.socket != "", "names a host and a socket"},
-		{t.dialect == mysqlDialect && len(t.hosts) > 1, "names several hosts"},
-		{t.database == "" || strings.Contains(t.database, "/"), "names no database"},
-		{!prefixes.MatchString(t.prefix) || len(t.prefix) > 50, "has a prefix that is long or not of small letters, digits and _"},
-		{!slices.Contains(modes, t.sslmode), "has a sslmode that is not one of " + strings.Join(modes, ", ")},
-		{t.ca != "" && t.sslmode != "verify-full", "has a CA, which only sslmode=verify-full uses"},
-	} {
-		if wrong.is {
-			return nil, wrong.problem
+		if good, _ := regexp.MatchString(parameters[name], values[0]); !good || parameters[name] == "" || len(values) > 1 {
+			return wrong("the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
+				"sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE")
 		}
 	}
-	return t, ""
+	switch ca := query.Get("sslrootcert"); {
+	case query.Has("socket") == (parts[3] != ""):
+		return wrong("the URL of the store names no host and no socket, or both")
+	case strings.Contains(parts[3], ",") && dialects[parts[1]] == mysqlDialect:
+		return wrong("the URL of the store names several hosts, which only PostgreSQL may have")
+	case ca != "" && query.Get("sslmode") != "verify-full":
+		return wrong("the URL of the store has a sslrootcert, which only sslmode=verify-full uses")
+	case ca != "" && !filepath.IsAbs(ca):
+		query.Set("sslrootcert", filepath.Join(c.Dir, ca))
+	}
+	return &target{dialects[parts[1]], u.User, parts[3], u.Path[1:], cmp.Or(query.Get("prefix"), defaultPrefix), query}, nil
 }
 
 // String names the database for people, without user and password.
 func (t *target) String() string {
-	return t.name + " at " + cmp.Or(t.socket, strings.Join(t.hosts, ",")) + "/" + t.database
+	return t.name + " at " + cmp.Or(t.hosts, t.options.Get("socket")) + "/" + t.database
 }
 
-// connector prepares connections. It reads the file of the CA.
-func (t *target) connector() (c driver.Connector, err error) {
-	var roots *x509.CertPool
-	if t.ca != "" {
-		if !filepath.IsAbs(t.ca) {
-			t.ca = filepath.Join(t.dir, t.ca)
-		}
-		text, _ := os.ReadFile(t.ca)
-		if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(text) {
-			return nil, t.failed("cannot be reached: there is no certificate of a CA in "+t.ca, "it is a PEM file, and its path is relative to the folder of the schedule")
-		}
-	}
+// open prepares connections. It reads the file of the CA.
+func (t *target) open() (*sql.DB, error) {
+	connect := t.postgres
 	if t.dialect == mysqlDialect {
-		c, err = t.mysqlConnector(roots)
-	} else {
-		c, err = t.postgresConnector()
+		connect = t.mysql
 	}
+	connector, err := connect(t.options.Get("sslmode"), t.options.Get("sslrootcert"))
 	if err != nil { // its words may have the password
-		return nil, t.failed("cannot be reached with these settings", "is one of the variables PG… of the environment wrong?")
+		return nil, t.failed("cannot be reached with these settings", "sslrootcert is a PEM file whose path is relative to the folder of the schedule; "+
+			"for PostgreSQL the variables PG… of the environment count, too")
 	}
-	return c, nil
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(idle)
+	return db, nil
 }
 
-func (t *target) mysqlConnector(roots *x509.CertPool) (driver.Connector, error) {
+func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 	c := mysql.NewConfig()
-	c.User, c.Passwd, c.DBName, c.Net, c.Addr = t.user, t.password, t.database, "unix", t.socket
-	if t.socket == "" {
-		c.Net, c.Addr = "tcp", t.hosts[0]
-		if host, _, _ := net.SplitHostPort(c.Addr); t.sslmode != "disable" {
-			c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: roots, InsecureSkipVerify: t.sslmode != "verify-full"}
-			c.AllowFallbackToPlaintext = t.sslmode == "prefer"
+	c.User, c.DBName, c.Net, c.Addr = t.user.Username(), t.database, "tcp", t.hosts
+	c.Passwd, _ = t.user.Password()
+	if strings.HasSuffix(c.Addr, "]") {
+		c.Addr += ":3306" // the driver adds the port to other addresses
+	}
+	if t.options.Has("socket") {
+		c.Net, c.Addr = "unix", t.options.Get("socket")
+	} else if mode != "disable" {
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: mode != "verify-full"}
+		c.AllowFallbackToPlaintext = mode != "require" && mode != "verify-full"
+	}
+	if ca != "" && c.TLS != nil {
+		text, err := os.ReadFile(ca)
+		if c.TLS.RootCAs = x509.NewCertPool(); !c.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return nil, cmp.Or(err, os.ErrInvalid)
 		}
 	}
 	c.Timeout, c.Logger = timeout/2, &mysql.NopLogger{}
-	c.ClientFoundRows = true // a renewal that changes nothing has found its row
-	c.InterpolateParams, c.MultiStatements = true, true
+	c.InterpolateParams, c.MultiStatements, c.ClientFoundRows = true, true, true
 	c.Params = map[string]string{"autocommit": "1", "innodb_lock_wait_timeout": "2"}
 	return mysql.NewConnector(c)
 }
 
-func (t *target) postgresConnector() (driver.Connector, error) {
-	var hosts, ports []string
-	for _, address := range t.hosts {
-		host, port, _ := net.SplitHostPort(address)
-		hosts, ports = append(hosts, host), append(ports, port)
+func (t *target) postgres(mode, ca string) (driver.Connector, error) {
+	settings := url.Values{"connect_timeout": {"1"}, "application_name": {"sched"}, "sslmode": {cmp.Or(mode, "prefer")}, "sslrootcert": {ca}}
+	if socket := t.options.Get("socket"); socket != "" {
+		settings.Set("host", filepath.Dir(socket))
+		settings.Set("port", strings.TrimPrefix(filepath.Ext(socket), "."))
 	}
-	settings := map[string]string{"host": strings.Join(hosts, ","), "port": strings.Join(ports, ","), "user": t.user, "dbname": t.database,
-		"sslmode": t.sslmode, "connect_timeout": "1", "application_name": "sched"}
-	if t.socket != "" {
-		settings["host"], settings["port"], settings["sslmode"] = filepath.Dir(t.socket), strings.TrimPrefix(filepath.Ext(t.socket), "."), "disable"
+	if strings.Contains(t.hosts, ",") {
+		settings.Set("target_session_attrs", "read-write")
 	}
-	if t.password != "" {
-		settings["password"] = t.password
-	}
-	if t.ca != "" {
-		settings["sslrootcert"] = t.ca
-	}
-	if len(t.hosts) > 1 {
-		settings["target_session_attrs"] = "read-write"
-	}
-	var text strings.Builder
-	for name, value := range settings {
-		fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
-	}
-	c, err := pgx.ParseConfig(text.String())
+	u := &url.URL{Scheme: "postgres", User: t.user, Host: t.hosts, Path: "/" + t.database, RawQuery: settings.Encode()}
+	c, err := pgx.ParseConfig(u.String())
 	if err != nil {
 		return nil, err
 	}
-	// No prepared statements: the next one may have another connection. What nobody waits for must
-	// not be executed later.
+	// No prepared statements: the next one may have another connection. A statement that nobody waits
+	// for must not be executed later.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: timeout / 8}
