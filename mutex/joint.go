@@ -48,7 +48,11 @@ func (l *jointLock) Leased() (first time.Time) {
 	return first
 }
 
-func (l *jointLock) Renew(ctx context.Context) error { return worst(RenewAll(ctx, *l)) }
+func (l *jointLock) Renew(ctx context.Context) error {
+	errs := make([]error, len(*l))
+	Each(len(*l), func(i int) { errs[i] = (*l)[i].Renew(ctx) })
+	return worst(errs)
+}
 
 func (l *jointLock) Describe(holder Holder) {
 	for _, lock := range *l {
@@ -62,13 +66,6 @@ func (l *jointLock) Release(ctx context.Context) error {
 		errs = append(errs, lock.Release(ctx))
 	}
 	return worst(errs)
-}
-
-// RenewAll renews locks as their Renew does, side by side, and returns the error of each.
-func RenewAll(ctx context.Context, locks []Lock) []error {
-	errs := make([]error, len(locks))
-	Each(len(locks), func(i int) { errs[i] = locks[i].Renew(ctx) })
-	return errs
 }
 
 // Elapsed is how long ago something was, by the clock that says more: the monotonic one stands still

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -32,81 +31,31 @@ const (
 	forever = time.Duration(math.MaxInt64)
 )
 
-// Leases are those of all runs that this process waits for. They are renewed together, with one
-// round trip, until this process ends: the lock of a run that nobody watches expires. Safe for
-// concurrent use; nil is a set for each renewer alone.
-type Leases struct {
-	mu       sync.Mutex
-	all      map[mutex.Lock]*Renewer
-	renewing bool // run is at work
-}
+// Leases keep the leases of locks whose runs have yet to be started. They end with this process: the
+// lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
+type Leases struct{ kept sync.Map } // renewers by lock
 
-// Keep renews the lease of a lock whose run has yet to be started, until Drop, or until the run
-// renews it itself. The run finds out what was lost meanwhile before it starts the command.
+// Keep renews the lease of a lock until Drop, or until the run renews it itself. The run finds out
+// what was lost meanwhile before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
-		s.add(&Renewer{Of: Of{Lock: lock, Note: func(string) {}}, leases: s, held: lock.Leased(), kept: true})
+		l := &Renewer{Of: Of{Lock: lock, Note: func(string) {}}, held: lock.Leased(), kept: true, cancel: func(error) {}}
+		l.begin()
+		s.kept.Store(lock, l)
 	}
 }
 
 // Drop ends what Keep began, for a lock that was released or that another process has now.
 func (s *Leases) Drop(lock mutex.Lock) {
-	if s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.all, lock)
+	if s == nil {
+		return
+	}
+	if l, found := s.kept.LoadAndDelete(lock); found {
+		l.(*Renewer).End()
 	}
 }
 
 func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
-
-func (s *Leases) add(l *Renewer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[mutex.Lock]*Renewer{}
-	}
-	s.all[l.Lock] = l
-	if !s.renewing {
-		s.renewing = true
-		go s.run(l.Lock.Lease() / renewals) // the same for all: they are in one store
-	}
-}
-
-// run renews the leases as long as there are any.
-func (s *Leases) run(every time.Duration) {
-	for wait := every; ; {
-		time.Sleep(wait)
-		begun := time.Now()
-		s.mu.Lock()
-		all := slices.Collect(maps.Values(s.all))
-		s.renewing = len(all) > 0
-		s.mu.Unlock()
-		if len(all) == 0 {
-			return
-		}
-		renew(all...)
-		wait = max(0, every-time.Since(begun))
-	}
-}
-
-// renew renews leases once, and returns the error of the last one. It leaves out a kept lease that
-// is over: it would be taken again, and the run would not find out.
-func renew(all ...*Renewer) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
-	defer cancel()
-	all = slices.DeleteFunc(all, func(l *Renewer) bool { return l.kept && l.age() >= l.Lock.Lease() })
-	var locks []mutex.Lock
-	for _, l := range all {
-		locks = append(locks, l.Lock)
-	}
-	begun := time.Now()
-	for i, e := range mutex.RenewAll(ctx, locks) {
-		err = e
-		all[i].judge(begun, err)
-	}
-	return err
-}
 
 // Of is a lock, and what its renewals mean for the run.
 type Of struct {
@@ -122,16 +71,15 @@ type Of struct {
 // no lease it does nothing.
 type Renewer struct {
 	Of
-	leases *Leases // nil: there is no lease
-	cancel context.CancelCauseFunc
 	kept   bool // its run has yet to be started: see Keep
+	cancel context.CancelCauseFunc
+	until  context.Context // done when the run does not need its lock any more; nil: there is no lease
+	end    func()
 
 	mu     sync.Mutex
-	ended  bool        // the run does not need its lock any more
-	held   time.Time   // when the lease began that is held; zero while it is lost
-	over   *time.Timer // calls stopInTime; nil unless Stop
-	killBy time.Time   // when a command that stopInTime stopped is killed; else zero
-	lost   []string    // the notes of the record about each loss
+	held   time.Time // when the lease began that is held; zero while it is lost
+	killBy time.Time // when a command that stopInTime stopped is killed; else zero
+	lost   []string  // the notes of the record about each loss
 }
 
 // Renew renews the lease of a lock until End is called. The context that it returns ends when the
@@ -140,36 +88,64 @@ func (s *Leases) Renew(ctx context.Context, of Of) (context.Context, *Renewer) {
 	if !isLease(of.Lock) {
 		return ctx, &Renewer{cancel: func(error) {}}
 	}
-	if s == nil {
-		s = &Leases{}
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &Renewer{Of: of, leases: s, cancel: cancel}
+	l := &Renewer{Of: of, cancel: cancel}
 	if !of.Unknown {
 		l.held = of.Lock.Leased()
 	}
-	if of.Stop {
-		l.mu.Lock()
-		l.over = time.AfterFunc(lookEvery, l.stopInTime)
-		l.mu.Unlock()
-	}
-	if of.Adopted {
-		go renew(l)
-	}
-	s.add(l)
+	s.Drop(of.Lock)
+	l.begin()
 	return ctx, l
+}
+
+func (l *Renewer) begin() {
+	l.until, l.end = context.WithCancel(context.Background())
+	if l.Adopted {
+		go l.renew()
+	}
+	go l.run()
+}
+
+// run renews the lease until End. A renewal that hangs delays no look.
+func (l *Renewer) run() {
+	renew, look := time.NewTicker(l.Lock.Lease()/renewals), time.NewTicker(min(lookEvery, l.margin()/5))
+	defer renew.Stop()
+	defer look.Stop()
+	if !l.Stop {
+		look.Stop()
+	}
+	for {
+		select {
+		case <-l.until.Done():
+			return
+		case <-renew.C:
+			go l.renew()
+		case <-look.C:
+			l.stopInTime()
+		}
+	}
+}
+
+// renew renews the lease once. A kept lease that is over stays lost: it would be taken again, and the
+// run would not find out.
+func (l *Renewer) renew() error {
+	if l.kept && l.age() >= l.Lock.Lease() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
+	defer cancel()
+	begun := time.Now()
+	err := l.Lock.Renew(ctx)
+	l.judge(begun, err)
+	return err
 }
 
 // End ends the renewals, and returns the notes for the record.
 func (l *Renewer) End() []string {
-	l.leases.Drop(l.Lock)
-	l.mu.Lock()
-	l.ended = true
-	if l.over != nil {
-		l.over.Stop()
-	}
-	l.mu.Unlock()
 	l.cancel(nil)
+	if l.until != nil {
+		l.end()
+	}
 	return l.Noted()
 }
 
@@ -186,7 +162,7 @@ func (l *Renewer) judge(begun time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.ended:
+	case l.until.Err() != nil:
 	case err == nil:
 		l.held = begun
 	case errors.As(err, new(*mutex.LostError)):
@@ -218,12 +194,8 @@ func (l *Renewer) margin() time.Duration { return l.Lock.Lease() / 4 }
 func (l *Renewer) stopInTime() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended || l.held.IsZero() {
-		return
-	}
 	left := l.Lock.Lease() - mutex.Elapsed(l.held, time.Now())
-	if left > l.margin() {
-		l.over.Reset(min(left-l.margin(), lookEvery))
+	if l.until.Err() != nil || l.held.IsZero() || left > l.margin() {
 		return
 	}
 	l.killBy = time.Now().Add(left - l.margin()/5)
@@ -244,10 +216,10 @@ func (l *Renewer) KillAfter(atMost time.Duration) time.Duration {
 // HeldToStart returns why a command must not be started now, because its lock may be lost; "" if it
 // may. It renews a lease that was not renewed in time: this process may have stood still.
 func (l *Renewer) HeldToStart() (lost string) {
-	if l.leases == nil || l.age() <= l.Lock.Lease()/renewals {
+	if l.until == nil || l.age() <= l.Lock.Lease()/renewals {
 		return ""
 	}
-	err := renew(l)
+	err := l.renew()
 	switch age := l.age(); {
 	case age == forever:
 		return fmt.Sprintf("its lock cannot be told to be held: %v", err)
