@@ -133,10 +133,8 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 			t.Errorf("lease %s since %s, %d descriptors", h.Lock.Lease(), before, len(h.Lock.Inherit()))
 		}
 		plain := mustGet(t, pool.Need{Mutex: "plain"}, open(), "plain")
-		for _, err := range mutex.RenewAll(ctx, []mutex.Lock{h.Lock, plain.Lock}) {
-			if err != nil {
-				t.Error(err)
-			}
+		if err := h.Lock.Renew(ctx); err != nil {
+			t.Error(err)
 		}
 		if !h.Lock.Leased().After(before) {
 			t.Error("the lease is as old as before")
@@ -144,7 +142,7 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 		if _, err := open().Break(ctx, h.Seat); err != nil {
 			t.Fatal(err)
 		}
-		errs := mutex.RenewAll(ctx, []mutex.Lock{plain.Lock, h.Lock})
+		errs := []error{plain.Lock.Renew(ctx), h.Lock.Renew(ctx)}
 		var lost *mutex.LostError
 		if errs[0] != nil || !errors.As(errs[1], &lost) || lost.Name != "db#1" {
 			t.Errorf("after the seat was broken: %v", errs)
@@ -158,7 +156,7 @@ func TestNeverMoreThanThereAreSeats(t *testing.T) {
 		need := pool.Need{Pool: "db", Seats: 3}
 		// On a busy machine a store that does not answer in time is taken for down, until a renewal is answered.
 		other := mustGet(t, pool.Need{Mutex: "other"}, open(), "other").Lock
-		answers := func() bool { return mutex.RenewAll(ctx, []mutex.Lock{other})[0] == nil }
+		answers := func() bool { return other.Renew(ctx) == nil }
 		var inside, most, got atomic.Int32
 		var all sync.WaitGroup
 		for i := range 8 {
