@@ -102,7 +102,7 @@ func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
 			late, latest = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
 		}
 		if s.FailedID != "" {
-			failure = fmt.Sprintf("%s %s (run %s)", humanize.Second(s.Failed, zone), s.FailedAs, humanize.ShortRun(s.FailedID))
+			failure = fmt.Sprintf("%s %s (run %s)", humanize.SecondZone(s.Failed, zone), s.FailedAs, humanize.ShortRun(s.FailedID))
 		}
 		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)

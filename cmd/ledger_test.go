@@ -56,7 +56,7 @@ tasks:
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	out, _ := b.tickAt("2026-01-01T10:06:01Z")
-	if !strings.Contains(out, "missed: no tick ran at 2026-01-01 10:05: 2 slots of 2 tasks") {
+	if !strings.Contains(out, "missed: no tick ran at 2026-01-01 10:05 UTC: 2 slots of 2 tasks") {
 		t.Error(out)
 	}
 	want := "10:06 succeeded, 10:05 missed, 10:04 succeeded, 10:03 succeeded, 10:02 succeeded, 10:01 succeeded, 10:00 succeeded"

@@ -176,7 +176,7 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 // nextCells returns how far the i-th next time is, and its clock time, dated on other days.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Times[i]
-	clock = humanize.SlotNear(t, at, t.Location()) + t.Format(" MST")
+	clock = humanize.SlotNearZone(t, at, t.Location())
 	if !humanize.SameDay(t, at, t.Location()) {
 		clock = t.Format("Mon ") + clock
 	}

@@ -72,7 +72,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		if o.json {
 			continue
 		}
-		when := "the next tick, at " + humanize.SlotOfDay(tick, s.Location)
+		when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
 		if o.in != "" || o.at != "" {
 			when = "the tick at " + a.clock(tick, s.Location)
 		}

@@ -105,7 +105,7 @@ func (a runCommand) run(o runOptions) error {
 		return invalid
 	}
 	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
-		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDay(tick.Minute, tick.Schedule.Location))
+		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
 	}
 	terminate, kill, _ := signals() // never released: after a tick this process ends
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)

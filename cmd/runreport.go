@@ -217,5 +217,5 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 	if name == "" {
 		return words, first
 	}
-	return fmt.Sprintf("%s; next is %s at %s", words, name, humanize.Minute(first, s.Location)), first
+	return fmt.Sprintf("%s; next is %s at %s", words, name, humanize.MinuteZone(first, s.Location)), first
 }

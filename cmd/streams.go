@@ -78,10 +78,7 @@ func (c *console) printJSON(v any) error {
 }
 
 func (c *console) clock(t time.Time, zone *time.Location) string {
-	if now := c.now(); humanize.SameDay(t, now, zone) {
-		return humanize.MinuteNear(t, now, zone)
-	}
-	return humanize.MinuteZone(t, zone)
+	return humanize.MinuteNear(t, c.now(), zone)
 }
 
 // ago is 0 for a time in the future: the clock of another server may be ahead.

@@ -22,10 +22,14 @@ func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, 
 	if !ok {
 		return time.Time{}, usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
 	}
+	c.saySkipped(text, skipped, at, zone)
+	return at, nil
+}
+
+func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
 		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
-	return at, nil
 }
 
 // parseMinute is parseAt for `sched why`. Its clock notes a time that the clocks skip.
@@ -62,8 +66,9 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	if ago, err := yamldoc.ParseDuration(text); err == nil && ago > 0 {
 		return c.now().Add(-ago), nil
 	}
-	if _, _, ok := view.ReadTime(text, c.now(), zone, c.zones...); ok {
-		return c.parseTime(flag, text, zone)
+	if at, skipped, ok := view.ReadPast(text, c.now(), zone, c.zones...); ok {
+		c.saySkipped(text, skipped, at, zone)
+		return at, nil
 	}
 	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
 }

@@ -28,7 +28,7 @@ func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
 
 // Text says in words what is in a cell.
 func (c Cell) Text() string {
-	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04"), humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
+	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"), humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
 	if c.Late > 0 {
 		words += fmt.Sprintf(", %d late", c.Late)
 	}

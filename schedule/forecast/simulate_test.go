@@ -198,7 +198,7 @@ tasks:
 					"b": {By: "ann", Server: "web-1", Since: in.From},
 				}
 			},
-			want: `10:00:00 UTC a paused: paused by ann on web-1 since 10:00, until 10:01:00
+			want: `10:00:00 UTC a paused: paused by ann on web-1 since 10:00 UTC, until 10:01 UTC
 10:00:00 UTC b
 10:01:00 UTC a
 10:01:00 UTC b

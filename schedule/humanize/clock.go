@@ -15,13 +15,13 @@ func Minute(t time.Time, zone *time.Location) string { return t.In(zone).Format(
 // clocks changed: "2026-03-29 10:00 CEST".
 func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone) + zoneName(t, zone) }
 
-// MinuteNear writes a time to the minute, with the date only where that is not the one of near: "10:00", or
-// "2026-03-28 10:00". For times around now, with now as near.
+// MinuteNear writes a time to the minute with its zone, and with the date only when that is not the
+// date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, with now as near.
 func MinuteNear(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
-		return t.In(zone).Format(minute)
+		return t.In(zone).Format(minute) + zoneName(t, zone)
 	}
-	return Minute(t, zone)
+	return MinuteZone(t, zone)
 }
 
 // Second writes a time to the second: "2026-03-29 10:00:00".
@@ -56,12 +56,22 @@ func SlotNear(t, near time.Time, zone *time.Location) string {
 	return Slot(t, zone)
 }
 
+// SlotNearZone is SlotNear with the name of the zone: "10:00:30 CEST".
+func SlotNearZone(t, near time.Time, zone *time.Location) string {
+	return SlotNear(t, near, zone) + zoneName(t, zone)
+}
+
 // SlotOfDay is Slot without the date: "10:00", "10:00:30".
 func SlotOfDay(t time.Time, zone *time.Location) string {
 	if t.Second() != 0 {
 		return t.In(zone).Format(second)
 	}
 	return t.In(zone).Format(minute)
+}
+
+// SlotOfDayZone is SlotOfDay with the name of the zone: "10:00 CEST".
+func SlotOfDayZone(t time.Time, zone *time.Location) string {
+	return SlotOfDay(t, zone) + zoneName(t, zone)
 }
 
 // SameDay reports whether two times have the same date in the zone.

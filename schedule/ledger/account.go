@@ -126,9 +126,9 @@ func (a *Account) instead(err error) (dir string, ok bool) {
 // work` did (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
 func (a *Account) mayStart() bool {
 	last, zone := a.lastCovered(), a.Schedule.Location
-	minute := humanize.Minute(a.Minute, zone)
+	minute := humanize.MinuteZone(a.Minute, zone)
 	if last.After(a.Minute) {
-		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, humanize.Minute(last, zone))
+		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, humanize.MinuteZone(last, zone))
 		return false
 	}
 	if !last.Equal(a.Minute) {

@@ -89,12 +89,12 @@ func timesOf(task *schedule.Task) string {
 // reason says why the slots of a gap were missed.
 func (g *Gap) reason(zone *time.Location) string {
 	last := g.To.Add(-time.Minute)
-	reason := "no tick ran at " + humanize.Minute(last, zone)
+	reason := "no tick ran at " + humanize.MinuteZone(last, zone)
 	if g.Since.Before(last) {
-		reason = fmt.Sprintf("no tick ran from %s to %s", humanize.Minute(g.Since, zone), humanize.Minute(last, zone))
+		reason = fmt.Sprintf("no tick ran from %s to %s", humanize.MinuteZone(g.Since, zone), humanize.MinuteZone(last, zone))
 	}
 	if g.From.After(g.Since) {
-		reason += ", and what was due before " + humanize.Minute(g.From, zone) + " is not counted"
+		reason += ", and what was due before " + humanize.MinuteZone(g.From, zone) + " is not counted"
 	}
 	return reason
 }

@@ -195,7 +195,7 @@ func (a *Account) endedOf(waiting []kept.Slot, dead []*Journal) (accounted, erro
 // skipKept records that a kept slot does not run, and says so.
 func (a *Account) skipKept(b *backfill, w kept.Slot, reason string) {
 	a.recordKept(b, w, reason)
-	a.Problem("%s of %s is skipped: %s", w.Task, humanize.Minute(w.At, a.Schedule.Location), reason)
+	a.Problem("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.At, a.Schedule.Location), reason)
 }
 
 // recordKept records that a kept slot does not run. Its file is removed when that is in the history.

@@ -73,7 +73,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 	row := b.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Run, row.Slots, row.Until = outcome.RangeID(name, at), n, until
-		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.Minute(until, b.account.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.accounted.add(name, at, until)

@@ -32,12 +32,12 @@ func (a *Account) withoutOutcome(due []schedule.Slot, live []Promise) []schedule
 	}
 	settled, err := a.settled(live)
 	if err != nil {
-		a.Problem("the clock was set back, and what ran at %s before that is not known: %v", humanize.Minute(a.Minute, a.Schedule.Location), err)
+		a.Problem("the clock was set back, and what ran at %s before that is not known: %v", humanize.MinuteZone(a.Minute, a.Schedule.Location), err)
 	}
 	open := slices.DeleteFunc(slices.Clone(due), func(s schedule.Slot) bool { return settled[Due{s.Task.Name, s.At.UTC()}] })
 	if n := len(due) - len(open); n > 0 {
 		a.Problem("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
-			humanize.Count(n, "slot"), humanize.Minute(a.Minute, a.Schedule.Location))
+			humanize.Count(n, "slot"), humanize.MinuteZone(a.Minute, a.Schedule.Location))
 	}
 	return open
 }

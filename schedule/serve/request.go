@@ -285,12 +285,21 @@ func (r *request) past(name string) (time.Time, error) {
 	if ago, err := yamldoc.ParseDuration(r.URL.Query().Get(name)); err == nil && ago > 0 {
 		return r.server.Now().Add(-ago).UTC(), nil
 	}
-	return r.time(name)
+	if given := r.URL.Query().Get(name); given != "" {
+		return r.checkTime(name, given, view.ReadPast)
+	}
+	return time.Time{}, nil
 }
 
 // parseTime reads a time as the flags of commands do.
 func (r *request) parseTime(name, given string) (time.Time, error) {
-	at, _, ok := view.ReadTime(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
+	return r.checkTime(name, given, view.ReadTime)
+}
+
+type readsTime func(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool)
+
+func (r *request) checkTime(name, given string, read readsTime) (time.Time, error) {
+	at, _, ok := read(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
 	if !ok || at.Year() < 1 || at.Year() > 9998 {
 		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
 			"%s %q is not a time", name, problem.Shortened(given))

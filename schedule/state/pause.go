@@ -61,11 +61,10 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 // End returns in words when the pause ends by itself, a short one to the second. The pause must
 // have an end (Until).
 func (p Pause) End(near time.Time, zone *time.Location) string {
-	end := humanize.MinuteNear(p.Until, near, zone)
 	if p.Until.Sub(p.Since) < 2*time.Minute {
-		end += p.Until.Format(":05")
+		return humanize.SlotNearZone(p.Until, near, zone)
 	}
-	return end
+	return humanize.MinuteNear(p.Until, near, zone)
 }
 
 // All returns the last pause of each task, also one that is over: it says what was paused when.

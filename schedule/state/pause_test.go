@@ -33,12 +33,12 @@ func TestAPauseIsInEffectUntilItsEndOrUntilSomebodyEndsIt(t *testing.T) {
 }
 
 func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
-	zone := time.FixedZone("", 3600)
+	zone := time.FixedZone("CET", 3600)
 	p := Pause{By: "ann", Server: "web-1", Since: noon, Until: noon.Add(24 * time.Hour), Reason: "deploying"}
-	if got := p.Text(noon, zone); got != "paused by ann on web-1 since 13:00, until 2026-11-22 13:00: deploying" {
+	if got := p.Text(noon, zone); got != "paused by ann on web-1 since 13:00 CET, until 2026-11-22 13:00 CET: deploying" {
 		t.Error(got)
 	}
-	if got := p.Text(noon.Add(24*time.Hour), zone); got != "paused by ann on web-1 since 2026-11-21 13:00, until 13:00: deploying" {
+	if got := p.Text(noon.Add(24*time.Hour), zone); got != "paused by ann on web-1 since 2026-11-21 13:00 CET, until 13:00 CET: deploying" {
 		t.Error(got)
 	}
 }

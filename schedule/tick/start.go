@@ -135,7 +135,7 @@ func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) boo
 	isNew, ok := s.ledger.Keep(record, slot.Task, why.Error(), false)
 	if isNew && ok {
 		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
-			humanize.Minute(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
+			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
 	}
 	return ok
 }

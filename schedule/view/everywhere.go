@@ -161,7 +161,7 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 		if _, claimed := claims[keys[i]]; claimed || lives || !last[name].Slot.Before(slot.Slot) {
 			continue
 		}
-		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", humanize.Minute(slot.Slot, of.Schedule.Location), slot.Outcome)
+		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", humanize.MinuteZone(slot.Slot, of.Schedule.Location), slot.Outcome)
 		rows = append(rows, Trouble{name, "nowhere", words, slot.Run, "sched why" + s.Config + " " + name})
 	}
 	return rows

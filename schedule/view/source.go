@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 	"sched/schedule/pause"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
@@ -28,14 +27,6 @@ type Source struct {
 
 	// Problem tells what an answer lacks, and why: a store that is down, the file of a run that cannot be read.
 	Problem func(format string, args ...any)
-}
-
-// Clock writes a time around now, with the date and the zone only where it is not today.
-func Clock(t, now time.Time, zone *time.Location) string {
-	if humanize.SameDay(t, now, zone) {
-		return humanize.MinuteNear(t, now, zone)
-	}
-	return humanize.MinuteZone(t, zone)
 }
 
 // TicksMissing says that no ticks come any more, or that none ever came; "" while they come.

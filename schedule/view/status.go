@@ -152,7 +152,7 @@ func (of judged) down() (rows []Trouble) {
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {
-		words = append(words, "down since "+humanize.Minute(of.Outage.Since, of.Schedule.Location)+": "+humanize.Line(of.Outage.Why))
+		words = append(words, "down since "+humanize.MinuteZone(of.Outage.Since, of.Schedule.Location)+": "+humanize.Line(of.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
@@ -166,7 +166,7 @@ func (of judged) undelivered() Trouble {
 	if u.Count > 1 {
 		wait, whose = " wait", ", the oldest of "
 	}
-	since := humanize.Minute(u.Since, of.Schedule.Location)
+	since := humanize.MinuteZone(u.Since, of.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
 	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
@@ -207,9 +207,9 @@ func (of judged) trouble(t status.Trouble) Trouble {
 
 func missedText(t status.Trouble, zone *time.Location) string {
 	if t.Slots <= 1 {
-		return "missed the slot of " + humanize.Second(t.First, zone)
+		return "missed the slot of " + humanize.SecondZone(t.First, zone)
 	}
-	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, humanize.Second(t.First, zone), humanize.Second(t.Final, zone))
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
 func poolsOf(of *status.Status) []Pool {

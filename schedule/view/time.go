@@ -27,10 +27,11 @@ func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
 //   - RFC 3339
 //   - "now", "2h ago", "in 2h", "2 days ago", "in 1 d 3 h"
 //   - on the wall clock of the zone: 2006-01-02 15:04[:05], with a T for the blank; 15:04[:05] of
-//     today; "tomorrow 9:00"; a date or such a word alone
+//     today; "tomorrow 9:00"; "Sat 9:00", on the first such day from today on; a date or such a word
+//     alone
 //   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of
-//     the zones uses then, an offset, or the name of a zone. A weekday before the date counts for
-//     nothing.
+//     the zones uses then (else a well-known zone), an offset, or the name of a zone. A weekday
+//     before the date counts for nothing.
 //
 // A time that the clocks show twice is the first one, unless its zone says that it is the second. A
 // time that they skip stands for the end of the gap, when such jobs are due, and is returned in
@@ -91,7 +92,7 @@ func readInZone(clock, name string, now time.Time, zones []*time.Location) (at t
 			return ReadTime(clock, now, time.FixedZone(name, offset))
 		}
 	}
-	for _, zone := range zones {
+	for _, zone := range append(zones, wellKnown()...) {
 		first, skipped, ok := ReadTime(clock, now, zone)
 		if !ok || skipped != "" {
 			continue
@@ -106,6 +107,39 @@ func readInZone(clock, name string, now time.Time, zones []*time.Location) (at t
 	return at, "", false
 }
 
+// wellKnown are zones whose abbreviations people use though no task is in them. The first one that
+// has an abbreviation counts.
+func wellKnown() (zones []*time.Location) {
+	for _, name := range []string{
+		"America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "Europe/Berlin", "Europe/London",
+		"Europe/Helsinki", "Europe/Moscow", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland",
+	} {
+		if zone, err := time.LoadLocation(name); err == nil {
+			zones = append(zones, zone)
+		}
+	}
+	return zones
+}
+
+// ReadPast is ReadTime for a time of the past: a weekday is the last such day up to today.
+func ReadPast(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
+	at, skipped, ok = ReadTime(text, now, zone, others...)
+	if _, isDay := weekdays[firstWord(text)]; isDay && at.After(now) && !weekday.MatchString(strings.ToLower(text)) {
+		return ReadTime(text, now.In(zone).AddDate(0, 0, -7), zone, others...)
+	}
+	return at, skipped, ok
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
+	return word
+}
+
+var weekdays = map[string]time.Weekday{
+	"sun": 0, "sunday": 0, "mon": 1, "monday": 1, "tue": 2, "tuesday": 2, "wed": 3, "wednesday": 3, "thu": 4, "thursday": 4,
+	"fri": 5, "friday": 5, "sat": 6, "saturday": 6,
+}
+
 var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
 // readWallClock reads a time on the wall clock of the zone, in small letters.
@@ -113,6 +147,9 @@ func readWallClock(words string, now time.Time, zone *time.Location) (at time.Ti
 	day, clock, both := strings.Cut(words, " ")
 	if offset, isWord := days[day]; isWord {
 		day = now.In(zone).AddDate(0, 0, offset).Format(time.DateOnly)
+	} else if name, isName := weekdays[day]; isName {
+		ahead := (int(name-now.In(zone).Weekday()) + 7) % 7
+		day = now.In(zone).AddDate(0, 0, ahead).Format(time.DateOnly)
 	} else if !both && strings.Contains(day, ":") && !strings.Contains(day, "t") {
 		day, clock, both = now.In(zone).Format(time.DateOnly), day, true
 	}

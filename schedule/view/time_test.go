@@ -53,9 +53,15 @@ func TestReadTime(t *testing.T) {
 		{"2026-01-05 09:00 -03", "2026-01-05T12:00:00Z", ""},
 		{"2026-01-05 09:00 Asia/Tokyo", "2026-01-05T00:00:00Z", ""},
 		{"23:00 EDT", "2026-03-29T03:00:00Z", ""},
+		{"2026-11-24 15:35 PST", "2026-11-24T23:35:00Z", ""}, // in which no task is
+		{"2026-11-24 15:35 AEDT", "2026-11-24T04:35:00Z", ""},
+		// a weekday is the next one, from today on, which is Sunday
+		{"Sat 02:30", "2026-04-04T00:30:00Z", ""},
+		{"sunday 9:00", "2026-03-29T07:00:00Z", ""},
+		{"Mon 15:00 EDT", "2026-03-30T19:00:00Z", ""},
 		// and what is none
 		{"2026-01-05 09:00 EDT", "", ""}, {"2026-01-05 09:00 XYZ", "", ""}, {"2026-01-05 09:00 Asia/Nowhere", "", ""},
-		{"-2h ago", "", ""}, {"in a while", "", ""}, {"ago", "", ""}, {"Mon 9:00", "", ""},
+		{"-2h ago", "", ""}, {"in a while", "", ""}, {"ago", "", ""}, {"Mon nine", "", ""},
 		{"", "", ""}, {"25:00", "", ""}, {"9", "", ""}, {"tomorrow at nine", "", ""}, {"2026-02-30", "", ""}, {"2026-01-05 9:00 Z", "", ""}, {"t9:00", "", ""},
 	} {
 		at, skipped, ok := ReadTime(row.text, now, berlin, time.UTC, newYork)
@@ -65,6 +71,20 @@ func TestReadTime(t *testing.T) {
 		}
 		if got != row.want || skipped != row.skipped {
 			t.Errorf("%q is %q, skipped %q; want %q, %q", row.text, got, skipped, row.want, row.skipped)
+		}
+	}
+}
+
+// For a time of the past a weekday is the last one.
+func TestReadPast(t *testing.T) {
+	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC) // a Tuesday
+	for text, want := range map[string]string{
+		"Mon 9:00": "2026-03-30T09:00:00Z", "tue 9:00": "2026-03-31T09:00:00Z", "Tue 13:00": "2026-03-24T13:00:00Z", "wednesday": "2026-03-25T00:00:00Z",
+		"Wed 2026-04-01 10:00": "2026-04-01T10:00:00Z", "tomorrow": "2026-04-01T00:00:00Z",
+	} {
+		at, _, ok := ReadPast(text, now, time.UTC)
+		if got := at.UTC().Format(time.RFC3339); !ok || got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
 }

@@ -112,20 +112,20 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	}
 	switch {
 	case w.Store != nil:
-		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, Clock(w.until, now, zone), w.why)
+		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, words.MinuteNear(w.until, now, zone), w.why)
 	case w.Until != nil:
-		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", words.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), Clock(w.until, now, zone))
+		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", words.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), words.MinuteNear(w.until, now, zone))
 	case w.AfterPause != nil:
-		return fmt.Sprintf("%s, until %s at the latest: %s", text, Clock(w.until, now, zone), w.why)
+		return fmt.Sprintf("%s, until %s at the latest: %s", text, words.MinuteNear(w.until, now, zone), w.why)
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
 		until := w.pause.Raw.Until
-		text += " until " + Clock(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
+		text += " until " + words.MinuteNear(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
 		text += " until " + cmp.Or(w.lacks, "its mutex") + " is free"
 	default:
-		text += " until " + Clock(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
+		text += " until " + words.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
 	}
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"

@@ -95,7 +95,7 @@ func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.startTick(minute); err != nil {
-			w.Problem("the tick of %s cannot be started, and is tried again: %v", humanize.Minute(minute, w.Zone), err)
+			w.Problem("the tick of %s cannot be started, and is tried again: %v", humanize.MinuteZone(minute, w.Zone), err)
 			w.tried = time.Now()
 			return
 		}
@@ -165,7 +165,7 @@ func (w *Worker) reap() (others bool) {
 			delete(w.ticks, pid)
 			t.link.Close()
 			if status.Signaled() {
-				w.Problem("the tick of %s was killed (%s); the next one accounts for it", humanize.Minute(t.minute, w.Zone), status.Signal())
+				w.Problem("the tick of %s was killed (%s); the next one accounts for it", humanize.MinuteZone(t.minute, w.Zone), status.Signal())
 			}
 		}
 	}

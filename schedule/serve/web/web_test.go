@@ -30,6 +30,13 @@ tasks:
   - {name: nasty, every: day, command: '"><img src=x onerror=alert(1)>', tags: ['"><script>'], env: {'A<b>': x}}
 `
 
+// The page Tasks writes each time in the zone of its task, and says which zone that is.
+func TestTimesOnThePageTasksHaveTheirZone(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: here, every: hour, command: \"true\"}\n"+
+		"  - {name: there, every: hour, timezone: America/New_York, command: \"true\"}\n", access.Read)
+	b.has("/", b.get("/", 200), ">13:00 UTC</time>", ">08:00 EST</time>")
+}
+
 func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	b := newBox(t, shop, access.Operate)
 	good, bad := b.Ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.Ended("hourly", 60, outcome.Failed, "")

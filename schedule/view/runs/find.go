@@ -72,7 +72,7 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 				}
 				until := state.Deferral.Until
 				s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(state.Begin.Run), state.Deferral.Attempt,
-					view.Clock(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+					humanize.MinuteNear(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
 			}
 			return state.Begin, nil
 		}
@@ -103,7 +103,7 @@ func (s Runs) NotBegun(r runfile.Request) error {
 		return nil
 	}
 	return view.Fail(view.Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.Run)+"` takes it back", "run %s of %s has not begun: it waits until %s",
-		humanize.ShortRun(r.Run), r.Task, view.Clock(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
+		humanize.ShortRun(r.Run), r.Task, humanize.MinuteNear(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
 }
 
 func nearestRun(name string, records []outcome.Record) string {
