@@ -60,7 +60,7 @@ func (s *Store) do(ctx context.Context, o operation) ([]row, error) {
 			return nil, context.Cause(ctx)
 		}
 		explained, again := s.target.explain(err)
-		if wait := rand.N(pause); again && time.Until(end) > wait+longestPause/4 {
+		if wait := rand.N(pause); again && time.Until(end) > wait+longestPause {
 			time.Sleep(wait)
 			continue
 		}

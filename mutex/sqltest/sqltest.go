@@ -4,8 +4,14 @@ package sqltest
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -80,6 +86,7 @@ type Server struct {
 	t        testing.TB
 	dir      string
 	database string
+	clock    string // how far it is ahead, as faketime reads it; "" for none
 	args     []string
 	login    *syscall.Credential
 	pid      int
@@ -150,19 +157,90 @@ func start(t testing.TB, kind Kind, options []string) *Server {
 	s := &Server{Kind: kind, t: t, dir: dir, database: "sched"}
 	s.becomeOwner()
 	s.fill()
+	s.listen(options)
+	if kind.Name == Postgres.Name {
+		s.exec("postgres", "CREATE DATABASE sched")
+	}
+	return s
+}
+
+// listen starts the process on a free port.
+func (s *Server) listen(options []string) {
+	s.t.Helper()
 	for range 10 { // another process may take the port before the server does
 		port := strconv.Itoa(10_000 + rand.N(20_000)) // no port that the kernel gives away by itself
 		s.Address = net.JoinHostPort("127.0.0.1", port)
-		s.args = append(kind.serve(s, port), options...)
+		s.args = append(s.serve(s, port), options...)
 		if s.run() {
-			if kind.Name == Postgres.Name {
-				s.exec("postgres", "CREATE DATABASE sched")
-			}
-			return s
+			return
 		}
 	}
-	t.Fatalf("%s finds no free port:\n%s", kind.Name, s.log())
-	return nil
+	s.t.Fatalf("%s finds no free port:\n%s", s.Name, s.log())
+}
+
+// StartReplica starts a server that streams what s, a PostgreSQL, commits, and has s wait for it with
+// each commit. It ends with the test.
+func (s *Server) StartReplica() *Server {
+	s.t.Helper()
+	dir, err := os.MkdirTemp("", "sql")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	replica := &Server{Kind: s.Kind, t: s.t, dir: dir, database: s.database}
+	replica.ready = "database system is ready to accept read-only connections"
+	replica.becomeOwner()
+	host, port, _ := net.SplitHostPort(s.Address)
+	s.must(replica.Command("pg_basebackup", "-D", replica.file("data"), "-R", "-c", "fast", "--no-sync",
+		"-d", "host="+host+" port="+port+" user=sched password=secret"))
+	replica.listen(nil)
+	s.t.Cleanup(replica.end)
+	s.Exec("ALTER SYSTEM SET synchronous_standby_names = '*'")
+	s.Exec("SELECT pg_reload_conf()")
+	for end := time.Now().Add(20 * time.Second); s.Exec("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != "1"; {
+		if time.Now().After(end) {
+			s.t.Fatalf("the replica does not stream:\n%s", replica.log())
+		}
+	}
+	return replica
+}
+
+// SetClock restarts the server with a clock that is ahead, for example by "+1h".
+func (s *Server) SetClock(ahead string) {
+	s.t.Helper()
+	s.clock = ahead
+	s.Restart()
+}
+
+// Secure restarts the server with TLS. It returns the file of the CA, which has signed the server's
+// certificate for 127.0.0.1.
+func (s *Server) Secure() (ca string) {
+	s.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true}
+	certificate, err := x509.CreateCertificate(crand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	private, _ := x509.MarshalPKCS8PrivateKey(key)
+	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(s.file(name), pem.EncodeToMemory(block), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+		if s.login != nil {
+			os.Chown(s.file(name), int(s.login.Uid), int(s.login.Gid))
+		}
+	}
+	if s.Name == Postgres.Name {
+		s.args = append(s.args, "-c", "ssl=on", "-c", "ssl_cert_file="+s.file("ca.pem"), "-c", "ssl_key_file="+s.file("key.pem"))
+	} else {
+		s.args = append(s.args, "--ssl-cert="+s.file("ca.pem"), "--ssl-key="+s.file("key.pem"))
+	}
+	s.Restart()
+	return s.file("ca.pem")
 }
 
 // fill makes the data folder. The first server of a kind makes it anew; later ones copy it.
@@ -245,7 +323,15 @@ func (s *Server) log() string {
 // answer on the port. It reports false when the port was taken.
 func (s *Server) run() bool {
 	os.Remove(s.file("log"))
-	s.shell = s.Command("/bin/sh", append([]string{"-c", script, s.file("log")}, s.args...)...)
+	args := s.args
+	if s.clock != "" {
+		library := newest("/usr/lib/*/faketime/libfaketimeMT.so.1")
+		if library == nil {
+			s.t.Skip("there is no faketime")
+		}
+		args = append([]string{"env", "LD_PRELOAD=" + library[0], "FAKETIME=" + s.clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"}, args...)
+	}
+	s.shell = s.Command("/bin/sh", append([]string{"-c", script, s.file("log")}, args...)...)
 	in, _ := s.shell.StdinPipe()
 	out, _ := s.shell.StdoutPipe()
 	s.stdin = in

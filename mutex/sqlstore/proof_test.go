@@ -1,0 +1,194 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/sqlstore"
+	"sched/mutex/sqltest"
+)
+
+// A commit waits for a synchronous replica, so the replica has it when it is promoted.
+func TestAPromotedReplicaHasEveryClaim(t *testing.T) {
+	t.Parallel()
+	primary := sqltest.Start(t, sqltest.Postgres)
+	replica := primary.StartReplica()
+	url := strings.Replace(primary.URL(""), primary.Address, primary.Address+","+replica.Address, 1)
+	s := open(t, "shop", url)
+	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutex.Each(100, func(i int) {
+		if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")); err != nil {
+			t.Error(err)
+		}
+	})
+	refused(t, open(t, "shop", replica.URL("")).Claim(ctx, "slot-0", time.Now(), holder("run-2")), "takes no writes")
+	primary.Kill()
+	refused(t, open(t, "shop", url).Claim(ctx, "slot-0", time.Now(), holder("run-2")), "does not answer")
+	replica.Exec("SELECT pg_promote()")
+	until(t, "the lease goes on", func() bool { return lock.Renew(ctx) == nil })
+	next := open(t, "shop", url)
+	mutex.Each(100, func(i int) {
+		heldBy(t, next.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-2")), "run-1")
+	})
+	_, err = next.Acquire(ctx, "backup", holder("run-2"))
+	heldBy(t, err, "run-1")
+	useAll(t, open(t, "other", url))
+}
+
+// A statement that has lost a deadlock is tried again. The other transaction has more rows, so
+// MySQL takes ours as the victim; PostgreSQL takes the one that has waited longer.
+func TestADeadlockIsTriedAgain(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		claimBoth := func() (errs [2]error) {
+			mutex.Each(2, func(i int) { errs[i] = s.Claim(ctx, string("ab"[i]), time.Now(), holder("run-1")) })
+			return errs
+		}
+		driver, dsn := "mysql", "sched:secret@tcp("+server.Address+")/"+server.Database()
+		count := "SELECT count FROM information_schema.INNODB_METRICS WHERE name = 'lock_deadlocks'"
+		if server.Name == sqltest.Postgres.Name {
+			server.Exec("ALTER DATABASE " + server.Database() + " SET deadlock_timeout = '100ms'")
+			driver, dsn = "pgx", server.URL("")
+			count = "SELECT pg_stat_force_next_flush(), deadlocks FROM pg_stat_database WHERE datname = current_database()"
+		}
+		db, err := sql.Open(driver, dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		claimBoth()
+		before := server.Exec(count)
+		until(t, "there was a deadlock", func() bool {
+			server.Exec("UPDATE sched_entry SET ends = 1")
+			tx, err := db.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			lock := func(name string) { tx.Exec("UPDATE sched_entry SET ends = ends + 1 WHERE schedule = 'shop' AND name = 'claim/" + name + "'") }
+			for range 5 {
+				tx.Exec("INSERT INTO sched_log (schedule, name, value) VALUES ('other', 'other', '')")
+			}
+			lock("b")
+			done := make(chan [2]error)
+			go func() { done <- claimBoth() }()
+			time.Sleep(50 * time.Millisecond) // our statement has row a, and waits for row b
+			lock("a")
+			tx.Commit()
+			if errs := <-done; errs != [2]error{} {
+				t.Fatalf("it is not tried again: %v", errs)
+			}
+			return server.Exec(count) != before
+		})
+	})
+}
+
+// Only the clock of the database counts. Somebody sets it by an hour while a run has a lock.
+func TestTheClockOfTheDatabaseMayBeSet(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+			t.Fatal(err)
+		}
+		for ahead, hour := range map[string]time.Duration{"+1h": time.Hour, "-1h": -time.Hour} {
+			server.SetClock(ahead)
+			if now, err := s.Now(ctx); err != nil || (time.Since(now)+hour).Abs() > 10*time.Second {
+				t.Errorf("%s: the time is %s, %v", ahead, now, err)
+			}
+			if err := lock.Renew(ctx); err != nil {
+				t.Errorf("%s: the run lost its lock, which nobody took: %v", ahead, err)
+			}
+			next := open(t, "shop", server.URL(""))
+			_, err = next.Acquire(ctx, "backup", holder("run-2"))
+			heldBy(t, err, "run-1")
+			heldBy(t, next.Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
+			useAll(t, open(t, "other"+ahead, server.URL("")))
+		}
+	})
+}
+
+// A server that is killed and restarted, or stands still, gives each slot to one run, and each slot
+// to some run once it answers again.
+func TestADatabaseMayBeRestartedAtAnyMoment(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		const servers, slots = 5, 200
+		won := make([]atomic.Int32, slots)
+		var all sync.WaitGroup
+		var claimed atomic.Int32
+		for n := range servers {
+			all.Go(func() {
+				s := open(t, "shop", server.URL(""))
+				for i := range slots {
+					slot, run := (i+n*41)%slots, holder(fmt.Sprint("run-", n))
+					err := s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
+					for down := (*mutex.StoreError)(nil); errors.As(err, &down); time.Sleep(50 * time.Millisecond) {
+						err = s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
+					}
+					if err == nil {
+						won[slot].Add(1)
+					}
+					claimed.Add(1)
+				}
+			})
+		}
+		for n := range int32(4) {
+			until(t, "they go on", func() bool { return claimed.Load() > (n+1)*servers*slots/6 })
+			if n%2 == 0 {
+				server.Restart()
+				continue
+			}
+			server.Pause()
+			time.Sleep(300 * time.Millisecond)
+			server.Resume()
+		}
+		all.Wait()
+		for i := range won {
+			if n := won[i].Load(); n != 1 {
+				t.Errorf("slot %d was taken %d times", i, n)
+			}
+		}
+	})
+}
+
+func TestACertificateIsChecked(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		ca := server.Secure()
+		text, _ := os.ReadFile(ca)
+		other := filepath.Join(t.TempDir(), "other.pem")
+		if err := os.WriteFile(other, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		server.Secure() // with another certificate
+		url := server.URL("") + "?sslmode=verify-full&sslrootcert="
+		useAll(t, open(t, "shop", url+ca))
+		useAll(t, open(t, "shop", server.URL("")+"?sslmode=require"))
+		s, err := sqlstore.Open(mutex.Config{Servers: []string{url + filepath.Base(ca)}, Dir: filepath.Dir(ca), Namespace: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		useAll(t, s)
+		for wrong, words := range map[string]string{
+			url + other:           "certificate",
+			url + "/no/such/file": "cannot be reached with these settings",
+			strings.Replace(url+ca, "127.0.0.1", "localhost", 1): "certificate",
+		} {
+			refused(t, open(t, "shop", wrong).Claim(ctx, "slot", time.Now(), holder("run-1")), words)
+		}
+	})
+}
