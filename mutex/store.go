@@ -96,12 +96,10 @@ type Config struct {
 	Lease     time.Duration // 0 means DefaultLease
 }
 
-// String tells no URL, which may have a password.
-func (c Config) String() string {
-	return fmt.Sprintf("a store of %d servers for %s", len(c.Servers), c.Namespace)
+// Format prints no URL, which may have a password.
+func (c Config) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "a store of %d servers for %s", len(c.Servers), c.Namespace)
 }
-
-func (c Config) GoString() string { return "mutex.Config(" + c.String() + ")" }
 
 // A StoreError says why a store cannot be used. It holds, and wraps, no password.
 type StoreError struct {

@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -50,7 +48,7 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	return reply, explained
 }
 
-// begin bounds an operation. It goes on when the caller gives up: nobody would know what it did.
+// begin bounds an operation, which no cancelled caller ends: nobody would know what it did.
 func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if latest := time.Now().Add(timeout); !limited || end.After(latest) {
@@ -62,9 +60,6 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 // query asks all servers at once, and returns the answers if they are those of a majority. An error
 // of request is an answer only when it is goredis.Nil.
 func query[T any](ctx context.Context, s *Store, request func(context.Context, *server) (T, error)) (answers []T, err error) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, context.Cause(ctx)
-	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
@@ -117,24 +112,24 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 // risks reads what INFO says. A Redis may save to disk besides its log. What INFO does not mention
 // is taken to be well.
 func (t *target) risks(info string, saves bool) (risks []mutex.Risk) {
-	fields := map[string]string{}
-	for line := range strings.Lines(info) {
-		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[field] = value
-	}
-	add := func(evicts bool, hint, text string, args ...any) {
-		risks = append(risks, mutex.Risk{Text: fmt.Sprintf("Redis "+t.name+" "+text, args...), Hint: hint, Evicts: evicts})
-	}
-	if policy := fields["maxmemory_policy"]; policy != "noeviction" && policy != "" && fields["maxmemory"] != "0" {
-		add(true, "set maxmemory-policy noeviction, or use a Redis of its own",
-			"may throw locks away when its memory is full (maxmemory-policy %s)", mutex.Clean(policy))
-	}
-	if fields["aof_enabled"] == "0" && !saves {
-		add(false, "set appendonly yes", "keeps nothing on disk: after its restart a slot may run again on another server")
-	}
-	if t.kind != "" && fields["min_slaves_good_slaves"] == "" { // said where min-replicas-to-write is set
-		add(false, "set min-replicas-to-write 1 and min-replicas-max-lag 10",
-			"takes writes while no replica gets them: a failover forgets what was granted meanwhile")
+	says := func(field string) bool { return strings.Contains(info, "\n"+field) }
+	for _, known := range []struct {
+		is         bool
+		text, hint string
+	}{
+		{says("maxmemory_policy:") && !says("maxmemory_policy:noeviction") && !says("maxmemory:0"),
+			evicts, "set maxmemory-policy noeviction, or use a Redis of its own"},
+		{says("aof_enabled:0") && !saves,
+			"keeps nothing on disk: after its restart a slot may run again on another server", "set appendonly yes"},
+		{says("connected_slaves:") && t.kind != "" && !says("min_slaves_good_slaves:"), // which is there if min-replicas-to-write is set
+			"takes writes while no replica gets them: a failover forgets what was granted meanwhile",
+			"set min-replicas-to-write 1 and min-replicas-max-lag 10"},
+	} {
+		if known.is {
+			risks = append(risks, mutex.Risk{Text: "Redis " + t.name + " " + known.text, Hint: known.hint, Evicts: known.text == evicts})
+		}
 	}
 	return risks
 }
+
+const evicts = "may throw locks away when its memory is full"

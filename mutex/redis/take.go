@@ -48,9 +48,6 @@ const (
 //
 // Any other error means that this is unknown.
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) (string, error) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return "", context.Cause(ctx)
-	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	end, _ := ctx.Deadline()

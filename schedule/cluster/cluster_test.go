@@ -427,11 +427,11 @@ func TestTwoMachinesWithOneNameAreFoundAndOneThatWasSetUpAnewIsNot(t *testing.T)
 func TestStatusReadsWhatTheLastTickFound(t *testing.T) {
 	dir := t.TempDir()
 	found := []Finding{{KindName, "another machine", "name each"}}
-	NoteFindings(dir, found)
+	Note(dir, noon, found, nil)
 	if got := NotesIn(dir).Findings; !slices.Equal(got, found) {
 		t.Errorf("%+v", got)
 	}
-	NoteFindings(dir, nil)
+	Note(dir, noon, nil, nil)
 	if got := NotesIn(dir).Findings; len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
@@ -442,13 +442,15 @@ func TestStatusReadsWhatTheLastTickFound(t *testing.T) {
 
 func TestAnOutageIsNotedFromItsFirstTickOn(t *testing.T) {
 	dir := t.TempDir()
-	NoteOutage(dir, noon, storetest.ErrDown)
-	NoteOutage(dir, noon.Add(time.Minute), storetest.ErrDown)
-	if o := NotesIn(dir).Outage; o == nil || !o.Since.Equal(noon) || o.Why != storetest.ErrDown.Error() {
-		t.Errorf("%+v", o)
+	found := []Finding{{KindName, "another machine", "name each"}}
+	Note(dir, noon, found, nil)
+	Note(dir, noon.Add(time.Minute), nil, storetest.ErrDown)
+	Note(dir, noon.Add(2*time.Minute), nil, storetest.ErrDown)
+	if n := NotesIn(dir); n.Outage == nil || !n.Outage.Since.Equal(noon.Add(time.Minute)) || n.Outage.Why != storetest.ErrDown.Error() || !slices.Equal(n.Findings, found) {
+		t.Errorf("%+v", n)
 	}
-	NoteOutage(dir, noon.Add(2*time.Minute), nil)
-	if o := NotesIn(dir).Outage; o != nil {
-		t.Errorf("%+v", o)
+	Note(dir, noon.Add(3*time.Minute), nil, nil)
+	if n := NotesIn(dir); n.Outage != nil || len(n.Findings) > 0 {
+		t.Errorf("%+v", n)
 	}
 }

@@ -131,29 +131,19 @@ func NotesIn(dir string) (n Notes) {
 	return n
 }
 
-// NoteFindings notes what a tick found wrong with the servers.
-func NoteFindings(dir string, found []Finding) { note(dir, func(n *Notes) { n.Findings = found }) }
-
-// NoteOutage notes that a tick found the store to be down; nil says that it answered.
-func NoteOutage(dir string, now time.Time, err error) {
-	note(dir, func(n *Notes) {
-		if err == nil {
-			n.Outage = nil
-			return
+// Note notes what a tick found, which began in the given minute. With an error the store was of no
+// use to it, and the findings are those of the last tick.
+func Note(dir string, minute time.Time, found []Finding, err error) {
+	before := NotesIn(dir)
+	after := Notes{Findings: found}
+	if err != nil {
+		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Why: err.Error()}}
+		if before.Outage != nil {
+			after.Outage.Since = before.Outage.Since
 		}
-		if n.Outage == nil {
-			n.Outage = &Outage{Since: now.UTC()}
-		}
-		n.Outage.Why = err.Error()
-	})
-}
-
-func note(dir string, change func(*Notes)) {
-	n := NotesIn(dir)
-	before := encode(n)
-	change(&n)
-	if after := encode(n); !bytes.Equal(before, after) {
-		statedir.Replace(notesPath(dir), append(after, '\n')) //nolint: ticks say it, too
+	}
+	if text := encode(after); !bytes.Equal(text, encode(before)) {
+		statedir.Replace(notesPath(dir), append(text, '\n')) //nolint: ticks say it, too
 	}
 }
 

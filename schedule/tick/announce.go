@@ -38,40 +38,37 @@ func (r *running) announceWhile() (end func()) {
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	var err error
-	announcing.Go(func() { err = r.announce(ticking) })
+	var found []cluster.Finding
+	announcing.Go(func() { found, err = r.announce(ticking) })
 	return func() {
 		over()
 		announcing.Wait()
 		if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
 			err = *met
 		}
-		cluster.NoteOutage(r.Storage.Dir, r.Minute, err)
+		cluster.Note(r.Storage.Dir, r.Minute, found, err)
 	}
 }
 
-// announce returns why the last announcement was not possible.
-func (r *running) announce(ticking context.Context) (err error) {
+// announce returns what is wrong with the servers, or why the last announcement was not possible.
+func (r *running) announce(ticking context.Context) (found []cluster.Finding, err error) {
 	var last []cluster.Running
-	for alive, first := true, true; ; alive = clock.Wait(ticking, announceEvery) {
+	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := r.self()
 		if !alive && slices.Equal(self.Running, last) {
-			return err
+			return found, err
 		}
 		var offset time.Duration
-		var found []cluster.Finding
 		offset, found, err = cluster.Announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
 		if err != nil {
 			r.Report.detail("this server is not announced: %v", err)
 		} else {
 			r.checkClock(offset)
-			if first {
-				cluster.NoteFindings(r.Storage.Dir, found)
-				r.report(found)
-			}
-			first, last = false, self.Running
+			r.report(found)
+			last = self.Running
 		}
 		if !alive {
-			return err
+			return found, err
 		}
 	}
 }
