@@ -139,6 +139,9 @@ func (a historyCommand) history(name string, o historyOptions) error {
 		return nil
 	}
 	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
+	if missing := a.view(s).TicksMissing(); missing != "" && len(records) == 0 && o.until == "" {
+		a.problem("%v", failed(ticksHint(a.configFlag()), "%s", missing))
+	}
 	return nil
 }
 

@@ -114,6 +114,9 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		if p.Invalid != nil {
 			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about %s. <code>sched check</code> says what is wrong.</p>`, p.Schedule.InPlace())
 		}
+		if missing := p.View.TicksMissing(); missing != "" && p.request.URL.Path != p.base+"/" { // the page Tasks has the status
+			head.put(`<p class="alert" role="status">! %s, so nothing starts.</p>`, missing)
+		}
 		for _, one := range p.Problems() {
 			head.put(`<p class="alert" role="status">! %s</p>`, one)
 		}

@@ -69,10 +69,8 @@ func showTask(made *page) error {
 
 func (p taskPage) why(w *view.Inquiry) {
 	a, zone := w.Answer, w.Task.When.Location
-	for _, alert := range []string{a.NoTicks, a.Down} {
-		if alert != "" {
-			p.put(`<p class="alert">! %s</p>`, alert)
-		}
+	if a.Down != "" {
+		p.put(`<p class="alert">! %s</p>`, a.Down)
 	}
 	if a.Off != "" {
 		p.put(`<p>%s It does not run here: it is %s.</p>`, badge("off"), a.Off)

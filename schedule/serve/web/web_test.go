@@ -30,6 +30,14 @@ tasks:
   - {name: nasty, every: day, command: '"><img src=x onerror=alert(1)>', tags: ['"><script>'], env: {'A<b>': x}}
 `
 
+// Every page says that no tick ever came, and so does the API.
+func TestPagesSayThatNoTickEverCame(t *testing.T) {
+	b := newBox(t, "tasks: [{name: a, every: hour, command: \"true\"}]\n", access.Read)
+	for _, path := range []string{"/", "/timeline", "/forecast", "/runs", "/tasks/a", "/api/v1/status", "/api/v1/tasks/a/why"} {
+		b.has(path, b.get(path, 200), "no tick ever came")
+	}
+}
+
 // The page Tasks writes each time in the zone of its task, and says which zone that is.
 func TestTimesOnThePageTasksHaveTheirZone(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: here, every: hour, command: \"true\"}\n"+
