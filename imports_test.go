@@ -189,6 +189,23 @@ func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {
 	}
 }
 
+// What several servers share is reached through mutex.Store: another driver changes one package.
+func TestNothingOutsideMutexNamesADriver(t *testing.T) {
+	for _, path := range sources(t) {
+		path = filepath.ToSlash(path)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imports, _ := uses(file)
+		for _, driver := range []string{"sched/mutex/redis", "sched/mutex/sqlstore"} {
+			if slices.Contains(imports, driver) && path != "mutex/stores/stores.go" {
+				t.Errorf("%s names %s", path, driver)
+			}
+		}
+	}
+}
+
 // The proof of an import is worth something only if the evaluator in it shares nothing with the one that it checks.
 func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	found := 0

@@ -431,7 +431,7 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 			said += strings.Join(args, " ") + ": " + out
 		}
 	}
-	if strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") || strings.Contains(said, "no permissions") {
+	if strings.Contains(said, "unknown flag") || strings.Contains(said, "unknown command") || strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") || strings.Contains(said, "no permissions") {
 		t.Error(said)
 	}
 	without := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == "+set" })

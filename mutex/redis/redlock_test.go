@@ -174,6 +174,31 @@ func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 	heldBy(t, err, "run-1")
 }
 
+// The classic case of Redlock: one server stands still while a key is set, and another one loses it.
+// Then a majority does not have the key, and another run gets it. With all three it needs more.
+func TestAKeyIsFreeAgainOnlyIfAMajorityDoesNotHaveIt(t *testing.T) {
+	t.Parallel()
+	servers, urls := three(t)
+	claim := func(key, run string) error {
+		return open(t, "shop", urls...).Claim(ctx, key, time.Now(), holder(run))
+	}
+	if err := claim("all", "run-1"); err != nil {
+		t.Fatal(err)
+	}
+	servers[0].Pause()
+	if err := claim("two", "run-1"); err != nil {
+		t.Fatal(err)
+	}
+	servers[0].Resume()
+	until(t, "the late attempt is undone or there", func() bool { _, err := open(t, "shop", urls...).Now(ctx); return err == nil })
+	do(t, urls[0], "DEL", "sched:{shop}:claim:two") // whether it was executed late or not
+	servers[1].Restart()
+	heldBy(t, claim("all", "run-2"), "run-1")
+	if err := claim("two", "run-2"); err != nil {
+		t.Errorf("a majority does not have it: %v", err)
+	}
+}
+
 // What one server has missed, or has lost, the others know.
 func TestTheBoardOfThreeServersIsOne(t *testing.T) {
 	t.Parallel()

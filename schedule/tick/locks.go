@@ -72,8 +72,11 @@ func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock,
 	}
 	no := refusalOf(task, err)
 	if why := no.unknown; why != nil {
-		l.outage.CompareAndSwap(nil, &why)
-		if !task.WaitWhenStoreDown { // what waits says so itself, once
+		isOutage := !errors.Is(why, mutex.ErrSplit)
+		if isOutage {
+			l.outage.CompareAndSwap(nil, &why)
+		}
+		if isOutage && !task.WaitWhenStoreDown { // what waits says so itself, once
 			l.said.Do(func() {
 				l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
 			})
