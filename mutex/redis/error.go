@@ -65,9 +65,7 @@ func (t *target) explainSilence(err error) *mutex.StoreError {
 			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, and for the host in the URL or in ?server_name=NAME"
 	}
 	why := ": " + t.line(err.Error())
-	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
-		why = ": there is no host of that name"
-	} else if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		why = ": it closes the connection at once"
 	} else if timedOut(err) {
 		why = fmt.Sprintf(" within %s", t.limit)

@@ -71,11 +71,7 @@ func (s Server) AsLabelled() placement.Machine {
 // far the clock of this machine is ahead of the clock of the store (half a round trip wrong at
 // most), and what is wrong with the servers. It takes three calls.
 func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
-	all, err := readServers(ctx, store) // first: the clock is not compared while we connect
-	if err != nil {
-		return 0, nil, err
-	}
-	now, err := store.Now(ctx)
+	all, now, err := readServers(ctx, store)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -91,10 +87,14 @@ func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, se
 	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
 }
 
-// readServers returns the servers by key, with such runs as sched can have made.
-func readServers(ctx context.Context, store mutex.Board) (map[string]Server, error) {
+// readServers returns the servers by key, with such runs as sched can have made, and then the time of
+// the store: the clock is not compared while we connect.
+func readServers(ctx context.Context, store mutex.Store) (all map[string]Server, now time.Time, err error) {
 	values, err := store.All(ctx, tableServers)
-	all := map[string]Server{}
+	if err != nil {
+		return nil, now, err
+	}
+	all = map[string]Server{}
 	for key, value := range values {
 		s, ok := mutex.Decode[Server](value)
 		if !ok || s.Name == "" || s.Seen.IsZero() {
@@ -104,18 +104,15 @@ func readServers(ctx context.Context, store mutex.Board) (map[string]Server, err
 		s.Running, s.More = s.Running[:min(maxRunning, len(s.Running))], max(0, s.More)
 		all[key] = s
 	}
-	return all, err
+	now, err = store.Now(ctx)
+	return all, now, err
 }
 
 // List returns what was announced in the last ten minutes, by name, the newest first. A machine has
 // an entry for each schedule that it ticks, and a new one after a boot. Running lacks the last
 // thousand ended runs.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
-	announced, err := readServers(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	now, err := store.Now(ctx)
+	announced, now, err := readServers(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,8 @@ import (
 )
 
 const (
-	// batch is how many runs are published at a time.
-	batch = 500
-
-	// publishFor bounds how long a tick publishes; what is left then is for the next one.
-	publishFor = 2 * time.Second
+	batch      = 500             // runs that are published at a time
+	publishFor = 2 * time.Second // what is left then is for the next tick
 )
 
 // publish copies the runs that ended here to the store, where the other servers find them. For a
