@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -481,11 +480,8 @@ func TestSerializationFailuresAreTriedAgain(t *testing.T) {
 // A pooler in transaction mode gives each statement another connection.
 func TestAPoolerInTransactionModeIsEnough(t *testing.T) {
 	t.Parallel()
-	pooler, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		t.Skip(err)
-	}
 	server := sqltest.Shared(t, sqltest.Postgres)
+	pooler := sqltest.Require(t, "pgbouncer")
 	dir := filepath.Dir(server.Socket)
 	host, port, _ := strings.Cut(server.Address, ":")
 	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=sched password=secret\n[pgbouncer]\nlisten_port = %s\nlisten_addr = \n"+

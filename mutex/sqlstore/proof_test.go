@@ -76,7 +76,9 @@ func TestADeadlockIsTriedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lock := func(name string) { tx.Exec("UPDATE sched_entry SET ends = ends + 1 WHERE schedule = 'shop' AND name = 'claim/" + name + "'") }
+			lock := func(name string) {
+				tx.Exec("UPDATE sched_entry SET ends = ends + 1 WHERE schedule = 'shop' AND name = 'claim/" + name + "'")
+			}
 			for range 5 {
 				tx.Exec("INSERT INTO sched_log (schedule, name, value) VALUES ('other', 'other', '')")
 			}

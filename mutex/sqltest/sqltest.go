@@ -143,12 +143,7 @@ func start(t testing.TB, kind Kind, options []string) *Server {
 	}
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:"+strings.Join(newest("/usr/lib/postgresql/*/bin"), ":"))
 	for _, program := range kind.wants {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv(Variable) == "required" {
-				t.Fatalf("%s=required: %v", Variable, err)
-			}
-			t.Skipf("there is no %s: %v", kind.Name, err)
-		}
+		Require(t, program)
 	}
 	dir, err := os.MkdirTemp("", "sql") // t.TempDir may be too long for a socket
 	if err != nil {
@@ -176,6 +171,18 @@ func (s *Server) listen(options []string) {
 		}
 	}
 	s.t.Fatalf("%s finds no free port:\n%s", s.Name, s.log())
+}
+
+// Require returns the path of a program, and skips the test when there is none: see Variable.
+func Require(t testing.TB, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil && os.Getenv(Variable) == "required" {
+		t.Fatalf("%s=required: %v", Variable, err)
+	} else if err != nil {
+		t.Skip(err)
+	}
+	return path
 }
 
 // StartReplica starts a server that streams what s, a PostgreSQL, commits, and has s wait for it with
@@ -325,11 +332,8 @@ func (s *Server) run() bool {
 	os.Remove(s.file("log"))
 	args := s.args
 	if s.clock != "" {
-		library := newest("/usr/lib/*/faketime/libfaketimeMT.so.1")
-		if library == nil {
-			s.t.Skip("there is no faketime")
-		}
-		args = append([]string{"env", "LD_PRELOAD=" + library[0], "FAKETIME=" + s.clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"}, args...)
+		Require(s.t, "faketime")
+		args = append([]string{"env", "LD_PRELOAD=" + newest("/usr/lib/*/faketime/libfaketimeMT.so.1")[0], "FAKETIME=" + s.clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"}, args...)
 	}
 	s.shell = s.Command("/bin/sh", append([]string{"-c", script, s.file("log")}, args...)...)
 	in, _ := s.shell.StdinPipe()
