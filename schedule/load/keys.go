@@ -108,10 +108,10 @@ func taskRows() []key[taskDraft] {
 		row("tasks", inGroup, func(_ *loader, t *taskDraft, n *node) { t.tasks = n },
 			"the tasks of a group",
 			is{Of: "tasks", Example: "[{name: load, command: ./load.sh, every: hour}]"}),
-		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, (*reader).Text),
+		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, values.Description),
 			"what the task is for",
-			is{Of: "text", Example: "The numbers of yesterday"}),
-		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, (*reader).Texts),
+			is{Of: "remark", Example: "The numbers of yesterday"}),
+		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, values.Tags),
 			"words by which commands choose tasks",
 			is{Of: "words", Example: "[reports, slow]"}),
 

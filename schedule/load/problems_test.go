@@ -119,6 +119,11 @@ var mistakes = []struct {
 		"schedule.yaml:4:11: holidays must be text, not true\n  hint: write it in quotes if that is its name",
 		"schedule.yaml:5:19: maintenance_file must be text, not false\n  hint: write it in quotes if that is its name",
 		"schedule.yaml:6:21: metrics.textfile must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"a name, a description and a tag that are true", "name: true\ntasks:\n- name: true\n  every: hour\n  command: x\n  description: true\n  tags: [a, true]\n", []string{
+		"schedule.yaml:1:7: name must be text, not true\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:3:9: task \"true\": name must be text, not true\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:6:16: task \"true\": description must be text, not true\n  hint: say what the task is for, or leave the key out",
+		"schedule.yaml:7:13: task \"true\": tags must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"an env_file that is true", one("env_file: true"), []string{
 		"schedule.yaml:5:13: task \"t\": env_file must be text, not true\n  hint: write false for none"}},
 
@@ -407,7 +412,7 @@ var mistakes = []struct {
 	{"a pool without pools", one("pool: db"), []string{
 		"schedule.yaml:5:9: task \"t\": pool \"db\" is none of the pools of the file\n  hint: add `pools: {db: 1}` at the top of the file, with how many of its runs may go on at once"}},
 	{"a pool that is true", "pools: {db: 1}\n" + one("pool: true"), []string{
-		"schedule.yaml:6:9: task \"t\": pool \"true\" is none of the pools of the file\n  hint: add `pools: {true: 1}` at the top of the file, with how many of its runs may go on at once"}},
+		"schedule.yaml:6:9: task \"t\": pool must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"a pool that lets nothing run is known all the same", "pools: {db: 0}\n" + one("pool: db"), []string{
 		"schedule.yaml:1:13: pools.db must be from 1 to 1000, not 0"}},
 	{"pools of every kind of mistake", "pools: {-x: 1, a: two, a: 2, b: 1.5, c: 1001, [d]: 1}\n" + one(""), []string{

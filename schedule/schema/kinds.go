@@ -32,7 +32,7 @@ func oneOrMore(item object, least int) object {
 	return anyOf(item, items)
 }
 
-// named accepts names. Numbers and true are names, too, but no negative number: a name begins with a letter or a digit.
+// named accepts names. Numbers are names, too, but no negative number: a name begins with a letter or a digit.
 func named(types ...any) object {
 	return is("type", types, "pattern", "^"+name+"$", "minimum", 0)
 }
@@ -44,13 +44,14 @@ func kinds() object {
 		"flag", is("type", "boolean"),
 		"overlapping", anyOf(ref("flag"), is("const", "wait")),
 		"text", is("type", scalar),
+		"remark", is("type", list("string", "number")),
 		"filled", matching(someText),
 		"word", is("type", list("string", "number"), "pattern", someText), // in a place where true was hardly meant as a name
-		"words", oneOrMore(ref("filled"), 0),
+		"words", oneOrMore(ref("word"), 0),
 		"someWords", oneOrMore(ref("word"), 1),
 		"servers", oneOrMore(is("type", list("string", "number"), "pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
 		"serverNames", oneOrMore(is("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
-		"name", named(scalar...),
+		"name", named("string", "number"),
 		"scheduleName", anyOf(ref("name"), texts(variable)),
 		"mutex", named("string", "number"),
 		"server", anyOf(is("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0), texts(variable)),

@@ -27,7 +27,7 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 
 // NonEmptyExpanded is Expanded for a name or a path: a text that must be more than white space then, and not true or false.
 func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
-	if !r.RefuseBool(n, "write it in quotes if that is its name") {
+	if !r.RefuseBool(n, QuotesHint) {
 		return "", false
 	}
 	return r.nonEmpty(n, r.Expanded)

@@ -31,6 +31,9 @@ func (r *Reader) RefuseBool(n *Node, hint string) bool {
 	return true
 }
 
+// QuotesHint is the hint for a true or false that may be meant as a name.
+const QuotesHint = "write it in quotes if that is its name"
+
 // RequireMapping refuses what is no mapping. The message calls it what.
 func (r *Reader) RequireMapping(n *Node, what string) bool {
 	if !n.IsMapping() {

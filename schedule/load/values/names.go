@@ -28,6 +28,9 @@ const longestName = 128
 
 // Name reads the name of a task, a group or a mutex.
 func Name(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	if !r.RefuseBool(n, yamldoc.QuotesHint) {
+		return "", false
+	}
 	text, ok := r.Text(n)
 	return text, ok && RequireName(r, n, text)
 }
@@ -63,8 +66,29 @@ func inName(c byte) bool {
 
 // ScheduleName reads the name of the schedule, which may be a variable.
 func ScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	if !r.RefuseBool(n, yamldoc.QuotesHint) {
+		return "", false
+	}
 	text, ok := r.Expanded(n)
 	return text, ok && RequireName(r, n, text)
+}
+
+// Tags reads one word or a list of them.
+func Tags(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
+		if !r.RefuseBool(item, yamldoc.QuotesHint) {
+			return "", false
+		}
+		return r.NonEmptyText(item)
+	})
+}
+
+// Description reads what a task is for.
+func Description(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	if !r.RefuseBool(n, "say what the task is for, or leave the key out") {
+		return "", false
+	}
+	return r.Text(n)
 }
 
 // Server reads the name of this machine. Empty, it is that of the host.
