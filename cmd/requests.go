@@ -9,7 +9,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 	"sched/schedule/yamldoc"
@@ -56,7 +58,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 
 // leaveRequests writes the requests into the state folder, and prints which ticks will start their runs. For --json it
 // prints what value makes of them.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]view.Request) any) error {
+func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions, value func([]view.Request) any) error {
 	out := []view.Request{}
 	pauses := a.view(s).Pauses()
 	live, _, _, err := runfile.Survey(s.StateDir)
@@ -77,7 +79,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 			when = "the tick at " + a.clock(tick, s.Location)
 		}
 		t, _ := view.FindTask(s, r.Task)
-		if pause := view.PauseOf(pauses, t, humanize.Later(r.At, a.now())); pause != nil {
+		if pause := view.PauseOf(pauses, t, humanize.Later(r.Slot, a.now())); pause != nil {
 			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
 		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
@@ -86,7 +88,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		} else if holder := view.HolderOf(live, t); holder != "" {
 			when += " or when its mutex is free: it is held " + holder
 		}
-		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.Run))
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
 	}
 	if o.json {
 		return a.printJSON(value(out))
@@ -95,17 +97,17 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 }
 
 // requestsOf returns the requests for a task or a run's id: at least one, or an error.
-func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
-	all, err := runfile.Requests(s.StateDir)
+func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
+	all, err := records.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	ofTask := slices.DeleteFunc(all, func(r runfile.Request) bool { return r.Task != name })
+	ofTask := slices.DeleteFunc(all, func(r state.Row) bool { return r.Task != name })
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := runs.Of(a.view(s)).OneRequest(name); err != nil || r.Run != "" {
-		return []runfile.Request{r}, err
+	if r, err := runs.Of(a.view(s)).OneRequest(name); err != nil || r.ID != "" {
+		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)

@@ -7,7 +7,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -51,7 +50,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		return err
 	}
 	actor := a.actor(s)
-	var requests []runfile.Request
+	var requests []state.Row
 	var runs []string // that are asked for again
 	for _, name := range names {
 		if name, err = a.lastFailure(s, name); err != nil {
@@ -68,7 +67,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		if len(retry.Changed) > 0 {
 			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
 		}
-		requests = append(requests, retry.Request)
+		requests = append(requests, retry.Row)
 		runs = append(runs, retry.Of.Run)
 	}
 	if err := a.leaveRequests(s, requests, o, func(all []view.Request) any { return all }); err != nil {

@@ -360,7 +360,10 @@ func (b *box) audited(rounds int) {
 	for _, c := range changes {
 		log[c.Action]++
 	}
-	requests, _ := filepath.Glob(b.path(".sched/waiting/*.json"))
+	requests, err := db.Runs().Waiting(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
 	if lines := log["trigger"]; len(requests) > lines || len(requests) > rounds || len(requests) == 0 {
 		b.Errorf("%d requests, %d lines of the audit log, %d rounds", len(requests), lines, rounds)
 	}

@@ -1,16 +1,14 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule/control"
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -77,7 +75,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	err = a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
+	err = a.leaveRequests(s, []state.Row{request}, o, func(all []view.Request) any { return all[0] })
 	if err == nil {
 		a.noteChange(s, "trigger", t.Name, o.reason)
 	}
@@ -92,7 +90,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	var chosen []runfile.Request
+	var chosen []state.Row
 	for _, name := range names {
 		found, err := a.requestsOf(s, name)
 		if err != nil {
@@ -103,16 +101,16 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	missed := false
 	for _, r := range chosen {
-		_, err := tick.Cancel(r.Run, control.Because("cancelled by "+caller(), o.reason))
+		done, err := tick.Cancel(r, control.Because("cancelled by "+caller(), o.reason))
 		switch {
-		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
-			missed = true
-			a.problem("%v", failed("`sched stop "+humanize.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", humanize.ShortRun(r.Run), r.Task))
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
+		case !done:
+			missed = true
+			a.problem("%v", failed("`sched stop "+humanize.ShortRun(r.ID)+"` stops it", "a tick has begun run %s of %s just now", humanize.ShortRun(r.ID), r.Task))
 		default:
 			a.noteChange(s, "cancel", r.Task, o.reason)
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), humanize.ShortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
 		}
 	}
 	if missed {

@@ -3,15 +3,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/state"
 )
 
 // requests are the runs that this program asked for. Safe for concurrent use.
@@ -123,9 +124,16 @@ func (c *campaign) takeBack(n int) {
 
 // waiting returns the runs of the requests that wait.
 func (c *campaign) waiting() (runs []string) {
-	files, _ := filepath.Glob(c.state() + "/waiting/*.json")
-	for _, file := range files {
-		runs = append(runs, strings.TrimSuffix(filepath.Base(file), ".json"))
+	db, err := state.OpenRead(c.state(), state.Patience)
+	if err != nil {
+		return nil // damaged at this moment
+	}
+	defer db.Close()
+	rows, _ := db.Runs().Waiting(context.Background())
+	for _, row := range rows {
+		if !row.Scheduled {
+			runs = append(runs, row.ID)
+		}
 	}
 	return runs
 }

@@ -1,7 +1,7 @@
 // Package chain starts what runs have triggered without waiting for the next tick: a process of sched that answers the
 // requests of their hooks, and nothing else (`sched run --triggered`).
 //
-// It only hurries. The requests are files (package runfile) that any tick answers, so whatever is killed here, each of them
+// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed here, each of them
 // becomes its run exactly once, with the next tick at the latest.
 //
 // However many runs end at once, at most two such processes live: one that answers, and one that waits for its turn. Who
@@ -27,10 +27,10 @@ const Flag = "triggered"
 // nextDescriptor is where that process inherits the lock of the one that waits.
 const nextDescriptor = 3
 
-// The locks are two files in the folder of the requests: of the process that waits for its turn, and of the one whose turn
+// The locks are two files: of the process that waits for its turn, and of the one whose turn
 // it is.
-func nextLock(dir string) string { return filepath.Join(dir, "waiting", ".next") }
-func turnLock(dir string) string { return filepath.Join(dir, "waiting", ".turn") }
+func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
+func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
 // Start has a process answer the requests that runs of the schedule in that file have left in the state folder. It returns
 // at once. With environ, that of the tick, the file is read as the tick read it.

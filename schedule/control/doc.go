@@ -16,8 +16,9 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/records"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -41,15 +42,23 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 }
 
 // Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
-func (a Actor) Trigger(task string, at time.Time, reason string) (runfile.Request, error) {
+func (a Actor) Trigger(task string, at time.Time, reason string) (state.Row, error) {
 	t, err := view.FindTask(a.Schedule, task)
 	if err == nil {
 		err = Runnable(a.Schedule, t)
 	}
 	if err != nil {
-		return runfile.Request{}, err
+		return state.Row{}, err
 	}
-	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because("trigger by "+a.By, reason)}, nil
+	return request(t, at, Because("trigger by "+a.By, reason)), nil
+}
+
+// request returns a run of the task that waits until a time.
+func request(t *schedule.Task, at time.Time, origin string) state.Row {
+	return state.Row{
+		ID: outcome.NewIDAt(at), Task: t.Name, Mutex: t.Mutex, Slot: at, Origin: origin,
+		Wait: state.Wait{For: state.ForTime, NotBefore: at},
+	}
 }
 
 // Reason is why something is asked for, as it is kept: one line without control characters.
@@ -63,13 +72,17 @@ func Because(what, reason string) string {
 	return what
 }
 
-// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer it. When it has returned the
-// request survives a power cut. To leave a request that still waits again changes nothing.
-func (a Actor) Leave(r runfile.Request) (tick time.Time, err error) {
-	if err := runfile.AddRequest(a.Schedule.StateDir, r); err != nil {
+// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer it.
+func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
+	db, err := state.Open(a.Schedule.StateDir, state.Patience)
+	if err == nil {
+		_, err = db.Runs().Request(context.Background(), r)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
 		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
 	}
-	return view.FirstTick(r.At, a.Now()), nil
+	return view.FirstTick(r.Slot, a.Now()), nil
 }
 
 // Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
@@ -152,7 +165,7 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 
 // NotRunning is the error for a task or run that does not live here: why there is nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	requests, _ := runfile.Requests(a.Schedule.StateDir)
+	requests, _ := records.Requests(a.Schedule.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
 			return runs.Of(a.Source).NotBegun(r)

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -21,7 +22,7 @@ import (
 
 // A Retry is the request to run something again.
 type Retry struct {
-	runfile.Request
+	state.Row
 	Of      outcome.Record
 	Changed []string // the keys of the task that have changed since that run
 	Waits   bool     // a retry of it waits already, so it need not be left again
@@ -29,19 +30,20 @@ type Retry struct {
 
 // Retry returns the request for one more run of the task of a run that is over: at that time, and as the task is defined then. Asked
 // are the requests that are about to be left beside it. It is asked for with Leave.
-func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []runfile.Request) (Retry, error) {
+func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []state.Row) (Retry, error) {
 	record, t, err := a.retriable(ctx, name)
 	if err != nil {
 		return Retry{}, err
 	}
 	origin := "retry of " + humanize.ShortRun(record.Run)
-	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because(origin+" by "+a.By, reason), Cause: record.Cause}
-	waiting, err := runfile.Requests(a.Schedule.StateDir)
+	row := request(t, at, Because(origin+" by "+a.By, reason))
+	row.Cause = record.Cause
+	waiting, err := records.Requests(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
 	}
-	same := func(r runfile.Request) bool { return strings.HasPrefix(r.Origin, origin) }
-	return Retry{request, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
+	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
+	return Retry{row, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
 }
 
 func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *schedule.Task, error) {

@@ -5,6 +5,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,9 +66,12 @@ func (db *DB) Find(ctx context.Context, q state.Query) ([]outcome.Record, error)
 	return db.records(rows), err
 }
 
-// Get is state.Runs.Get.
+// Get is state.Runs.Get for a run that has ended.
 func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 	row, err := db.Runs().Get(ctx, id)
+	if err == nil && row.Phase != state.Ended {
+		err = fmt.Errorf("%w: %q", state.ErrNotFound, id)
+	}
 	return db.record(row), err
 }
 

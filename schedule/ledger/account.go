@@ -295,7 +295,7 @@ func (a *Account) keepValid() {
 	}
 	a.mark, a.tried = state.Mark(a.Dir), true
 	err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive)
-	if waiting, werr := a.DB.Messages().Waiting(context.Background()); werr != nil || waiting > 0 {
+	if waits, werr := state.Waits(context.Background(), a.DB); waits || werr != nil {
 		a.mark = "" // the next tick looks, too
 	}
 	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) { // on a full disk it is kept already

@@ -72,6 +72,24 @@ func without(ctx context.Context, db *history.DB, records []outcome.Record) ([]o
 	return slices.DeleteFunc(records, func(r outcome.Record) bool { return !missing[r.Run] }), nil
 }
 
+// Waiting returns the runs of a state folder that wait for a tick and have no file yet, and the slots
+// that wait. What has waited longest comes first.
+func Waiting(dir string) ([]state.Row, error) {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Runs().Waiting(context.Background())
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return runfile.Exists(dir, r.ID) }), err
+}
+
+// Requests returns those of the waiting runs that somebody, or a hook, asked for.
+func Requests(dir string) ([]state.Row, error) {
+	rows, err := Waiting(dir)
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return r.Scheduled }), err
+}
+
 // Close closes the history.
 func (r *Records) Close() error {
 	if r.Err != nil { // it is not open

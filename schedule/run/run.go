@@ -48,16 +48,6 @@ type Run struct {
 // Begin writes down that a run is about to start, and opens its output. From here on the run will be finished,
 // whatever happens to this process. Then the lock (nil: none) belongs to the run; after an error it is still the caller's.
 func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	create := func(r outcome.Record) (*runfile.File, error) { return runfile.Create(c.Dir, r) }
-	return c.begin(create, record, task, lock)
-}
-
-// BeginRequest is Begin for a request, which becomes the file of the run.
-func (c Caller) BeginRequest(request *runfile.TakenRequest, record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	return c.begin(request.Begin, record, task, lock)
-}
-
-func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -68,7 +58,7 @@ func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record
 	if err != nil {
 		return nil, err
 	}
-	file, err := create(record)
+	file, err := runfile.Create(c.Dir, record)
 	if err != nil {
 		captured.Close()
 		os.Remove(record.Output)

@@ -83,13 +83,12 @@ func openDraft(draft string) (*os.File, error) {
 	return file, statedir.Lock(file)
 }
 
-// SweepDrafts removes what a kill left in the moment in which the file of a run, a request or a supervisor was made, and the
+// SweepDrafts removes what a kill left in the moment in which the file of a run or a supervisor was made, and the
 // files of supervisors that were killed.
 func SweepDrafts(dir string, now time.Time) {
 	sweepSupervisors(dir, now)
 	drafts, _ := filepath.Glob(filepath.Join(runsDir(dir), ".draft-*"))
-	requests, _ := filepath.Glob(filepath.Join(waitingDir(dir), ".draft-*"))
-	for _, file := range append(drafts, requests...) {
+	for _, file := range drafts {
 		if info, err := os.Stat(file); err == nil && info.ModTime().Before(now.Add(-24*time.Hour)) {
 			os.Remove(file)
 		}

@@ -28,6 +28,12 @@ func runsDir(dir string) string { return filepath.Join(dir, "runs") }
 // Path returns the path of the file of a run.
 func Path(dir, id string) string { return filepath.Join(runsDir(dir), id+".json") }
 
+// Exists reports whether a run has a file.
+func Exists(dir, id string) bool {
+	_, err := os.Lstat(Path(dir, id))
+	return err == nil
+}
+
 // Descriptor returns the locked file itself, for the processes that are to watch the run: they inherit it.
 func (f *File) Descriptor() *os.File { return f.file }
 

@@ -9,9 +9,9 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/runfile"
 	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
+	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -130,10 +130,10 @@ func postRetry(r *request) (any, error) {
 	if retry.Waits {
 		return nil, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
 	}
-	return r.leave(actor, retry.Request, "retry", one.Record.Run, reason)
+	return r.leave(actor, retry.Row, "retry", one.Record.Run, reason)
 }
 
-func (r *request) leave(actor control.Actor, request runfile.Request, action, target, reason string) (asked view.Request, err error) {
+func (r *request) leave(actor control.Actor, request state.Row, action, target, reason string) (asked view.Request, err error) {
 	err = r.change(action, target, reason, func() error {
 		tick, err := actor.Leave(request)
 		asked = view.RequestOf(request, tick, r.view.Server)

@@ -167,6 +167,11 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
+func anyWaits(ctx context.Context, q querier) (waits bool, err error) {
+	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended')").Scan(&waits)
+	return waits, err
+}
+
 // list reads the index of rows that have not ended. Each query of that index repeats its condition,
 // phase <> 'ended': SQLite uses a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).

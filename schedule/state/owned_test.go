@@ -256,6 +256,59 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	}
 }
 
+// Of several processes that begin a run that waits one does. A kill in the middle leaves it waiting.
+func TestAWaitingRunBeginsOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	asked := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Origin: "by ann"}
+	_, err := db.Runs().Request(ctx, asked)
+	must(t, err)
+	full := errors.New("the disk is full")
+	if began, err := db.Runs().Begin(ctx, asked.ID, func() error { return full }); began || !errors.Is(err, full) {
+		t.Errorf("%v, %v", began, err)
+	}
+	held := Wait{For: ForMutex, Since: noon}
+	must(t, db.Runs().WaitOn(ctx, asked.ID, held, "it is held"))
+	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Wait != held || waiting[0].Reason != "it is held" {
+		t.Errorf("%+v, %v", waiting, err)
+	}
+	for i := range 2 {
+		if began, err := db.Runs().Begin(ctx, asked.ID, func() error { return nil }); began != (i == 0) || err != nil {
+			t.Errorf("%v, %v", began, err)
+		}
+	}
+	if waits, err := Waits(ctx, db); waits || err != nil {
+		t.Errorf("%v, %v", waits, err)
+	}
+}
+
+// What waits is over when the end of its run is recorded, and a slot that waits when any run of it has ended.
+func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	asked := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Origin: "by ann"}
+	slot := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Scheduled: true, Wait: Wait{For: ForStore}}
+	other := Row{ID: outcome.NewIDAt(noon), Task: "other", Mutex: "other", Slot: noon, Scheduled: true, Wait: Wait{For: ForPause}}
+	for _, row := range []Row{asked, slot, other} {
+		added, err := db.Runs().Request(ctx, row)
+		if !added || err != nil {
+			t.Errorf("%v, %v", added, err)
+		}
+	}
+	ended := func(r Row, id string) Row {
+		r.ID, r.Phase, r.Wait, r.Result = id, Ended, Wait{}, Result{Outcome: outcome.Succeeded, Ended: noon}
+		return r
+	}
+	must(t, db.Runs().Record(ctx, []Row{ended(asked, asked.ID), ended(slot, outcome.NewIDAt(noon))}, false))
+	waiting, err := db.Runs().Waiting(ctx)
+	if err != nil || len(waiting) != 1 || waiting[0].ID != other.ID {
+		t.Errorf("%+v, %v", waiting, err)
+	}
+	if rows, err := db.Runs().Find(ctx, Query{Task: "task", Ended: true}); err != nil || len(rows) != 2 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -197,11 +197,11 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 	err = p.store.read(ctx, func(q querier) error {
 		var first, before, after, taskFirst sql.NullInt64
 		err := q.QueryRowContext(ctx, `SELECT
-			(SELECT min(slot) FROM run),
-			(SELECT max(slot) FROM run WHERE slot < ?1),
-			(SELECT min(slot) FROM run WHERE slot >= ?1),
-			(SELECT min(slot) FROM run WHERE task = ?2),
-			(SELECT count(*) FROM (SELECT 1 FROM run WHERE task = ?2 AND slot >= ?1 LIMIT ?3))`, ceilMicro(at), task, limit).
+			(SELECT slot FROM run INDEXED BY run_slot WHERE phase = 'ended' ORDER BY slot LIMIT 1),
+			(SELECT slot FROM run INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' ORDER BY slot DESC LIMIT 1),
+			(SELECT slot FROM run INDEXED BY run_slot WHERE slot >= ?1 AND phase = 'ended' ORDER BY slot LIMIT 1),
+			(SELECT slot FROM run INDEXED BY run_task WHERE task = ?2 AND phase = 'ended' ORDER BY slot LIMIT 1),
+			(SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, ceilMicro(at), task, limit).
 			Scan(&first, &before, &after, &taskFirst, &a.TaskSince)
 		a.First, a.Before, a.After, a.TaskFirst = unpackTime(first), unpackTime(before), unpackTime(after), unpackTime(taskFirst)
 		return err

@@ -15,9 +15,10 @@ import (
 // This file adds rows that have ended already: runs that another file has told of, and slots that
 // did not run.
 
-// Record adds rows that have ended, all or none. A row whose id is known stays as it was, so a
-// process that was killed may record it again.
+// Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for new
+// notes, so a process that was killed may record it again.
 //
+//   - A row that waits gives way to the end of its run, and to any other row of its slot.
 //   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
 //     comes first.
 //   - A row of several slots stands for those that have no row of their own: it loses a slot when
@@ -73,10 +74,15 @@ type recorder struct {
 	*inserter
 	known  *sql.Stmt
 	ranges []rangeRow // the shortest first: it counts a slot that several of them hold
+	waits  bool       // a row waits
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
 	ranges, err := rangesOver(ctx, q, rows)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := anyWaits(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +95,7 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if err != nil {
 		return nil, errors.Join(err, known.Close())
 	}
-	return &recorder{inserter, known, ranges}, nil
+	return &recorder{inserter, known, ranges, waits}, nil
 }
 
 func (rec *recorder) Close() {
@@ -98,9 +104,15 @@ func (rec *recorder) Close() {
 }
 
 func (rec *recorder) record(row Row) error {
-	var known, own bool // own: the slot has a row of its own
-	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &own); err != nil || known {
+	if err := rec.endWaiting(row); err != nil {
 		return err
+	}
+	var known, own bool // own: the slot has a row of its own
+	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &own); err != nil {
+		return err
+	}
+	if known {
+		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
 	}
 	switch {
 	case !row.LastSlot.IsZero():
@@ -125,6 +137,16 @@ func (rec *recorder) record(row Row) error {
 		}
 	}
 	_, err := rec.insert(row)
+	return err
+}
+
+// endWaiting removes the row that has waited for the run, or for another one of its slot.
+func (rec *recorder) endWaiting(row Row) error {
+	if !rec.waits {
+		return nil
+	}
+	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended'
+		AND (id = ?1 OR ?2 AND task = ?3 AND slot = ?4 AND scheduled = 1)`, row.ID, row.Origin == "" && row.LastSlot.IsZero(), row.Task, row.Slot.UnixMicro())
 	return err
 }
 
@@ -317,20 +339,20 @@ func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err 
 	return slots, err
 }
 
-// Unknown returns those of the runs that have no row, by their whole ids.
+// Unknown returns those of the runs that have no row that has ended, by their whole ids.
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	list, err := json.Marshal(runs)
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	err = r.store.read(ctx, func(q querier) error {
-		unknown, err = textsOf(ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value)", string(list))
+		unknown, err = textsOf(ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')", string(list))
 		return err
 	})
 	return unknown, err
 }
 
-// Added returns rows that were added after a mark, at most limit, in the order of adding, and the
+// Added returns rows that have ended and were added after a mark, at most limit, in the order of adding, and the
 // next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks are
 // smaller.
 func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
@@ -344,7 +366,7 @@ func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, nex
 			return nil
 		}
 		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE rowid > ? AND rowid <= ? ORDER BY rowid", mark, next)
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid", mark, next)
 		return err
 	})
 	return rows, next, err

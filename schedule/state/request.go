@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"sched/schedule/outcome"
@@ -62,17 +63,53 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, 
 	return phase, err
 }
 
+// Begin calls begin for a run that waits, and removes its row: from here on something else stands for
+// the run. Meanwhile no other process can begin it. It reports whether begin was called and returned
+// nil; then the run has begun, even if there is an error. Begin must not use the database.
+func (r Runs) Begin(ctx context.Context, run string, begin func() error) (began bool, err error) {
+	err = r.store.write(ctx, func(q querier) error {
+		var waits bool
+		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND phase = 'waiting')", run).Scan(&waits); err != nil || !waits {
+			return err
+		}
+		if err := begin(); err != nil {
+			return err
+		}
+		began = true
+		return forgetWaiting(ctx, q, run)
+	})
+	return began, err
+}
+
+func forgetWaiting(ctx context.Context, q querier, run string) error {
+	_, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'waiting'", run)
+	return err
+}
+
+// WaitOn says anew for what a row waits, and why. It does nothing when the row does not wait any
+// more.
+func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
+	return r.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4, waiting_since = ?5, reason = ?6
+			WHERE id = ?1 AND phase = 'waiting'`, run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
+		return err
+	})
+}
+
 // Settle gives a waiting row its outcome without an owner, as when its time is over or its task is
 // gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		did, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', `+setResult+` WHERE id = ?1 AND ?2 = 0 AND phase = 'waiting'`,
-			append([]any{run, 0}, result.settled()...)...)
-		if err != nil {
+		rows, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ? AND phase = 'waiting'", run)
+		if err != nil || len(rows) == 0 {
 			return err
 		}
-		n, err := did.RowsAffected()
-		done = n > 0
+		if err := errors.Join(addSnapshots(ctx, q, rows), forgetWaiting(ctx, q, run)); err != nil {
+			return err
+		}
+		rows[0].Phase, rows[0].Result, rows[0].Wait = Ended, result, Wait{Waited: rows[0].Wait.Waited}
+		added, err := insert(ctx, q, rows) // anew: the newest rows are found by when they were added (Added)
+		done = len(added) > 0
 		return err
 	})
 	return done, err

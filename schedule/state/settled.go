@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,19 @@ func Settled(dir, words string) (said, unchanged bool) {
 	_, last, _ := strings.Cut(string(text), "\n")
 	said = last == words
 	return said, said && NothingWaits(dir)
+}
+
+// Waits reports whether a run or a notification waits for a later tick.
+func Waits(ctx context.Context, db *DB) (waits bool, err error) {
+	messages, err := db.Messages().Waiting(ctx)
+	if err != nil || messages > 0 {
+		return true, err
+	}
+	err = db.read(ctx, func(q querier) error {
+		waits, err = anyWaits(ctx, q)
+		return err
+	})
+	return waits, err
 }
 
 // NothingWaits reports whether nothing in the database is left for a later tick to see to: nothing

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // heldAtMost is how long every tick tries again to begin a request, or a deferred retry, whose mutex is held.
@@ -21,54 +22,59 @@ const heldAtMost = 24 * time.Hour
 // requests answers what people asked for with trigger and retry.
 type requests struct{ *starter }
 
-// waiting returns the requests that wait, also those of hooks that found the state folder full.
-func (r requests) waiting() (all []runfile.Request, err error) {
-	for _, storage := range r.Storage.Folders() {
-		some, rerr := runfile.Requests(storage.Dir)
-		all, err = append(all, some...), errors.Join(err, rerr)
+// waiting returns the requests that wait, those first that have waited longest.
+func (r requests) waiting() ([]state.Row, error) {
+	if state.NothingWaits(r.Storage.Dir) {
+		return nil, nil
 	}
-	return all, err
+	all, err := r.rows().Waiting(context.Background())
+	return slices.DeleteFunc(all, func(row state.Row) bool { return row.Scheduled }), err
 }
+
+func (r requests) rows() state.Runs { return r.records.history.Runs() }
+
+// triggered reports whether a hook asked for the run, so that it is started at once.
+func triggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
 // startTriggered hands over the runs that hooks asked for.
 func (r requests) startTriggered(noNewStarts context.Context) {
 	waiting, _ := r.waiting()
-	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(request runfile.Request) bool { return !request.Triggered }))
+	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
 }
 
 // startHeld is startBackground for requests that have waited for their mutex. It comes before the slots of the minute: a task that is due
 // every minute would take its own mutex each time, and its request would never run.
 func (r requests) startHeld(noNewStarts context.Context) {
 	waiting, _ := r.waiting()
-	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(request runfile.Request) bool { return request.HeldSince.IsZero() }))
+	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return row.Wait.Since.IsZero() }))
 }
 
 // startBackground hands over the requested background runs whose time has come.
 func (r requests) startBackground(noNewStarts context.Context) {
 	waiting, err := r.waiting()
-	if err != nil {
-		r.Report.Problem("%v", err)
+	if err != nil && !state.Unwritable(err) { // that is said where the history is written
+		r.Report.Problem("what was asked for cannot be read: %v", err)
 	}
 	r.handOverAll(noNewStarts, waiting)
 }
 
-func (r requests) handOverAll(noNewStarts context.Context, waiting []runfile.Request) {
-	r.each(noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
-		if inBackground(request, task) {
-			if begun, ok := r.begin(request, task); ok {
+func (r requests) handOverAll(noNewStarts context.Context, waiting []state.Row) {
+	r.each(noNewStarts, waiting, func(row state.Row, task *schedule.Task) {
+		if inBackground(row, task) {
+			if begun, ok := r.begin(row, task); ok {
 				r.handOver(begun)
 			}
 		}
 	})
 }
 
-// runRequested runs the requested foreground runs, in the order of the times they were requested for.
+// runRequested runs the requested foreground runs, those first that have waited longest.
 func (q *foregroundQueue) runRequested() {
 	requests := q.tick.requests
 	waiting, _ := requests.waiting() // again: the tasks of the minute may have taken long
-	requests.each(q.contexts.noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
-		if !inBackground(request, task) {
-			if begun, ok := requests.begin(request, task); ok {
+	requests.each(q.contexts.noNewStarts, waiting, func(row state.Row, task *schedule.Task) {
+		if !inBackground(row, task) {
+			if begun, ok := requests.begin(row, task); ok {
 				q.execute(begun)
 			}
 		}
@@ -77,28 +83,28 @@ func (q *foregroundQueue) runRequested() {
 
 // inBackground reports whether the run of a request does not wait for its turn in the foreground: what is triggered starts at once, and
 // no tick waits for it (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
-func inBackground(request runfile.Request, task *schedule.Task) bool {
-	return task.Background || request.Cause != nil
+func inBackground(row state.Row, task *schedule.Task) bool {
+	return task.Background || row.Cause != nil
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses those that can never run. Requests for tasks
 // that are paused or in maintenance go on waiting (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
-func (r requests) each(ctx context.Context, waiting []runfile.Request, start func(runfile.Request, *schedule.Task)) {
-	for _, request := range waiting {
+func (r requests) each(ctx context.Context, waiting []state.Row, start func(state.Row, *schedule.Task)) {
+	for _, row := range waiting {
 		if ctx.Err() != nil {
 			return
 		}
-		if !request.Triggered && r.early(request.At) || r.Only != "" && r.Only != request.Task {
+		if !triggered(row) && r.early(row.Wait.NotBefore) || r.Only != "" && r.Only != row.Task {
 			continue
 		}
-		switch task := r.task(request.Task); {
+		switch task := r.task(row.Task); {
 		case task == nil:
-			r.refuse(request, "it is no longer in the schedule")
+			r.refuse(row, "it is no longer in the schedule")
 		case !r.Schedule.Active(task):
-			r.refuse(request, "it is "+r.Schedule.Inactive(task))
-		case r.admission.paused(task, request.At) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
+			r.refuse(row, "it is "+r.Schedule.Inactive(task))
+		case r.admission.paused(task, row.Slot) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
 		default:
-			start(request, task)
+			start(row, task)
 		}
 	}
 }
@@ -115,105 +121,103 @@ func (t *Tick) task(name string) *schedule.Task {
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick. Neither the task's conditions nor
 // one_server count: a person asked for the run, and on this server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
-func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run, bool) {
-	taken, ok := r.take(request)
-	if !ok {
-		return nil, false
-	}
+func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	here := *task
-	here.OneServer, here.Background = false, inBackground(request, task)
-	record := r.requestRecord(request, &here)
-	lock, no := r.locks.take(&record, schedule.Slot{Task: &here, At: request.At})
+	here.OneServer, here.Background = false, inBackground(row, task)
+	record := r.requestRecord(row, &here)
+	lock, no := r.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
-	case no.held && here.Background && task.WaitAtMost > 0 && taken.Dir == r.Storage.Dir && r.waitsAlready(task) == "":
+	case no.held && here.Background && task.WaitAtMost > 0 && r.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
 	case no.unknown == nil && no.reason != "":
-		r.putBack(taken, task, no.reason)
+		r.putBack(row, task, no.reason)
 		return nil, false
 	case no.unknown != nil: // the store is down, which was reported: the request goes on waiting, for as long as that takes
 		r.locks.skippedUnknown.Store(true)
-		taken.Close()
 		return nil, false
 	}
-	begun, err := r.caller(run.Storage{Dir: taken.Dir, Store: r.Storage.Store}).BeginRequest(taken, record, task, lock)
-	if err != nil {
+	begun := r.beginRow(record, task, lock)
+	if begun == nil {
 		if lock != nil {
 			lock.Release(context.Background())
 		}
-		taken.Close()
-		r.Report.Problem("%s waits on, since it cannot begin: %v", request.Task, err)
 		return nil, false
 	}
 	if record.Queued() {
-		r.queued.add(task.Name, taken.Dir, record.Run)
+		r.queued.add(task.Name, begun.Dir, record.Run)
 	}
 	return begun, true
 }
 
-// take locks a request; false for one that another tick has locked, or has begun.
-func (r requests) take(request runfile.Request) (*runfile.TakenRequest, bool) {
-	taken, err := runfile.TakeRequest(request.Dir, request.Run)
-	if err != nil && !errors.Is(err, runfile.ErrAlive) && !errors.Is(err, os.ErrNotExist) {
-		r.Report.Problem("%s waits on: %v", request.Task, err)
+// beginRow makes the file of a requested run, and removes its row. Of several ticks one does that; the others get nil. A run that has
+// a file was begun by a tick that was killed before it removed the row.
+func (r requests) beginRow(record outcome.Record, task *schedule.Task, lock mutex.Lock) (begun *run.Run) {
+	began, err := r.rows().Begin(context.Background(), record.Run, func() (err error) {
+		if !runfile.Exists(r.Storage.Dir, record.Run) {
+			begun, err = r.caller(r.Storage).Begin(record, task, lock)
+		}
+		return err
+	})
+	if err != nil && !began {
+		r.Report.Problem("%s waits on, since it cannot begin: %v", record.Task, err)
 	}
-	return taken, err == nil
+	return begun
 }
 
 // putBack leaves a request whose mutex is held to later ticks, and refuses it after heldAtMost.
-func (r requests) putBack(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
-	if !taken.HeldSince.IsZero() && clock.Now().Sub(taken.HeldSince) >= heldAtMost {
-		r.refuseTaken(taken, task, fmt.Sprintf("it waited for %.0f hours: %s", heldAtMost.Hours(), reason))
-		return
-	}
-	defer taken.Close()
-	if taken.HeldSince.IsZero() {
-		if err := taken.NoteHeld(clock.Now().Truncate(time.Minute)); err != nil {
-			r.Report.Problem("%s waits on: %v", taken.Task, err)
+func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
+	now := clock.Now().Truncate(time.Minute)
+	switch {
+	case row.Wait.Since.IsZero():
+		row.Wait.For, row.Wait.Since = state.ForMutex, now
+		if err := r.rows().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
+			r.Report.Problem("%s waits on: %v", row.Task, err)
 		}
+	case clock.Now().Sub(row.Wait.Since) >= heldAtMost:
+		r.refuse(row, fmt.Sprintf("it waited for %.0f hours: %s", heldAtMost.Hours(), reason))
 	}
 }
 
-// refuse records that a requested run is skipped, and removes the request.
-func (r requests) refuse(request runfile.Request, reason string) {
-	if taken, ok := r.take(request); ok {
-		r.refuseTaken(taken, r.taskOf(request), reason)
-	}
-}
-
-// refuseTaken is refuse for a request that is locked.
-func (r requests) refuseTaken(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
-	record := r.requestRecord(taken.Request, task)
-	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	if err := taken.Refuse(record); err != nil {
-		r.Report.Problem("%s waits on: %v", taken.Task, err)
-		return
-	}
-	r.skip(record, task, reason)
-}
-
-// Cancel removes the request of a run, and records it as skipped for the reason. The error is runfile.ErrAlive
-// while a tick begins its run, and os.ErrNotExist when it does not wait any more.
-func (t *Tick) Cancel(id, reason string) (outcome.Record, error) {
-	taken, err := runfile.TakeRequest(t.Storage.Dir, id)
+// refuse records that a requested run is skipped.
+func (r requests) refuse(row state.Row, reason string) {
+	record, done, err := r.skipped(r.rows(), row, reason)
 	if err != nil {
-		return outcome.Record{}, err
+		r.Report.Problem("%s waits on: %v", row.Task, err)
+	} else if done {
+		r.skip(record, r.taskOf(row), reason)
 	}
-	record := t.requestRecord(taken.Request, t.taskOf(taken.Request))
+}
+
+// skipped gives a request its outcome; done is false when it does not wait any more.
+func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record outcome.Record, done bool, err error) {
+	record = t.requestRecord(row, t.taskOf(row))
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	return record, taken.Refuse(record)
+	done, err = rows.Settle(context.Background(), row.ID, state.Skipped("", reason, record.Ended))
+	return record, done, err
+}
+
+// Cancel takes back the request of a run, and records it as skipped for the reason. It reports false when the request does not wait
+// any more.
+func (t *Tick) Cancel(row state.Row, reason string) (done bool, err error) {
+	db, err := state.Open(t.Storage.Dir, state.Patience)
+	if err != nil {
+		return false, err
+	}
+	_, done, err = t.skipped(db.Runs(), row, reason)
+	return done, errors.Join(err, db.Close())
 }
 
 // taskOf returns the task of a request, or one with only its name if it is no longer in the schedule.
-func (t *Tick) taskOf(request runfile.Request) *schedule.Task {
-	if task := t.task(request.Task); task != nil {
+func (t *Tick) taskOf(row state.Row) *schedule.Task {
+	if task := t.task(row.Task); task != nil {
 		return task
 	}
-	return &schedule.Task{Name: request.Task, Mutex: request.Task}
+	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
 // requestRecord returns the record of the run of a request.
-func (t *Tick) requestRecord(request runfile.Request, task *schedule.Task) outcome.Record {
-	record := t.newRecord(schedule.Slot{Task: task, At: request.At})
-	record.Run, record.Origin, record.Cause = request.Run, request.Origin, request.Cause
+func (t *Tick) requestRecord(row state.Row, task *schedule.Task) outcome.Record {
+	record := t.newRecord(schedule.Slot{Task: task, At: row.Slot})
+	record.Run, record.Origin, record.Cause = row.ID, row.Origin, row.Cause
 	return record
 }

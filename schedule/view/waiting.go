@@ -9,7 +9,9 @@ import (
 	words "sched/schedule/humanize"
 	"sched/schedule/kept"
 	"sched/schedule/pause"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -51,12 +53,12 @@ func (s Source) Waiting(live []runfile.State, pauses func() pause.Pauses) map[st
 			add(b.Task, Waiting{Run: b.Run, Time: d.Until, Slot: b.Slot, Attempt: d.Attempt, Origin: b.Origin, Held: TimeOrNil(d.HeldSince), lacks: s.lacks(b.Task)})
 		}
 	}
-	requests, err := runfile.Requests(s.Schedule.StateDir)
+	requests, err := records.Requests(s.Schedule.StateDir)
 	if err != nil {
 		s.Problem("%v", err)
 	}
 	for _, r := range requests {
-		add(r.Task, Waiting{Run: r.Run, Time: r.At, Slot: r.At, Attempt: 1, Origin: r.Origin, Held: TimeOrNil(r.HeldSince), lacks: s.lacks(r.Task)})
+		add(r.Task, Waiting{Run: r.ID, Time: r.Slot, Slot: r.Slot, Attempt: 1, Origin: r.Origin, Held: TimeOrNil(r.Wait.Since), lacks: s.lacks(r.Task)})
 	}
 	for _, k := range s.Kept() {
 		w := Waiting{Run: k.Run, Time: k.At, Slot: k.At, Attempt: 1, Store: TimeOrNil(k.Until), until: k.Until, why: k.Why}
@@ -153,6 +155,6 @@ type Request struct {
 }
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
-func RequestOf(r runfile.Request, tick time.Time, server string) Request {
-	return Request{r.Run, r.Task, timeText(r.At), timeText(tick), r.Origin, server}
+func RequestOf(r state.Row, tick time.Time, server string) Request {
+	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server}
 }

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"sched/schedule"
@@ -49,17 +48,14 @@ func (w *Watcher) look(seen *sight) {
 	if here, err := pause.ReadHere(s); err == nil {
 		changed(&seen.pauses, fmt.Sprint(here.Pauses), "pauses")
 	}
-	changed(&seen.waiting, changeOf(s.StateDir+"/waiting"), "waiting")
-	w.lookAtRuns(s, seen, first)
-}
-
-// changeOf tells a folder that has changed from one that has not.
-func changeOf(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
+	if rows, err := records.Waiting(s.StateDir); err == nil {
+		waiting := ""
+		for _, r := range rows {
+			waiting += fmt.Sprintln(r.ID, r.Wait)
+		}
+		changed(&seen.waiting, waiting, "waiting")
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	w.lookAtRuns(s, seen, first)
 }
 
 // lookAtRuns finds live runs in their files, and what ended, was skipped or missed in the history.

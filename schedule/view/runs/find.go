@@ -9,7 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/records"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -25,7 +25,7 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 	if err == nil || !errors.Is(err, state.ErrNotFound) {
 		return record, err
 	}
-	if r, err := s.OneRequest(name); err != nil || r.Run != "" {
+	if r, err := s.OneRequest(name); err != nil || r.ID != "" {
 		return outcome.Record{}, errors.Join(err, s.NotBegun(r))
 	}
 	for _, k := range s.Kept() {
@@ -84,26 +84,26 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 }
 
 // OneRequest returns the request whose run has that id (see history.OneRun); an empty one for none.
-func (s Runs) OneRequest(name string) (runfile.Request, error) {
-	all, _ := runfile.Requests(s.Schedule.StateDir) // a tick reports requests that cannot be read
+func (s Runs) OneRequest(name string) (state.Row, error) {
+	all, _ := records.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
 	var ids []string
 	for _, r := range all {
-		ids = append(ids, r.Run)
+		ids = append(ids, r.ID)
 	}
 	id, err := history.OneRun(ids, name)
 	if id == "" {
-		return runfile.Request{}, err
+		return state.Row{}, err
 	}
 	return all[slices.Index(ids, id)], nil
 }
 
 // NotBegun is the error for a run that is only requested yet; nil for an empty request.
-func (s Runs) NotBegun(r runfile.Request) error {
-	if r.Run == "" {
+func (s Runs) NotBegun(r state.Row) error {
+	if r.ID == "" {
 		return nil
 	}
-	return view.Fail(view.Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.Run)+"` takes it back", "run %s of %s has not begun: it waits until %s",
-		humanize.ShortRun(r.Run), r.Task, humanize.MinuteNear(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
+	return view.Fail(view.Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits until %s",
+		humanize.ShortRun(r.ID), r.Task, humanize.MinuteNear(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location))
 }
 
 func nearestRun(name string, records []outcome.Record) string {

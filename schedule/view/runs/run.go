@@ -56,7 +56,7 @@ type Run struct {
 func (s Runs) Run(ctx context.Context, name string) (Run, error) {
 	asked, _ := s.OneRequest(name)
 	found, err := s.runNow(ctx, name)
-	if err != nil && asked.Run != "" { // a tick began it after the live runs were read, and before the requests were
+	if err != nil && asked.ID != "" { // a tick began it after the live runs were read, and before the requests were
 		return s.runNow(ctx, name)
 	}
 	return found, err
@@ -82,7 +82,7 @@ func (s Runs) runNow(ctx context.Context, name string) (Run, error) {
 	if err == nil {
 		return s.EndedRun(record), nil
 	}
-	if r, rerr := s.OneRequest(name); rerr == nil && r.Run != "" {
+	if r, rerr := s.OneRequest(name); rerr == nil && r.ID != "" {
 		return waitingRun(r), nil
 	}
 	if elsewhere, ok := s.runElsewhere(ctx, name); ok {
@@ -163,9 +163,9 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-func waitingRun(r runfile.Request) Run {
-	record := outcome.Record{Run: r.Run, Task: r.Task, Slot: r.At, Origin: r.Origin}
-	out := Run{Record: view.RecordOf(record), State: Waiting, Attempt: 1, At: view.TimeOrNil(r.At), Hooks: []string{}, Begin: record}
+func waitingRun(r state.Row) Run {
+	record := outcome.Record{Run: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
+	out := Run{Record: view.RecordOf(record), State: Waiting, Attempt: 1, At: view.TimeOrNil(r.Slot), Hooks: []string{}, Begin: record}
 	out.Ended = ""
 	return out
 }
