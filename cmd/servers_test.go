@@ -55,9 +55,10 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		kill := time.AfterFunc(rand.N(150*time.Millisecond), func() { c.Process.Kill() })
+		if n > 0 { // on a busy machine the others may all be killed before anything ran
+			defer time.AfterFunc(rand.N(150*time.Millisecond), func() { c.Process.Kill() }).Stop()
+		}
 		c.Wait()
-		kill.Stop()
 		if n == kills/2+kills/8 {
 			redis.Resume()
 		}

@@ -353,6 +353,20 @@ func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 	}
 }
 
+// What docs/many-servers.md adds for a Cluster and for Sentinels is enough, too.
+func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
+	t.Parallel()
+	poor := append([]string{"--user", "poor", "on", ">secret", "~sched:*", "-@all", "+cluster|slots", "+cluster|keyslot"}, fewest...)
+	cluster := redistest.StartCluster(t, poor...)
+	useAll(t, open(t, "shop", strings.Replace(cluster.URL, "://", "://poor:secret@", 1)))
+
+	g := redistest.StartSentinels(t, append([]string{"--user", "poor", "on", ">secret", "~sched:*", "-@all"}, fewest...)...)
+	for _, sentinel := range g.Sentinels {
+		do(t, sentinel.URL, "ACL", "SETUSER", "watcher", "on", ">secret", "-@all", "+sentinel|get-master-addr-by-name")
+	}
+	useAll(t, open(t, "shop", strings.Replace(g.URL, "://", "://poor:secret@", 1)+"?sentinel_user=watcher&sentinel_password=secret"))
+}
+
 // 200 tasks with both keys are decided in a second, 40 ms away; so they are for a server that comes too late.
 func TestManyTasksAreDecidedInASecondFarAway(t *testing.T) {
 	server := redistest.Start(t)
