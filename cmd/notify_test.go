@@ -1,6 +1,8 @@
 package cmd_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -77,6 +79,7 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(log, r.Method, r.URL.Path)
 		log.Close()
 	}
+	w.logAll(r, body)
 	w.mu.Unlock()
 	status := http.StatusNoContent
 	switch what := strings.Split(r.URL.Path, "/")[1]; {
@@ -91,6 +94,19 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		<-release
 	}
 	out.WriteHeader(status)
+}
+
+// logAll writes all of a request to requests.log, on one line and with a JSON body made compact.
+func (w *web) logAll(r *http.Request, body []byte) {
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) == nil {
+		body = compact.Bytes()
+	}
+	log, err := os.OpenFile(filepath.Join(w.dir, "requests.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		fmt.Fprintf(log, "%s %s %s %s\n", r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"), body)
+		log.Close()
+	}
 }
 
 // webCommand is `web up|down|release`: an HTTP server for the script, whose URL is in $WEB.
