@@ -46,7 +46,6 @@ var order = []string{
 	"mutex/sqltest",
 	"mutex/pool",
 	"mutex/queue",
-	"schedule/kept",
 	"schedule/runfile",
 	"schedule/process",
 	"schedule/condition",

@@ -3,6 +3,8 @@
 package cmd_test
 
 import (
+	"context"
+	"errors"
 	"os/exec"
 	"slices"
 	"strings"
@@ -10,8 +12,9 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
-	"sched/schedule/kept"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
+	"sched/schedule/state"
 )
 
 // at is `sched run` on a server when its clock shows the time.
@@ -19,6 +22,19 @@ func (s *server) at(clock time.Time) *exec.Cmd {
 	c := s.command("run")
 	c.Env = append(append(c.Env, s.env...), "SCHED_TEST_CLOCK="+clock.Format(time.RFC3339), "GOMAXPROCS=1")
 	return c
+}
+
+// waitForStore has a slot of the task report wait for the store, as a tick does that finds it down.
+func (s *server) waitForStore(slot time.Time) {
+	db, err := state.Open(s.path(".sched"), state.Patience)
+	if err == nil {
+		_, err = db.Runs().Request(context.Background(), state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Scheduled: true,
+			Wait: state.Wait{For: state.ForStore, Since: slot, Until: slot.Add(12 * time.Hour)}, Result: state.Result{Reason: "down"}})
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
 }
 
 // ranOnce reports how often a slot of the task report ran on all servers, and whether its run is known to be lost on the first one.
@@ -65,9 +81,7 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	step, apart := kills(7, 4)
 	for ended := false; !ended; step, slot, minute = step+apart, slot.Add(time.Minute), minute.Add(2*time.Minute) {
 		for _, s := range servers {
-			if err := kept.Keep(s.path(".sched"), kept.Slot{Task: "report", At: slot, Run: outcome.NewID(), Until: slot.Add(12 * time.Hour), Why: "down"}); err != nil {
-				t.Fatal(err)
-			}
+			s.waitForStore(slot)
 		}
 		ended = killedBefore(t, servers[0].at(minute), step)
 		var said string
@@ -79,7 +93,7 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 			t.Errorf("killed before step %d: the slot ran %d times\n%s", step, ran, said)
 		}
 		for _, s := range servers {
-			if waiting, err := kept.List(s.path(".sched")); len(waiting) > 0 || err != nil {
+			if waiting, err := records.Waiting(s.path(".sched")); len(waiting) > 0 || err != nil {
 				t.Errorf("killed before step %d: on %s wait %v, %v", step, s.name, waiting, err)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
-	"sched/schedule/kept"
+	"sched/schedule/records"
 )
 
 // Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed, one that keeps the first or the second of
@@ -55,7 +55,7 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 					t.Errorf("killed before step %d: the slot ran %d times\n%s%v", step, ran, said, servers[0].outcomes("report"))
 				}
 				for _, s := range servers {
-					if waiting, err := kept.List(s.path(".sched")); len(waiting) > 0 || err != nil {
+					if waiting, err := records.Waiting(s.path(".sched")); len(waiting) > 0 || err != nil {
 						t.Errorf("killed before step %d: on %s wait %v, %v", step, s.name, waiting, err)
 					}
 					outcomes := map[string]int{}

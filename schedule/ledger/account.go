@@ -8,7 +8,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -29,6 +28,7 @@ type Account struct {
 
 	Dir    string    // the state folder
 	DB     *state.DB // its database; the caller closes it before NoteSettled
+	Mark   string    // of the database, before this process opened it (state.Mark)
 	Minute time.Time
 	Server string
 	Covers bool // false for a tick with --at or --only
@@ -41,18 +41,16 @@ type Account struct {
 	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
 	Problem       func(format string, a ...any)                // says what is wrong
 
-	journal   *Journal            // of what this tick has promised; nil when it promised nothing
-	dead      []*Journal          // of ticks that are no more; this process holds their locks
-	backfill  []outcome.Record    // outcomes for slots that those left, and that no tick covered
-	unfired   []outcome.Record    // see Unfired
-	runs      map[Due]resumed     // see RunOf
-	waiting   map[Due]waitingSlot // the slots that were kept when this tick began
-	tooLate   []kept.Slot         // those of them that are skipped, in the backfill
-	missed    string              // what was missed, in words; empty when nothing was
-	unwritten bool                // not all of it is in the history, so the journals stay for a later tick
-	mark      string              // of the database before it was read
-	tried     bool                // it has tried to keep the schedule
-	kept      bool                // the database has the schedule as the last valid one
+	journal   *Journal          // of what this tick has promised; nil when it promised nothing
+	dead      []*Journal        // of ticks that are no more; this process holds their locks
+	backfill  []outcome.Record  // outcomes for slots that those left, and that no tick covered
+	unfired   []outcome.Record  // see Unfired
+	runs      map[Due]resumed   // see RunOf
+	waiting   map[Due]state.Row // the slots that waited when this tick began
+	missed    string            // what was missed, in words; empty when nothing was
+	unwritten bool              // not all of it is in the history, so the journals stay for a later tick
+	tried     bool              // it has tried to keep the schedule
+	kept      bool              // the database has the schedule as the last valid one
 }
 
 // A Spare says which folder is used while the state folder cannot be written.
@@ -216,7 +214,6 @@ func (a *Account) promiseConditions(due []schedule.Slot) {
 // Started writes down that the run of a slot began: from here on the run's file accounts for it.
 func (a *Account) Started(task string, slot time.Time) {
 	a.journal.Start(task, slot)
-	a.forgetKept(task, slot)
 }
 
 // AskConditions writes down that the condition commands of a slot are about to run, for a run with this id.
@@ -227,9 +224,6 @@ func (a *Account) AskConditions(task string, slot time.Time, run string) {
 // Settle writes down the outcome of a slot that has no run.
 func (a *Account) Settle(record outcome.Record) {
 	a.journal.Settle(record)
-	if record.Origin == "" {
-		a.forgetKept(record.Task, record.Slot)
-	}
 }
 
 // HooksFired writes down that the on_skip hooks of a slot have ended: no later tick fires them.
@@ -255,13 +249,10 @@ func (a *Account) Written() {
 	for _, journal := range a.dead {
 		journal.End()
 	}
-	for _, slot := range a.tooLate {
-		a.forgetKept(slot.Task, slot.At)
-	}
 	if a.missed != "" {
 		a.Problem("%s", a.missed)
 	}
-	a.dead, a.missed, a.tooLate = nil, "", nil
+	a.dead, a.missed = nil, ""
 }
 
 // NotWritten is called when what ended could not be put into the history: the journals stay for a later tick.
@@ -293,10 +284,10 @@ func (a *Account) keepValid() {
 	if unchanged {
 		return
 	}
-	a.mark, a.tried = state.Mark(a.Dir), true
+	a.tried = true
 	err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive)
 	if waits, werr := state.Waits(context.Background(), a.DB); waits || werr != nil {
-		a.mark = "" // the next tick looks, too
+		a.Mark = "" // the next tick looks, too
 	}
 	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) { // on a full disk it is kept already
 		a.Problem("the last valid schedule is not kept: %v", err)
@@ -307,6 +298,6 @@ func (a *Account) keepValid() {
 // open it. It comes last, after the database was closed. After a failure the next tick looks again.
 func (a *Account) NoteSettled() {
 	if a.kept {
-		state.Settle(a.Dir, a.mark, words(validSchedule(a.Schedule))) //nolint: see above
+		state.Settle(a.Dir, a.Mark, words(validSchedule(a.Schedule))) //nolint: see above
 	}
 }

@@ -34,7 +34,7 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 	db := state.At(s.dir, state.Patience)
 	s.Cleanup(func() { db.Close() })
 	a = &Account{
-		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Minute: minute, Covers: true, Spare: noSpare{},
+		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Mark: state.Mark(s.dir), Minute: minute, Covers: true, Spare: noSpare{},
 		UnderWork: func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
 		EndConditions: func(string) {}, Problem: func(string, ...any) {},
 	}

@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // The reasons for which a slot was missed, and that of one which was started and left no trace.
@@ -141,7 +142,7 @@ func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 func (b *backfill) newest(task *schedule.Task) (newest miss) {
 	first := b.account.Minute.Add(-task.MissedWithin)
 	for due, w := range b.account.waiting { // that one runs when its pause is over
-		if due.Task == task.Name && w.Paused && !due.Slot.Before(first) {
+		if due.Task == task.Name && w.Wait.For == state.ForPause && !due.Slot.Before(first) {
 			first = due.Slot.Add(time.Second)
 		}
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -8,60 +9,50 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/placement"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
 // mostKept is how many slots of a task wait for the store at most: those of a task that is due every minute would run a whole night
 // one after another.
 const mostKept = 60
 
-// A waitingSlot is a kept slot, and the state folder that has it.
-type waitingSlot struct {
-	kept.Slot
-	folder string
-}
-
-// Keep keeps a slot for which the store had no answer (docs/internals/decisions.md#a-slot-that-waits-for-the-store-is-a-file), or one that is
-// paused. IsNew is false where an earlier tick did. Not ok says that it is not kept, and to be skipped: it is too late for it, too many
-// of its task are kept, it gives way to the next one of its minute, the tick accounts for nothing, or no folder can be written.
+// Keep has a slot wait for which the store had no answer, or one that is paused
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick did. Not ok says that it does not wait,
+// and is to be skipped: it is too late for it, too many of its task wait, it gives way to the next one of its minute, the tick accounts
+// for nothing, or the database cannot be written.
 func (a *Account) Keep(record outcome.Record, task *schedule.Task, why string, paused bool) (isNew, ok bool) {
-	slot := kept.Slot{Task: task.Name, At: record.Slot.UTC(), Run: record.Run, Since: clock.Now(), Until: record.Slot.Add(task.LateWithin()), Why: why, Paused: paused}
-	if w, waits := a.waiting[Due{slot.Task, slot.At}]; waits {
-		if w.Paused != paused { // it waits for something else by now
-			slot.Since = w.Since
-			return false, kept.Keep(w.folder, slot) == nil
+	ctx, slot := context.Background(), record.Slot.UTC()
+	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: record.Slot.Add(task.LateWithin())}
+	if paused {
+		wait.For = state.ForPause
+	}
+	if w, waits := a.waiting[Due{task.Name, slot}]; waits {
+		if w.Wait.For != wait.For { // it waits for something else by now
+			wait.Since = w.Wait.Since
+			return false, a.DB.Runs().WaitOn(ctx, w.ID, wait, why) == nil
 		}
 		return false, true
 	}
-	of := func(due Due) bool { return due.Task == slot.Task }
-	if !a.Covers || a.Minute.After(slot.Until) || task.GivesWay(slot.At) || count(a.waiting, of) >= mostKept {
+	of := func(due Due) bool { return due.Task == task.Name }
+	if !a.Covers || a.Minute.After(wait.Until) || task.GivesWay(slot) || count(a.waiting, of) >= mostKept {
 		return false, false
 	}
-	err := kept.Keep(a.Dir, slot)
-	if spare, use := a.instead(err); use {
-		err = kept.Keep(spare, slot)
-	}
+	_, err := a.DB.Runs().Request(ctx, state.Row{
+		ID: record.Run, Task: task.Name, Mutex: record.Mutex, Slot: slot, Scheduled: true, Background: record.Background, Server: record.Server,
+		Wait: wait, Result: state.Result{Reason: why},
+	})
 	return true, err == nil
 }
 
-func count(all map[Due]waitingSlot, of func(Due) bool) (n int) {
+func count(all map[Due]state.Row, of func(Due) bool) (n int) {
 	for due := range all {
 		if of(due) {
 			n++
 		}
 	}
 	return n
-}
-
-// forgetKept removes the file of a kept slot that has a run or an outcome now. Where this process is killed before, the next tick
-// finds the one or the other.
-func (a *Account) forgetKept(task string, at time.Time) {
-	if w, waits := a.waiting[Due{task, at.UTC()}]; waits {
-		kept.Forget(w.folder, task, at)
-	}
 }
 
 // keptSlots returns the kept slots that this tick tries again, the oldest first. Those for which it is too late are skipped, and those
@@ -78,21 +69,20 @@ func (a *Account) keptSlots(dead []*Journal, live []Promise) (slots []schedule.S
 	}
 	b := &backfill{account: a}
 	for _, w := range waiting {
-		due, task := Due{w.Task, w.At.UTC()}, b.task(w.Task)
+		due, task, late := Due{w.Task, w.Slot}, b.task(w.Task), a.Minute.Sub(w.Slot)
 		switch {
 		case slices.ContainsFunc(live, func(p Promise) bool { return slices.Contains(p.Due, due) }):
-		case ended.itself(w.Task, w.At):
-			a.forgetKept(w.Task, w.At)
+		case ended.itself(w.Task, w.Slot): // its row goes when that is recorded
 			delete(a.waiting, due)
-		case task == nil && a.mayBeHere(w.Task) && !a.Minute.After(w.Until):
+		case task == nil && a.mayBeHere(w.Task) && !a.Minute.After(w.Wait.Until):
 		case task == nil:
 			a.skipKept(b, w, waitedFor(w)+", and is "+a.whyGone(w.Task))
-		case a.Minute.Sub(w.At) > task.LateWithin() && w.Paused:
-			a.skipKept(b, w, fmt.Sprintf("%s; that took longer than %s", w.Why, humanize.Duration(task.LateWithin())))
-		case a.Minute.Sub(w.At) > task.LateWithin():
-			a.skipKept(b, w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Why))
+		case late > task.LateWithin() && w.Wait.For == state.ForPause:
+			a.skipKept(b, w, fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
+		case late > task.LateWithin():
+			a.skipKept(b, w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Reason))
 		default:
-			a.resume(due, w.Run, waitedFor(w)+": "+w.Why)
+			a.resume(due, w.ID, waitedFor(w)+": "+w.Reason)
 			slots = append(slots, schedule.Slot{Task: task, At: due.Slot})
 		}
 	}
@@ -123,8 +113,8 @@ func (a *Account) named(name string) *schedule.Task {
 }
 
 // waitedFor says what a kept slot waited for.
-func waitedFor(w kept.Slot) string {
-	if w.Paused {
+func waitedFor(w state.Row) string {
+	if w.Wait.For == state.ForPause {
 		return "it waited for the end of a pause"
 	}
 	return "it waited for the store"
@@ -147,10 +137,10 @@ func (a *Account) newestPaused(waiting, starts []schedule.Slot, live []Promise) 
 		due := Due{slot.Task.Name, slot.At.UTC()}
 		w := a.waiting[due]
 		newer := func(other Due) bool { return other.Task == due.Task && other.Slot.After(due.Slot) }
-		if !w.Paused || !slices.ContainsFunc(promised, newer) {
+		if w.Wait.For != state.ForPause || !slices.ContainsFunc(promised, newer) {
 			return false
 		}
-		a.recordKept(b, w.Slot, w.Why)
+		a.recordKept(b, w, w.Reason)
 		return true
 	})
 }
@@ -161,27 +151,28 @@ func (a *Account) isKept(slot schedule.Slot) bool {
 	return waits
 }
 
-// readKept reads which slots are kept, and where.
-func (a *Account) readKept() (all []kept.Slot) {
-	for _, folder := range statedir.Folders(a.Dir) {
-		slots, err := kept.List(folder)
-		if err != nil {
-			a.Problem("%v", err)
-		}
-		for _, s := range slots {
-			if a.waiting == nil {
-				a.waiting = map[Due]waitingSlot{}
-			}
-			a.waiting[Due{s.Task, s.At.UTC()}] = waitingSlot{s, folder}
-		}
-		all = append(all, slots...)
+// readKept reads which slots wait, the oldest first.
+func (a *Account) readKept() (slots []state.Row) {
+	if state.NothingWaits(a.Dir) {
+		return nil
 	}
-	slices.SortStableFunc(all, func(x, y kept.Slot) int { return x.At.Compare(y.At) })
-	return all
+	rows, err := a.DB.Runs().Waiting(context.Background())
+	if err != nil && !state.Unwritable(err) { // that is said where the history is written
+		a.Problem("which slots wait cannot be read: %v", err)
+	}
+	a.waiting = map[Due]state.Row{}
+	for _, row := range rows {
+		if row.Scheduled {
+			a.waiting[Due{row.Task, row.Slot}] = row
+			slots = append(slots, row)
+		}
+	}
+	slices.SortStableFunc(slots, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
+	return slots
 }
 
-// endedOf returns those of the kept slots that have a run or an outcome: of a tick that was killed before it removed their files.
-func (a *Account) endedOf(waiting []kept.Slot, dead []*Journal) (accounted, error) {
+// endedOf returns those of the waiting slots that have a run, or an outcome that is not recorded yet.
+func (a *Account) endedOf(waiting []state.Row, dead []*Journal) (accounted, error) {
 	ended := accounted{}
 	for _, journal := range dead {
 		ended.addOutcomes(journal)
@@ -189,18 +180,18 @@ func (a *Account) endedOf(waiting []kept.Slot, dead []*Journal) (accounted, erro
 	if err := a.addRuns(ended); err != nil {
 		return nil, err
 	}
-	return ended, a.inHistory(ended, waiting[0].At, waiting[len(waiting)-1].At.Add(time.Second))
+	return ended, a.inHistory(ended, waiting[0].Slot, waiting[len(waiting)-1].Slot.Add(time.Second))
 }
 
-// skipKept records that a kept slot does not run, and says so.
-func (a *Account) skipKept(b *backfill, w kept.Slot, reason string) {
+// skipKept records that a waiting slot does not run, and says so.
+func (a *Account) skipKept(b *backfill, w state.Row, reason string) {
 	a.recordKept(b, w, reason)
-	a.Problem("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.At, a.Schedule.Location), reason)
+	a.Problem("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, a.Schedule.Location), reason)
 }
 
-// recordKept records that a kept slot does not run. Its file is removed when that is in the history.
-func (a *Account) recordKept(b *backfill, w kept.Slot, reason string) {
-	row := b.row(w.Task, w.At, outcome.Skipped, reason)
-	row.Run = w.Run
-	a.backfill, a.unfired, a.tooLate = append(a.backfill, row), append(a.unfired, row), append(a.tooLate, w)
+// recordKept records that a waiting slot does not run. Its row goes with that.
+func (a *Account) recordKept(b *backfill, w state.Row, reason string) {
+	row := b.row(w.Task, w.Slot, outcome.Skipped, reason)
+	row.Run = w.ID
+	a.backfill, a.unfired = append(a.backfill, row), append(a.unfired, row)
 }

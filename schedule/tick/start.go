@@ -141,7 +141,7 @@ func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) boo
 }
 
 // refuse gives its outcome to a slot that may not start at this moment. One that a pause or a maintenance keeps from it waits for the
-// end of that, where the task says so (docs/internals/decisions.md#a-slot-that-waits-for-the-store-is-a-file).
+// end of that, where the task says so (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
 func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
 		isNew, ok := s.ledger.Keep(record, task, reason, true)

@@ -166,7 +166,7 @@ func (t *Tick) prepare() *running {
 func (r *running) newAccount(spare *spare) *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
-		Dir: r.Storage.Dir, DB: r.db, Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
+		Dir: r.Storage.Dir, DB: r.db, Mark: state.Mark(r.Storage.Dir), Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		Spare:         spare,
 		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
 		StartedByWork: r.Work != nil,

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/status"
 )
 
@@ -65,7 +65,7 @@ func (s Source) Status(of *status.Status) Status {
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, all.undelivered())
 	}
-	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(k kept.Slot) bool { return k.Paused }))); words != "" {
+	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(r state.Row) bool { return r.Wait.For == state.ForPause }))); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
 	for _, f := range of.Findings {

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	words "sched/schedule/humanize"
-	"sched/schedule/kept"
 	"sched/schedule/pause"
 	"sched/schedule/records"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // A Waiting is a requested run, a next attempt, or a slot that was kept or is paused.
@@ -53,19 +51,17 @@ func (s Source) Waiting(live []runfile.State, pauses func() pause.Pauses) map[st
 			add(b.Task, Waiting{Run: b.Run, Time: d.Until, Slot: b.Slot, Attempt: d.Attempt, Origin: b.Origin, Held: TimeOrNil(d.HeldSince), lacks: s.lacks(b.Task)})
 		}
 	}
-	requests, err := records.Requests(s.Schedule.StateDir)
-	if err != nil {
-		s.Problem("%v", err)
-	}
-	for _, r := range requests {
-		add(r.Task, Waiting{Run: r.ID, Time: r.Slot, Slot: r.Slot, Attempt: 1, Origin: r.Origin, Held: TimeOrNil(r.Wait.Since), lacks: s.lacks(r.Task)})
-	}
-	for _, k := range s.Kept() {
-		w := Waiting{Run: k.Run, Time: k.At, Slot: k.At, Attempt: 1, Store: TimeOrNil(k.Until), until: k.Until, why: k.Why}
-		if k.Paused {
-			w.Store, w.AfterPause = nil, w.Store
+	for _, r := range s.waitingRows() {
+		w := Waiting{Run: r.ID, Time: r.Slot, Slot: r.Slot, Attempt: 1, Origin: r.Origin}
+		switch {
+		case !r.Scheduled:
+			w.Held, w.lacks = TimeOrNil(r.Wait.Since), s.lacks(r.Task)
+		case r.Wait.For == state.ForPause:
+			w.AfterPause, w.until, w.why = TimeOrNil(r.Wait.Until), r.Wait.Until, r.Reason
+		default:
+			w.Store, w.until, w.why = TimeOrNil(r.Wait.Until), r.Wait.Until, r.Reason
 		}
-		add(k.Task, w)
+		add(r.Task, w)
 	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
@@ -94,16 +90,17 @@ func (s Source) lacks(name string) string {
 	return "a seat of pool " + t.Pool.Name
 }
 
-// Kept returns the slots that wait for the store, or for the end of a pause.
-func (s Source) Kept() (all []kept.Slot) {
-	for _, folder := range statedir.Folders(s.Schedule.StateDir) {
-		slots, err := kept.List(folder)
-		if err != nil {
-			s.Problem("%v", err)
-		}
-		all = append(all, slots...)
+func (s Source) waitingRows() []state.Row {
+	rows, err := records.Waiting(s.Schedule.StateDir)
+	if err != nil {
+		s.Problem("%v", err)
 	}
-	return all
+	return rows
+}
+
+// Kept returns the slots that wait for the store, or for the end of a pause.
+func (s Source) Kept() []state.Row {
+	return slices.DeleteFunc(s.waitingRows(), func(r state.Row) bool { return !r.Scheduled })
 }
 
 // Text says what it waits for, at the time now.

@@ -30,11 +30,11 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 	}
 	for _, k := range s.Kept() {
 		what := "the store"
-		if k.Paused {
+		if k.Wait.For == state.ForPause {
 			what = "the end of a pause"
 		}
-		if id, _ := history.OneRun([]string{k.Run}, name); id != "" {
-			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.Run), k.Task, what)
+		if id, _ := history.OneRun([]string{k.ID}, name); id != "" {
+			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.ID), k.Task, what)
 		}
 	}
 	if _, err := view.FindTask(s.Schedule, name); err == nil {
