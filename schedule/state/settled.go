@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +52,7 @@ func Settled(dir, words string) (said, unchanged bool) {
 	}
 	_, last, _ := strings.Cut(string(text), "\n")
 	said = last == words
-	return said, said && NothingWaits(dir)
+	return said, said && unchangedSince(dir, string(text))
 }
 
 // Waits reports whether a run or a notification waits for a later tick.
@@ -67,11 +69,19 @@ func Waits(ctx context.Context, db *DB) (waits bool, err error) {
 }
 
 // NothingWaits reports whether nothing in the database is left for a later tick to see to: nothing
-// was when Settle was called last, and the database has not changed since.
+// was when Settle was called last, and the database has not changed since; or there is none yet.
 func NothingWaits(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, "sched.db")); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
 	text, err := statedir.ReadFile(settledPath(dir))
-	mark, _, _ := strings.Cut(string(text), "\n")
-	return err == nil && mark != "" && mark == Mark(dir)
+	return err == nil && unchangedSince(dir, string(text))
+}
+
+// unchangedSince reports whether the database is as it was when the text of the file was written.
+func unchangedSince(dir, text string) bool {
+	mark, _, _ := strings.Cut(text, "\n")
+	return mark != "" && mark == Mark(dir)
 }
 
 // Settle says what was seen to in the database, which is closed. The mark is from before it was
