@@ -22,7 +22,6 @@ var order = []string{
 	"schedule/trust",
 	"schedule/statedir",
 	"schedule/state",
-	"schedule/run/next",
 	"schedule/cron/frequency",
 	"schedule/cron",
 	"schedule/dotenv",
@@ -46,7 +45,6 @@ var order = []string{
 	"mutex/sqltest",
 	"mutex/pool",
 	"mutex/queue",
-	"schedule/runfile",
 	"schedule/process",
 	"schedule/condition",
 	"schedule/preflight",
@@ -59,13 +57,11 @@ var order = []string{
 	"schedule/turn",
 	"schedule/lease",
 	"schedule/run/output",
-	"schedule/run/previous",
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/tail",
 	"schedule/supervisor/witness",
 	"schedule/supervisor",
-	"schedule/records",
 	"schedule/work",
 	"schedule/tick",
 	"schedule/status",
@@ -128,7 +124,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/load/values", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/cron/frequency", "schedule/humanize", "schedule/scaffold", "schedule/crontab", "schedule/crontab/vixie", "schedule/run/next"}
+var pure = []string{"schedule", "schedule/load/values", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/cron/frequency", "schedule/humanize", "schedule/scaffold", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

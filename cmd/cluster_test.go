@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sched/schedule/state"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sched/mutex/redistest"
-	"sched/schedule/runfile"
 )
 
 // A server is a box with a name of its own whose schedule has a store: what a machine of a cluster is.
@@ -180,16 +180,8 @@ tasks:
     on_failure: echo $SCHED_OUTCOME >> hooks.txt
 `
 
-// runStates returns what the files of the runs say that are not in the history yet.
-func (s *server) runStates() (states []runfile.State) {
-	ids, _ := runfile.List(s.path(".sched"))
-	for _, id := range ids {
-		if state, _, err := runfile.Read(s.path(".sched"), id); err == nil {
-			states = append(states, state)
-		}
-	}
-	return states
-}
+// runStates returns the runs that have not ended.
+func (s *server) runStates() []state.Row { return openRows(s.path(".sched")) }
 
 // pids waits for the processes of a run of that task.
 func (s *server) pids() (witness, supervisor, command int) {
@@ -339,10 +331,10 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 		syscall.Kill(pid, syscall.SIGCONT)
 	}
 	tick.Wait()
-	var stopped, skipped []record           // skipped are those whose locks were still to be taken
-	var started map[string]*runfile.Attempt // of the first server
+	var stopped, skipped []record        // skipped are those whose locks were still to be taken
+	var started map[string]state.Attempt // of the first server
 	s[0].until("each run of the first server has started or is over", func() bool {
-		stopped, skipped, started = nil, nil, map[string]*runfile.Attempt{}
+		stopped, skipped, started = nil, nil, map[string]state.Attempt{}
 		for _, r := range s[0].history("") {
 			switch r.Outcome {
 			case "stopped":
@@ -351,21 +343,21 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 				skipped = append(skipped, r)
 			}
 		}
-		for _, state := range s[0].runStates() {
-			if state.Attempt != nil && state.Attempt.PID != 0 {
-				started[state.Begin.Task] = state.Attempt
+		for _, row := range s[0].runStates() {
+			if row.Attempt.PID != 0 {
+				started[row.Task] = row.Attempt
 			}
 		}
 		return len(stopped)+len(skipped)+len(started) >= 60
 	})
 	for _, other := range s[1].runStates() {
-		attempt := started[other.Begin.Task]
-		if attempt == nil || !attempt.At.After(wentOn) {
+		attempt := started[other.Task]
+		if !attempt.At.After(wentOn) {
 			continue
 		}
 		// A machine with too much to do may make the other lose its lease in turn.
 		if !strings.Contains(strings.Join(other.Notes, "\n"), "lost its lock") {
-			t.Errorf("%s started %s after the server went on, and the other has its lock", other.Begin.Task, attempt.At.Sub(wentOn))
+			t.Errorf("%s started %s after the server went on, and the other has its lock", other.Task, attempt.At.Sub(wentOn))
 		}
 	}
 	if len(stopped) == 0 || !strings.Contains(stopped[0].Reason, "before attempt 1: its lock cannot be told to be held: ") {

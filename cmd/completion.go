@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/records"
 	"sched/schedule/state"
 )
 
@@ -187,7 +187,7 @@ const (
 
 // runs finds the newest runs; with outcomes those that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
-	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *records.Records) {
+	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *history.Records) {
 		newest, _ := all.Find(ctx, state.Query{Limit: mostRuns, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
@@ -200,10 +200,9 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 }
 
 func (c completer) live() (found []string) {
-	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
-		for _, state := range all.Live {
-			begin := state.Begin
-			found = append(found, begin.Task, described(humanize.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
+	c.recorded(func(_ context.Context, s *schedule.Schedule, all *history.Records) {
+		for _, row := range slices.DeleteFunc(all.Live, state.Row.NotBegun) {
+			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.clock(row.Slot, s.Location)))
 		}
 	})
 	slices.Sort(found)
@@ -211,11 +210,11 @@ func (c completer) live() (found []string) {
 }
 
 // recorded calls find with the records of the schedule, if they can be read in time.
-func (c completer) recorded(find func(context.Context, *schedule.Schedule, *records.Records)) {
+func (c completer) recorded(find func(context.Context, *schedule.Schedule, *history.Records)) {
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	all, _, err := records.Open(bounded, s.StateDir, nil)
+	all, err := history.Look(bounded, s.StateDir)
 	if err != nil {
 		return
 	}

@@ -8,14 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sched/schedule/state"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"sched/schedule/runfile"
 )
 
 // A run of this task says who is who: $PPID of the command is its supervisor, whose parent is the
@@ -66,14 +65,10 @@ func start(t *testing.T) (b *box, witness, supervisor, command int) {
 	return b, parent(t, supervisor), supervisor, command
 }
 
-// untilWrittenDown waits until the file of a run says that the process is its command.
+// untilWrittenDown waits until the row of a run says that the process is its command.
 func (b *box) untilWrittenDown(command int) {
 	b.until("the process is written down", func() bool {
-		runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-		return slices.ContainsFunc(runs, func(file string) bool {
-			text, _ := os.ReadFile(file)
-			return strings.Contains(string(text), fmt.Sprintf(`"pid":%d,`, command))
-		})
+		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Attempt.PID == command })
 	})
 }
 
@@ -138,7 +133,7 @@ tasks:
 	if b.read("after.txt") != "failed code=3\nfailed code=4\n" || b.read("before.txt") != "first\nsecond\nthird\n" {
 		t.Errorf("after %q, before %q", b.read("after.txt"), b.read("before.txt"))
 	}
-	traces, _ := filepath.Glob(b.path(".sched/supervisors/*"))
+	traces, _ := filepath.Glob(b.path(".sched/locks/owner-*"))
 	if len(traces) != 2 || !strings.Contains(b.read(strings.TrimPrefix(traces[0], b.dir+"/")), "SIGABRT") {
 		t.Errorf("traces: %q", traces)
 	}
@@ -331,15 +326,14 @@ tasks:
 	}
 }
 
-// The processes that watch a run have its file open. So hooks fire, and leave their marks, where it
-// cannot be opened any more, as in a state folder that became read-only.
-func TestHooksFireThoughTheFileOfTheRunIsOutOfReach(t *testing.T) {
+// The row of a run is gone with the database. Its process adds it again, and hooks fire as ever.
+func TestHooksFireThoughTheDatabaseIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: hooked
     cron: "* * * * *"
-    command: rm .sched/runs/*.json
+    command: rm .sched/sched.db*
     on_success: echo $SCHED_OUTCOME >> hooks.txt
     after: echo after >> hooks.txt
 `)
@@ -525,7 +519,7 @@ tasks:
 		if err := tick.Start(); err != nil {
 			t.Fatal(err)
 		}
-		b.until("the command has ended", func() bool { return strings.Contains(b.openRuns(), `{"result":`) })
+		b.until("the command has ended", func() bool { return strings.Contains(b.openRuns(), "is finishing") })
 		began := time.Now()
 		tick.Process.Signal(syscall.SIGTERM)
 		tick.Wait()
@@ -671,10 +665,8 @@ tasks:
 	}
 	b.write("go", "")
 	b.until("the inner run is finished", func() bool { return b.read("after.txt") == "succeeded\n" })
-	b.until("nobody has its file any more", func() bool {
-		inner := b.path(".sched/inner")
-		ids, _ := runfile.List(inner)
-		return !slices.ContainsFunc(ids, func(id string) bool { _, alive, _ := runfile.Read(inner, id); return alive })
+	b.until("nobody looks after it any more", func() bool {
+		return len(owned(b.path(".sched/inner"))) == 0
 	})
 }
 
@@ -749,13 +741,9 @@ tasks:
   - {name: front, cron: "* * * * *", command: echo front >> ran.txt, without_overlapping: true}
   - {name: back, cron: "* * * * *", command: echo back >> ran.txt, background: true, after: echo after >> ran.txt}
 `)
-	c := b.command("run")
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if !strings.Contains(string(out), "the state folder cannot be written") {
-		t.Errorf("nothing was said:\n%s", out)
+	out, code := b.sched("run")
+	if code != 1 || strings.Count(out, "the state folder cannot be written") != 1 || strings.Count(out, "operation not permitted") != 1 {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
 }
@@ -772,43 +760,24 @@ tasks:
 	filler := filepath.Join(dir, "filler")
 	os.WriteFile(filler, make([]byte, 8<<20), 0o600)
 	out, code := b.sched("run")
-	if code != 0 || !strings.Contains(out, "cannot be written") {
+	if code != 1 || strings.Count(out, "the state folder cannot be written") != 1 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
-	for _, task := range []string{"front", "back"} { // before any tick moves them
+
+	// When there is room again all is as ever. Nothing is known of what ran meanwhile, and no hook fires again.
+	os.Remove(filler)
+	if out, code := b.sched("run", "--at", "2026-01-01T00:00:00Z"); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	for _, task := range []string{"front", "back"} {
 		if r := b.outcome(task, 1); r.Outcome != "succeeded" {
 			t.Errorf("%s: %+v", task, r)
 		}
 	}
-
-	// When there is room again the history has what happened meanwhile, and hooks do not fire again.
-	os.Remove(filler)
-	b.until("the run of back is finished", func() bool {
-		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", "front")
-		return len(b.history("back")) == 1
-	})
-	if got := strings.Count(b.read("ran.txt"), "after"); got != 1 {
-		t.Errorf("after-hooks: %d\n%s", got, b.read("ran.txt"))
-	}
-
-	// The spare folder was there for ever. The daily pruning removes it, once a tick has kept what was promised in it.
-	spares := func() []string { found, _ := filepath.Glob(b.path("sched-*")); return found }
-	if len(spares()) != 1 {
-		t.Fatalf("spare folders: %v", spares())
-	}
 	b.settle()
-	for _, later := range []string{"25h", "50h"} {
-		c := b.command("run")
-		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+later)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-		b.settle()
-	}
-	if left := spares(); len(left) > 0 {
-		out, _ := exec.Command("find", left...).CombinedOutput()
-		t.Errorf("it is still there:\n%s", out)
+	if got := strings.Count(b.read("ran.txt"), "after"); got != 2 {
+		t.Errorf("after-hooks: %d\n%s", got, b.read("ran.txt"))
 	}
 }
 
@@ -888,23 +857,6 @@ tasks:
 	if out, _ := b.sched("run", "-q"); out != "" {
 		t.Errorf("it was told twice: %q", out)
 	}
-}
-
-func TestTheFileOfARunIsEmpty(t *testing.T) {
-	t.Parallel()
-	b := newBox(t, `
-tasks:
-  - {name: front, cron: "* * * * *", command: echo hello}
-`)
-	b.sched("run")
-	b.write(".sched/runs/01a1fd30-667d-70d1-bbfe-f57f5efe09cd.json", "")
-	if out, code := b.sched("run"); code != 0 || !strings.Contains(out, "cannot be read; it is now") {
-		t.Errorf("exit code %d:\n%s", code, out)
-	}
-	if out, _ := b.sched("run"); strings.Contains(out, "cannot be read") {
-		t.Errorf("it was said twice:\n%s", out)
-	}
-	b.outcome("front", 3)
 }
 
 func TestAThousandBackgroundRuns(t *testing.T) {

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"sched/mutex/redistest"
+	"sched/schedule/state"
 )
 
 // An attempt of this task lasts until the file "go" is there, and succeeds if the file "good" is.
@@ -65,18 +64,8 @@ func (b *box) waits(n int) {
 	})
 }
 
-// unwatched reports whether no process has the file of a run locked.
-func (b *box) unwatched() bool {
-	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-	return !slices.ContainsFunc(runs, func(run string) bool {
-		file, err := os.Open(run)
-		if err != nil {
-			return false
-		}
-		defer file.Close()
-		return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
-	})
-}
+// unwatched reports whether no process looks after a run.
+func (b *box) unwatched() bool { return len(owned(b.path(".sched"))) == 0 }
 
 // waiting returns a box with a run of flaky whose second attempt is deferred.
 func waiting(t *testing.T) *box {
@@ -285,13 +274,20 @@ func TestTheWitnessIsKilledBeforeAnAttemptIsDeferred(t *testing.T) {
 func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	t.Parallel()
 	b := waiting(t)
-	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-	file, err := os.OpenFile(runs[0], os.O_WRONLY|os.O_APPEND, 0)
+	row := openRows(b.path(".sched"))[0]
+	db, err := state.Open(b.path(".sched"), state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(file, "\n%s\n", `{"attempt":{"number":2,"pid":0,"at":"2026-01-01T01:00:00Z"}}`)
-	file.Close()
+	owner, err := db.Owners().New(state.Tick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, err := db.Enroll(t.Context(), owner)
+	attempt := state.Attempt{Number: 2, At: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}
+	if err := errors.Join(err, killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
 	b.tick(0)
 	if r := b.outcome("flaky", 1); r.Outcome != "lost" || r.Attempts != 2 || r.Started == nil || strings.HasPrefix(*r.Started, "2026-01-01T01") {
 		t.Errorf("%+v", r)
@@ -364,13 +360,13 @@ func TestARunThatWaitsIsStopped(t *testing.T) {
 	}
 }
 
-// liveRun returns the id of the run that has a file.
+// liveRun returns the id of the run that has not ended.
 func (b *box) liveRun() string {
-	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+	runs := openRows(b.path(".sched"))
 	if len(runs) != 1 {
 		b.Fatalf("%d runs", len(runs))
 	}
-	return strings.TrimSuffix(filepath.Base(runs[0]), ".json")
+	return runs[0].ID
 }
 
 // The server whose attempt failed is off when the next one is due. It makes that attempt when it is back, and no other server does.

@@ -110,7 +110,7 @@ func hintOf(err error) string {
 	var ends *exit
 	switch {
 	case errors.As(err, &newer):
-		return "run that one again; ticks of this one go on, and what becomes of their runs waits in files until then"
+		return "run that one again; ticks of this one go on, and nobody records what becomes of their runs until then"
 	case errors.As(err, &down):
 		return down.Hint
 	case errors.As(err, &delivery):

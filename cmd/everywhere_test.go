@@ -43,7 +43,7 @@ tasks:
 	proxy.Set(redistest.Fault{})
 	later = day.Add(2 * time.Minute)
 	asks(servers[0], later, "run")
-	if out := asks(servers[0], later, "status"); !strings.Contains(out, "due at "+day.Format("2006-01-02 15:04")+", and ran on no server: it was skipped here") {
+	if out := asks(servers[0], later, "status"); !strings.Contains(out, "due at "+day.Format("2006-01-02 15:04")+" UTC, and ran on no server: it was skipped here") {
 		t.Errorf("nobody says that it ran nowhere:\n%s", out)
 	}
 	if out := asks(servers[0], later, "why", "report"); !strings.Contains(out, "no other server has told that it ran there") {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -68,7 +68,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	var err error
 	if id != "" {
 		record, err = a.runs(s).FinishByHand(id, code)
-		if errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, state.ErrNotFound) {
 			return runs.Of(a.view(s)).FindRun(ctx, id)
 		}
 	} else {

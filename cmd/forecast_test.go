@@ -14,7 +14,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/records"
 	"sched/schedule/state"
 )
 
@@ -109,9 +108,9 @@ func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]outc
 	t.Helper()
 	became := map[string]outcome.Record{}
 	for end := time.Now().Add(patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		all, unread, err := records.Open(t.Context(), dir, nil)
-		if err != nil || unread != nil {
-			t.Fatal(err, unread)
+		all, err := history.Look(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
 		}
 		found, err := all.Find(t.Context(), state.Query{})
 		if err := errors.Join(err, all.Close()); err != nil {

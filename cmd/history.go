@@ -11,10 +11,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -113,7 +113,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 		return err
 	}
 	waiting := a.view(s).Waiting(live, a.view(s).Pauses)
-	live = slices.DeleteFunc(live, runfile.State.Waits)
+	live = slices.DeleteFunc(live, state.Row.Waits)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
@@ -154,7 +154,7 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
-func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []runfile.State, records []outcome.Record) {
+func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -173,11 +173,11 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
 		}
 	}
-	for _, state := range slices.Backward(live) {
-		t.add(state.Begin, terminal.Active, a.liveText(state))
+	for _, row := range slices.Backward(live) {
+		t.add(history.LiveRecord(s.StateDir, row), terminal.Active, a.liveText(row))
 	}
-	for _, state := range lost {
-		t.add(state.Begin, terminal.Bad, "vanished; the next tick will finish it")
+	for _, row := range lost {
+		t.add(history.LiveRecord(s.StateDir, row), terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
 		words := view.Describe(r) + view.Late(r)
@@ -242,12 +242,12 @@ func (t historyTable) columns(cells ...string) []string {
 }
 
 // liveText says how long a run has been running. What another server announced may be from before its command started.
-func (a historyCommand) liveText(state runfile.State) string {
-	holder := run.HolderOf(state)
+func (a historyCommand) liveText(row state.Row) string {
+	holder := run.HolderOf(row)
 	switch {
-	case !state.LastTold.IsZero():
-		return "was running " + view.LastToldText(state, a.now())
-	case state.Attempt == nil:
+	case !row.LastTold.IsZero():
+		return "was running " + view.LastToldText(row, a.now())
+	case !row.Begun():
 		return "starting"
 	case holder.PID == 0:
 		return "running for " + a.ago(holder.Since)
@@ -280,18 +280,17 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	return q, err
 }
 
-func matching(logs []runfile.State, q state.Query) []runfile.State {
+func matching(logs []state.Row, q state.Query) []state.Row {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(state runfile.State) bool {
-		r := state.Begin
-		return q.Task != "" && r.Task != q.Task || r.Slot.Before(q.Since) || !q.Until.IsZero() && !r.Slot.Before(q.Until)
+	return slices.DeleteFunc(slices.Clone(logs), func(row state.Row) bool {
+		return q.Task != "" && row.Task != q.Task || row.Slot.Before(q.Since) || !q.Until.IsZero() && !row.Slot.Before(q.Until)
 	})
 }
 
-func hasTask(name string, logs []runfile.State) bool {
-	return slices.ContainsFunc(logs, func(state runfile.State) bool { return state.Begin.Task == name })
+func hasTask(name string, logs []state.Row) bool {
+	return slices.ContainsFunc(logs, func(row state.Row) bool { return row.Task == name })
 }
 
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
-	"sched/schedule/records"
 )
 
 // Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed, one that keeps the first or the second of
@@ -55,8 +54,8 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 					t.Errorf("killed before step %d: the slot ran %d times\n%s%v", step, ran, said, servers[0].outcomes("report"))
 				}
 				for _, s := range servers {
-					if waiting, err := records.Waiting(s.path(".sched")); len(waiting) > 0 || err != nil {
-						t.Errorf("killed before step %d: on %s wait %v, %v", step, s.name, waiting, err)
+					if waiting := openRows(s.path(".sched")); len(waiting) > 0 {
+						t.Errorf("killed before step %d: on %s wait %v", step, s.name, waiting)
 					}
 					outcomes := map[string]int{}
 					for _, r := range s.history("report") {

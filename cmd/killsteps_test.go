@@ -4,17 +4,16 @@ package cmd_test
 
 import (
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/history"
-	"sched/schedule/runfile"
+
+	"github.com/alicebob/miniredis/v2"
 )
 
 // changes reports whether a system call may change what other processes see: a file, a folder, or what Redis has. The first three of its
@@ -97,13 +96,10 @@ func traced(t *testing.T, pid, group int, last func(tid int, call unix.PtraceReg
 	}
 }
 
-// released waits until no process has the file of a run any more: then a tick may put it into the history.
+// released waits until no process looks after a run any more: then a tick may publish it.
 func (b *box) released() {
 	b.Helper()
-	b.until("the files of the runs are released", func() bool {
-		ids, _ := runfile.List(b.path(".sched"))
-		return !slices.ContainsFunc(ids, func(id string) bool { _, alive, _ := runfile.Read(b.path(".sched"), id); return alive })
-	})
+	b.until("no process looks after a run", func() bool { return len(owned(b.path(".sched"))) == 0 })
 }
 
 // Once in many runs of this package web-2 never learned of a run of web-1. So every kill is tried: a tick that puts a run into the
@@ -128,8 +124,7 @@ func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 		ended = killedBefore(t, on("2026-01-01 00:01"), steps)
 		here.until("all is published", func() bool {
 			on("2026-01-01 00:01").Run()
-			files, _ := filepath.Glob(here.path(".sched/runs/*.json"))
-			return len(files) == 0 && !history.HasUnpublished(here.path(".sched"))
+			return here.openRuns() == "" && !history.HasUnpublished(here.path(".sched"))
 		})
 		var want []string
 		for _, r := range here.history("") {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
@@ -96,9 +97,9 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		return err
 	}
 	all := slices.DeleteFunc(records, func(r outcome.Record) bool { return !r.Ran() })
-	for _, state := range slices.Concat(matching(lost, q), matching(live, q)) {
-		if !state.Waits() {
-			all = append(all, state.Begin)
+	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
+		if !row.Waits() {
+			all = append(all, history.LiveRecord(s.StateDir, row))
 		}
 	}
 	slices.SortFunc(all, func(x, y outcome.Record) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.Run, y.Run)) })

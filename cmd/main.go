@@ -19,6 +19,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
+	"sched/schedule/run"
 )
 
 // A console is what commands share with the person who typed them: streams and a clock.
@@ -42,6 +43,7 @@ type scheduleFile struct {
 type storages struct {
 	scheduleFile
 	remote mutex.Store // once it was needed: see store
+	caller *run.Caller // once it was needed: see runs
 }
 
 // An app is the process as commands see it.

@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/runfile"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -123,10 +122,7 @@ func pauseSubject(name string) string {
 }
 
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
-	live, _, _, err := runfile.Survey(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
+	live := a.view(s).Live()
 	elsewhere, err := a.view(s).RunningElsewhere(ctx)
 	if err != nil {
 		a.view(s).LeftOut(err)
@@ -134,13 +130,13 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	live = append(live, elsewhere...)
 	here := serverName(s.Server)
 	var runs []string
-	for _, state := range live {
-		if state.Waits() || names[0] != pause.Everything && !slices.Contains(names, state.Begin.Task) {
+	for _, row := range live {
+		if row.Waits() || names[0] != pause.Everything && !slices.Contains(names, row.Task) {
 			continue
 		}
-		run := state.Begin.Task
-		if state.Begin.Server != here {
-			run += " on " + state.Begin.Server
+		run := row.Task
+		if row.Server != here {
+			run += " on " + row.Server
 		}
 		runs = append(runs, run)
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -61,10 +60,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions, value func([]view.Request) any) error {
 	out := []view.Request{}
 	pauses := a.view(s).Pauses()
-	live, _, _, err := runfile.Survey(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
+	live := a.view(s).Live()
 	for _, r := range requests {
 		tick, err := a.actor(s).Leave(r)
 		if err != nil {
@@ -98,7 +94,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 
 // requestsOf returns the requests for a task or a run's id: at least one, or an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
-	all, err := records.Requests(s.StateDir)
+	all, err := history.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}

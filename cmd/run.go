@@ -304,7 +304,7 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return
 	}
-	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now(), nil).Metrics()); err != nil {
+	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"sched/schedule/state"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sched/cmd"
-	"sched/schedule/runfile"
 )
 
 // binary is the real sched, built once for all tests of this package.
@@ -170,10 +171,7 @@ func settle(e *testscript.Env) {
 	os.WriteFile(filepath.Join(e.WorkDir, "go"), nil, 0o644)
 	alive := func() (alive bool) {
 		filepath.WalkDir(e.WorkDir, func(path string, _ fs.DirEntry, _ error) error {
-			if filepath.Base(filepath.Dir(path)) == "runs" && strings.HasSuffix(path, ".json") {
-				text, err := os.ReadFile(path)
-				alive = alive || err == nil && !bytes.Contains(lastRun(text), []byte(`{"end":`))
-			}
+			alive = alive || filepath.Base(path) == "sched.db" && len(owned(filepath.Dir(path))) > 0
 			return nil
 		})
 		return alive
@@ -265,19 +263,18 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
 
-// released waits until no process has the file of a run of this folder any more: the next tick tells other servers of all.
+// released waits until no process looks after a run of this folder any more: the next tick tells other servers of all.
 func releasedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: released")
 	}
 	dir := ts.MkAbs(".sched")
-	alive := func(id string) bool { _, alive, _ := runfile.Read(dir, id); return alive }
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ids, _ := runfile.List(dir); !slices.ContainsFunc(ids, alive) {
+		if len(owned(dir)) == 0 {
 			return
 		}
 	}
-	ts.Fatalf("a process has the file of a run after %s", patience)
+	ts.Fatalf("a process looks after a run after %s", patience)
 }
 
 // tick AFTER ARG... runs the tick that comes so long after now.
@@ -377,16 +374,40 @@ func (b *box) settle() {
 	})
 }
 
-// openRuns returns what the files of unfinished runs say.
+// openRuns returns the runs that have not ended, a line each.
 func (b *box) openRuns() (open string) {
-	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-	for _, run := range runs {
-		text, _ := os.ReadFile(run)
-		if !bytes.Contains(lastRun(text), []byte(`{"end":`)) {
-			open += run + string(text)
-		}
+	for _, row := range openRows(b.path(".sched")) {
+		open += fmt.Sprintf("%s of %s is %s, attempt %+v, %s %q\n", row.ID, row.Task, row.Phase, row.Attempt, row.Reason, row.Notes)
 	}
 	return open
+}
+
+// openRows returns the runs of a state folder that have begun and not ended.
+func openRows(dir string) []state.Row {
+	live, lost := rowsOf(dir)
+	return slices.DeleteFunc(append(live, lost...), state.Row.NotBegun)
+}
+
+// owned returns those of them that a process looks after.
+func owned(dir string) []state.Row {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	live, _, _ := db.Going(context.Background())
+	return slices.DeleteFunc(live, func(r state.Row) bool { return r.Owner == 0 || !db.Owners().Alive(r.Owner) })
+}
+
+// rowsOf returns the runs of a state folder that have not ended: see state.DB.Going.
+func rowsOf(dir string) (live, lost []state.Row) {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil, nil
+	}
+	defer db.Close()
+	live, lost, _ = db.Going(context.Background())
+	return live, lost
 }
 
 func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
@@ -410,7 +431,7 @@ func (b *box) read(name string) string {
 func (b *box) command(args ...string) *exec.Cmd {
 	c := exec.Command(binary, args...)
 	c.Dir = b.dir
-	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+b.dir, "SCHED_TEST_SPARE="+b.dir)
+	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+b.dir)
 	return c
 }
 

@@ -26,10 +26,11 @@ func become(args []string) (code int, ok bool) {
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store
-	runs := run.Caller{Storage: storage, Environ: os.Environ()}
 	if !ours || len(args) < 2 {
 		return 0, false
 	}
+	runs := run.Caller{Storage: storage, Environ: os.Environ()}
+	defer storage.DB.Close()
 	switch {
 	case err != nil:
 	case len(args) == 2 && args[0] == "start":

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -71,8 +70,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 	// A run may end after a tick has collected what had ended: all is published when no run has a file any more, either.
 	here.until("all is published", func() bool {
 		last()
-		files, _ := filepath.Glob(here.path(".sched/runs/*.json"))
-		return len(files) == 0 && !history.HasUnpublished(here.path(".sched"))
+		return here.openRuns() == "" && !history.HasUnpublished(here.path(".sched"))
 	})
 	var want []string
 	for _, r := range here.history("") {

@@ -71,7 +71,7 @@ func (a statusCommand) status(o statusOptions) error {
 			return err
 		}
 	}
-	now := status.Of(s, invalid != nil, a.now(), nil)
+	now := status.Of(s, invalid != nil, a.now())
 	if o.textfile != "" {
 		return a.writeMetrics(o.textfile, now)
 	}

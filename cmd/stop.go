@@ -13,7 +13,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -44,14 +44,15 @@ func (a stopCommand) stop(names []string, reason string) error {
 	if err != nil {
 		return err
 	}
-	live, lost, _, err := runfile.Survey(s.StateDir)
+	all, err := a.view(s).Records(ctx)
 	if err != nil {
-		a.problem("%v", err)
+		return failed("", "%w", err)
 	}
-	var chosen []runfile.State
+	all.Close()
+	var chosen []state.Row
 	code := exitOK
 	for _, name := range names {
-		found, err := a.liveRuns(s, live, lost, name)
+		found, err := a.liveRuns(s, all.Live, all.Lost, name)
 		if err != nil {
 			code = a.exitCode(err)
 		}
@@ -66,35 +67,36 @@ func (a stopCommand) stop(names []string, reason string) error {
 	return nil
 }
 
-func once(all []runfile.State) (runs []runfile.State) {
-	for _, state := range all {
-		if !slices.ContainsFunc(runs, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
-			runs = append(runs, state)
+func once(all []state.Row) (runs []state.Row) {
+	for _, row := range all {
+		if !slices.ContainsFunc(runs, func(l state.Row) bool { return l.ID == row.ID }) {
+			runs = append(runs, row)
 		}
 	}
 	return runs
 }
 
 // liveRuns returns the live runs of a task or the run with an id: at least one, or an error.
-func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
-	another := func(state runfile.State) bool { return state.Begin.Task != name }
+func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name string) ([]state.Row, error) {
+	live = slices.DeleteFunc(slices.Clone(live), state.Row.NotBegun)
+	another := func(row state.Row) bool { return row.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
 	var ids []string
-	for _, state := range live {
-		ids = append(ids, state.Begin.Run)
+	for _, row := range live {
+		ids = append(ids, row.ID)
 	}
 	id, err := history.OneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
 	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
+		return slices.DeleteFunc(slices.Clone(live), func(row state.Row) bool { return row.ID != id }), nil
 	}
-	for _, state := range lost {
-		if one, _ := history.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
+	for _, row := range lost {
+		if one, _ := history.OneRun([]string{row.ID}, name); one != "" || row.Task == name {
+			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}
 	elsewhere := a.view(s).LiveElsewhere(ctx, name)
@@ -108,7 +110,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 }
 
 // stopAll stops runs in parallel, and reports whether all were stopped.
-func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State, reason string) bool {
+func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason string) bool {
 	type result struct {
 		run.Stopping
 		err error
@@ -116,19 +118,19 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State, reaso
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
 	actor, runs := a.actor(s), a.runs(s)
-	for i, state := range chosen {
+	for i, row := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run, reason)
+			results[i].Stopping, results[i].err = actor.Stop(runs, row.ID, reason)
 		})
 	}
 	all.Wait()
 	stopped := true
-	for i, state := range chosen {
-		if !a.sayStopped(state.Begin, results[i].Stopping, results[i].err) {
+	for i, row := range chosen {
+		if !a.sayStopped(history.LiveRecord(s.StateDir, row), results[i].Stopping, results[i].err) {
 			stopped = false
 			continue
 		}
-		a.noteChange(s, "stop", state.Begin.Run, reason)
+		a.noteChange(s, "stop", row.ID, reason)
 	}
 	return stopped
 }

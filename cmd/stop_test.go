@@ -4,9 +4,10 @@ package cmd_test
 
 import (
 	"os"
-	"path/filepath"
+	"sched/schedule/state"
 	"strings"
 	"testing"
+	"time"
 )
 
 const stoppable = `
@@ -188,12 +189,14 @@ func TestStopIsKilledBeforeItsSignal(t *testing.T) {
 	b.sched("run")
 	b.pidIn("command.pid")
 	run := b.liveRun()
-	file, err := os.OpenFile(filepath.Join(b.dir, ".sched/runs", run+".json"), os.O_WRONLY|os.O_APPEND, 0)
+	db, err := state.Open(b.path(".sched"), state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.WriteString("\n" + `{"stop":{"run":"` + run + `","by":"nobody","at":"2026-01-01T00:00:00Z"}}` + "\n")
-	file.Close()
+	if _, err := db.Runs().AskStop(t.Context(), run, state.Stop{By: "nobody", At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
 	b.write("go", "")
 	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Reason != "sched stop by nobody" || r.Attempts != 1 {
 		t.Errorf("%+v", r)

@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // store returns a store that is not connected yet; nil if the schedule has none.
@@ -23,19 +24,28 @@ func (st *storages) store(s *schedule.Schedule) mutex.Store {
 	return st.remote
 }
 
-// closeStore ends the connections to the store; what is still on its way has a moment to arrive.
+// closeStore closes the database, and ends the connections to the store; what is still on its way has
+// a moment to arrive.
 func (st *storages) closeStore() {
+	if st.caller != nil {
+		st.caller.Self.Close()
+		st.caller.DB.Close()
+	}
 	if st.remote != nil {
 		st.remote.Close()
 	}
 }
 
-func (st *storages) storage(s *schedule.Schedule) run.Storage {
-	return run.Storage{Dir: s.StateDir, Store: st.store(s)}
-}
+// storage returns the storage of the schedule, which closeStore closes. It opens nothing yet.
+func (st *storages) storage(s *schedule.Schedule) run.Storage { return st.runs(s).Storage }
 
+// runs returns what this process gives to runs of the schedule.
 func (st *storages) runs(s *schedule.Schedule) run.Caller {
-	return run.Caller{Storage: st.storage(s), Environ: os.Environ()}
+	if st.caller == nil || st.caller.Dir != s.StateDir {
+		caller := run.NewCaller(run.StorageAt(s.StateDir, st.store(s)), state.Tick, os.Environ())
+		st.caller = &caller
+	}
+	return *st.caller
 }
 
 func (st *storages) controls(s *schedule.Schedule) pause.Source {

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/condition"
 	"sched/schedule/serve/listen"
-	"sched/schedule/statedir"
 )
 
 // A binary that is built with the tag schedtest, as the tests of this package do, has a clock that can
@@ -23,7 +22,6 @@ import (
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
 //	SCHED_TEST_CLOCK_SET=2h                 by so much it was set forward since the machine booted, else time passed
 //	SCHED_TEST_BOOT=a@2026-11-21T10:44:30Z  the name of the machine's boot, and when it was; without the time long ago
-//	SCHED_TEST_SPARE=/tmp/test              spare state folders are made there
 //	SCHED_TEST_ETC=/tmp/etc                 install writes to folders there, and keeps copies there; labels are read there
 //
 // The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
@@ -44,9 +42,6 @@ func init() {
 			panic(fmt.Sprintf("SCHED_TEST_CLOCK_OFFSET: %v", err))
 		}
 		offset += d
-	}
-	if place := os.Getenv("SCHED_TEST_SPARE"); place != "" {
-		statedir.SparePlaces = []string{place}
 	}
 	if etc := os.Getenv("SCHED_TEST_ETC"); etc != "" {
 		cronFolder, systemdFolder, rootBackups, labelsFile = etc+"/cron.d", etc+"/systemd/system", etc+"/crontabs", etc+"/sched/labels"

@@ -15,7 +15,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/supervisor"
 )
 
@@ -131,17 +131,14 @@ func (b *box) asRoot(commands ...string) {
 	}
 }
 
-// While a background run lives, another user puts an own state folder in the place of the run's, with a file of the run
+// While a background run lives, another user puts an own state folder in the place of the run's, with a row of the run
 // whose hooks are theirs. The run ends with what it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)
 	b, witness, _, _ := start(t)
 	b.reachable()
-	ids, err := runfile.List(b.path(".sched"))
-	if err != nil || len(ids) != 1 {
-		t.Fatal(ids, err)
-	}
+	row := openRows(b.path(".sched"))[0]
 	b.asRoot("mv .sched moved", "mkdir -m 700 .sched")
 	task := schedule.Task{Name: "victim", Mutex: "victim", Dir: b.dir}
 	task.Hooks.After = []schedule.Hook{{Run: schedule.Command{Line: "id -u > pwned.txt", Shell: []string{"/bin/sh", "-c"}}}}
@@ -149,8 +146,12 @@ func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := runfile.Create(b.path(".sched"), outcome.Record{Run: ids[0], Task: "victim", Mutex: "victim", Snapshot: snapshot})
+	theirs, err := state.Open(b.path(".sched"), state.Patience)
 	if err != nil {
+		t.Fatal(err)
+	}
+	row.Snapshot = snapshot
+	if _, err := theirs.Runs().Request(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	theirs.Close()
@@ -160,8 +161,8 @@ func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	if pwned := b.read("pwned.txt"); pwned != "" {
 		t.Errorf("the hook of another user ran as %s", pwned)
 	}
-	b.gone(witness) // its record is in the spare folder now, since the place of its own is not ours
 	b.asRoot("rm -r .sched", "mv moved .sched")
+	b.gone(witness) // it has waited for its own folder
 	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
 	b.sched("run", "--at", "2026-03-03T03:03:00Z")
 	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
@@ -193,11 +194,12 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := b.command()
-	storage := run.Storage{Dir: b.path(".sched")}
+	storage := run.StorageAt(b.path(".sched"), nil)
+	defer storage.DB.Close()
 	handover := &supervisor.Handover{Self: c.Path, Environ: c.Env}
 	handover.Ahead(storage)
 	record := outcome.Record{Run: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
-	begun, err := run.Caller{Storage: storage, Environ: c.Env}.Begin(record, s.Tasks[0], nil)
+	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(record, s.Tasks[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,16 +228,8 @@ func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code := b.sched("run")
-	if code != 0 || !strings.Contains(out, "link is a link that leads nowhere") || !strings.Contains(out, "the history waits in "+b.dir) {
+	if code != 1 || strings.Count(out, "link is a link that leads nowhere") != 1 || !strings.Contains(out, "nothing of it is recorded") {
 		t.Errorf("%d\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
-	if err := os.MkdirAll(b.path("mnt/sched"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	b.write("schedule.yaml", "state_dir: link\ntasks: []\n")
-	b.until("the history has come", func() bool {
-		b.sched("run")
-		return len(b.history("")) == 2
-	})
 }

@@ -12,7 +12,6 @@ import (
 	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/pause"
-	"sched/schedule/runfile"
 	"sched/schedule/view"
 )
 
@@ -93,10 +92,7 @@ func (a unlockCommand) breakLock(s *schedule.Schedule, name string, done map[str
 }
 
 func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task) (broken int, err error) {
-	live, _, _, err := runfile.Survey(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
+	live := a.view(s).Live()
 	done := map[string]bool{}
 	for _, t := range tasks {
 		held, err := a.storage(s).Holders(ctx, live, pool.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})

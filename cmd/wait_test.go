@@ -15,7 +15,7 @@ import (
 	"sched/mutex"
 	"sched/mutex/queue"
 	"sched/mutex/redistest"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -36,10 +36,10 @@ tasks:
 func (b *box) waiter(task string) (witness, supervisor int) {
 	b.Helper()
 	b.until(task+" waits", func() bool {
-		live, _, _, _ := runfile.Survey(b.path(".sched"))
-		for _, state := range live {
-			if state.Begin.Task == task && state.Queued() {
-				witness, supervisor = processOf("witness", state.Supervisor), processOf("start", state.Supervisor)
+		for _, row := range openRows(b.path(".sched")) {
+			if row.Task == task && row.Queued() {
+				id := fmt.Sprint(row.Owner)
+				witness, supervisor = processOf("witness", id), processOf("start", id)
 			}
 		}
 		return witness != 0 && supervisor != 0
@@ -99,8 +99,7 @@ func TestARunWaitsOnWhenItsSupervisorIsKilled(t *testing.T) {
 		return strings.Contains(string(text), "finish\x00--tick")
 	})
 	b.until("it stands in the queue again", func() bool {
-		live, _, _, _ := runfile.Survey(b.path(".sched"))
-		return slices.ContainsFunc(live, func(s runfile.State) bool { return s.Begin.Task == "second" && s.Queued() }) && b.placesHeld() == 2
+		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Task == "second" && r.Queued() }) && b.placesHeld() == 2
 	})
 	b.write("go", "")
 	b.ran("first", "second", "third")
@@ -146,10 +145,9 @@ func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 	if r := b.history("second"); len(r) != 0 {
 		t.Fatalf("second %s: %s", r[0].Outcome, r[0].Reason)
 	}
-	live, lost, _, _ := runfile.Survey(b.path(".sched"))
-	for _, state := range append(live, lost...) {
-		if state.Begin.Task == "second" {
-			b.says("finish", "db", "0", "--run", state.Begin.Run)
+	for _, row := range openRows(b.path(".sched")) {
+		if row.Task == "second" {
+			b.says("finish", "db", "0", "--run", row.ID)
 		}
 	}
 	if r := b.outcome("second", 1); r.Outcome != "stopped" || r.ExitCode != nil || r.Reason != "finished by hand while it waited" {

@@ -176,11 +176,11 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 
 // printRunning prints live runs that are not of the last slot, and those that wait for a tick.
 func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
-	for _, state := range w.Live {
+	for _, row := range w.Live {
 		last := w.Answer.Last
-		old := last == nil || !state.Begin.Slot.Truncate(time.Minute).Equal(last.At.UTC())
-		if state.Begin.Task == w.Task.Name && old {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(state.Begin.Slot), view.RunningText(state, w.Now))
+		old := last == nil || !row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
+		if row.Task == w.Task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(row.Slot), view.RunningText(row, w.Now))
 		}
 	}
 	for _, one := range w.Waiting {

@@ -434,7 +434,7 @@ tasks:
 	b.until("the next ticks have come", func() bool { return b.count("each") >= 2 })
 	w.signal(syscall.SIGTERM)
 	w.ended()
-	if !strings.Contains(b.read("work.out"), "sched: the tick of 2026-11-21 10:45 was killed (killed); the next one accounts for it") {
+	if !strings.Contains(b.read("work.out"), "sched: the tick of 2026-11-21 10:45 UTC was killed (killed); the next one accounts for it") {
 		t.Error("it did not say so")
 	}
 	if story := b.story("front"); !slices.Equal(story, []string{"10:45 lost"}) {

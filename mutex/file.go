@@ -23,15 +23,27 @@ import (
 type Files struct {
 	Dir string // made when it is needed, with mode 0700
 
-	// GoesOn reports whether the run that was the last holder of a mutex goes on, though nothing holds the lock any more: then it has
+	// GoesOn reports whether another run, the last holder of a mutex, goes on, though nothing holds the lock any more: then it has
 	// the mutex. It is asked by whoever just got the lock, before that is a holder. May be nil.
 	GoesOn func(name string, last Holder) bool
+
+	// Lenient goes on where the folder cannot be written: a lock whose file cannot be made is held by
+	// nobody, and a claim that cannot be made is taken.
+	Lenient bool
 }
 
 var _ Locks = Files{}
 
 // Acquire takes name with a lock of the kernel.
 func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
+	lock, err := s.acquire(ctx, name, holder)
+	if err != nil && s.Lenient && statedir.Unwritable(err) {
+		return noLock{}, nil
+	}
+	return lock, err
+}
+
+func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	folder, err := s.lockFolder(ctx)
 	if err != nil {
 		return nil, err
@@ -40,6 +52,9 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 
 	// Not for writing: the command inherits it, and may run as a user who must not write here.
 	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY|os.O_CREATE)
+	if errors.Is(err, unix.EROFS) {
+		file, err = statedir.OpenPlain(s.path(name), os.O_RDONLY)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +67,14 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
 	last := readHolder(file)
-	if s.GoesOn != nil && last.Run != "" && s.GoesOn(name, last) {
+	if s.GoesOn != nil && last.Run != "" && last.Run != holder.Run && s.GoesOn(name, last) {
 		flock(file, unix.LOCK_UN)
 		file.Close()
 		return nil, &HeldError{name, last}
 	}
 	lock := &fileLock{store: s, name: name, run: holder.Run, file: file}
 	// Without the new holder the file would name the last one, whose late release could break the lock of the new one.
-	if err := lock.describe(holder); err != nil {
+	if err := lock.describe(holder); err != nil && !s.Lenient {
 		path := file.Name()
 		lock.Release(ctx)
 		return nil, fmt.Errorf("lock %s: its owner cannot be written: %w", path, err)
@@ -129,12 +144,6 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 
 // fileName turns the name of a mutex or of a task into one path element. Names have no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
-
-// NameOf returns the name of the mutex whose lock has the file with this name in the folder of Files; false for what is no lock.
-func NameOf(file string) (name string, ok bool) {
-	name, ok = strings.CutSuffix(file, ".lock")
-	return strings.ReplaceAll(name, "+", "/"), ok
-}
 
 // readHolder reads the first line of the file of a lock or claim; what it cannot read it leaves empty.
 func readHolder(file *os.File) (holder Holder) {

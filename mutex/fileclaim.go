@@ -16,6 +16,14 @@ const claimHour = "2006-01-02T15"
 
 // Claim makes a file that only one run can make. The files of one hour share a folder.
 func (s Files) Claim(_ context.Context, key string, until time.Time, holder Holder) error {
+	err := s.claim(key, until, holder)
+	if s.Lenient && statedir.Unwritable(err) {
+		return nil
+	}
+	return err
+}
+
+func (s Files) claim(key string, until time.Time, holder Holder) error {
 	path := s.claimPath(key, until)
 	folder := filepath.Dir(path)
 	if err := makeHour(folder, holder.Since); err != nil {

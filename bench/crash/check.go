@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (of *campaign) check() findings {
 
 // join adds the records that were read before the history was damaged. None may have changed, with three exceptions: a
 // missed slot gives way to what became of it after all; it may be found again, in another gap, by a tick that has not its
-// record any more; and a run whose record is gone, but whose runfile is not, is recorded as lost.
+// record any more; and a run whose row is gone, but whose process is not, adds its row again.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
@@ -156,6 +157,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 	switch {
 	case len(records) > most && len(slices.DeleteFunc(slices.Clone(records), c.lostWithHistory)) <= most:
 		c.excuse(damagedHistory, "%s ran again, since its record was", what)
+	case len(records) > most && t.once && c.unrecorded(ticks):
+		c.excuse("tick that could not write down its minute", "%s ran again", what)
 	case len(records) > most:
 		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
 	case len(records) > 0:
@@ -174,6 +177,15 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 		from, to := c.span(tick)
 		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
 	}
+}
+
+// unrecorded reports whether one of the ticks lived while the folder was full or read-only. The next tick may not know of it, and run
+// once what seems to be missed.
+func (c *check) unrecorded(ticks []*tick) bool {
+	return slices.ContainsFunc(ticks, func(t *tick) bool {
+		from, to := c.span(t)
+		return slices.ContainsFunc(c.unwritable, func(w window) bool { return from <= w.to && to >= w.from })
+	})
 }
 
 // missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other record was lost with a
@@ -221,7 +233,7 @@ func (c *check) spanAfter(slot time.Time) (from, to int) {
 	return 0, 0
 }
 
-// truth checks that each record is true, and that its hooks fired, once each.
+// truth checks that each record is true, and that its hooks fired: once each, or once more where a kill came before that was written down.
 func (c *check) truth() {
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -251,8 +263,8 @@ func (c *check) truth() {
 		s := c.traces[run]
 		for name, events := range s.hooks {
 			switch {
-			case len(events) > 1 && strings.HasPrefix(name, "on_skip") && c.tickWasKilled(events[0].tick):
-				c.excuse("tick killed before it wrote down that on_skip had fired", "hook %s fired %d times", name, len(events))
+			case len(events) == 2 && c.excusedBy(events[0].at, events[1].at) == "" && c.firingWasKilled(s, events):
+				c.excuse("killed before it wrote down that a hook had fired", "hook %s of run %s fired twice", name, short(s.run))
 			case len(events) > 1:
 				c.wrongUnlessExcused(nil, s, events[0].at, events[len(events)-1].at, "hook %s fired %d times", name, len(events))
 			}
@@ -265,9 +277,14 @@ func (c *check) truth() {
 	}
 }
 
-// tickWasKilled reports whether a tick was killed.
-func (c *check) tickWasKilled(tick string) bool {
-	return slices.ContainsFunc(c.tickSignals[tick], func(e event) bool { return e.detail == tickProcess && e.outcome == "killed" })
+// firingWasKilled reports whether the process was killed that fired a hook first: that of the run, or a tick that came upon it.
+func (c *check) firingWasKilled(s *trace, fired []event) bool {
+	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
+		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {
+			return true
+		}
+	}
+	return false
 }
 
 // assignTick finds the tick of a run whose processes wrote nothing.
@@ -277,11 +294,21 @@ func (c *check) assignTick(r record, s *trace) {
 		s.signals = append(s.signals, c.tickSignals[s.tick]...)
 	}
 	for _, t := range c.ticks {
-		if t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
+		begins := t.couldStart(s.task.name, s.slot.Truncate(time.Minute))
+		if r.Origin != "" { // a request belongs to the first tick that tells of it, in whatever minute
+			text, _ := os.ReadFile(c.output(t))
+			begins = s.tick == "" && strings.Contains(string(text), r.Run)
+		}
+		if begins {
 			s.tick = t.name()
 			s.signals = append(s.signals, c.tickSignals[s.tick]...)
 			from, to := c.span(t)
 			s.first, s.last = max(s.first, from), max(s.last, to)
+		}
+	}
+	for _, other := range c.traces { // the run of a slot that is called lost under another id, since its row is gone
+		if s.tick == "" && other.task.name == s.task.name && other.slot.Equal(s.slot) {
+			s.first, s.last = other.first, max(s.last, other.last)
 		}
 	}
 }

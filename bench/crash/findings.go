@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/state"
 )
 
 // findings are what a check found.
@@ -28,7 +31,6 @@ type findings struct {
 	compared   int // runs that stood in a queue when one that came later began
 	runs       int
 	setAside   int
-	drafts     int
 }
 
 // A window is the time of a fault, in lines of the journal.
@@ -82,16 +84,24 @@ func (c *check) lastEnd(ticks map[string]bool, line int) int {
 // wrongUnlessExcused reports a violation, unless a fault between the two lines of the journal explains it; that is
 // counted as a loss.
 func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
+	if why := c.excusedBy(from, to); why != "" {
+		c.excuse(why, format, a...)
+		return
+	}
+	c.wrong(r, s, format, a...)
+}
+
+// excusedBy returns the fault between two lines of the journal; empty for none.
+func (c *check) excusedBy(from, to int) string {
 	for _, w := range c.windows {
 		if w.name == damagedHistory && to < w.from {
 			to = c.putAway(to) // it may have been in no history yet when that was read
 		}
 		if from <= w.to && to >= w.from {
-			c.excuse(w.name, format, a...)
-			return
+			return w.name
 		}
 	}
-	c.wrong(r, s, format, a...)
+	return ""
 }
 
 func (f *findings) excuse(why, format string, a ...any) {
@@ -138,7 +148,7 @@ func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	c.violations = append(c.violations, b.String())
 }
 
-// leftovers looks for what should be gone: processes, held locks, runfiles without an end.
+// leftovers looks for what should be gone: processes, held locks, runs without an end.
 func (c *check) leftovers() {
 	for _, p := range busy(c.processes()) {
 		c.wrong(nil, nil, "a process is left: %s", p)
@@ -146,33 +156,37 @@ func (c *check) leftovers() {
 	for p := range c.standing() {
 		c.wrong(nil, nil, "a run waits, and no process lives: %+v", p)
 	}
-	spares, _ := filepath.Glob(c.path("tmp") + "/sched-*")
-	for _, state := range append(spares, c.state()) {
-		locks, _ := filepath.Glob(state + "/locks/*.lock")
-		for _, path := range locks {
-			file, err := os.Open(path)
-			if err != nil {
-				continue
-			}
-			if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-				c.wrong(nil, nil, "a lock is held, and no run lives: %s", path)
-			}
-			file.Close()
+	locks, _ := filepath.Glob(c.state() + "/locks/*")
+	for _, path := range locks {
+		file, err := os.Open(path)
+		if err != nil {
+			continue
 		}
-		runs, _ := filepath.Glob(state + "/runs/*.json*")
-		for _, path := range runs {
-			text, _ := os.ReadFile(path)
-			if !strings.Contains(string(text), `{"end":`) || strings.HasSuffix(path, "unreadable") {
-				c.wrong(nil, nil, "the file of a run is left: %s\n%s", path, text)
-			}
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+			c.wrong(nil, nil, "a lock is held, and no run lives: %s", path)
 		}
-		more, _ := filepath.Glob(fmt.Sprintf("%s/locks/%s#[^1-%d]*.lock", state, poolName, seats))
-		if len(more) > 0 {
-			c.wrong(nil, nil, "the pool has %d seats: %v", seats, more)
-		}
-		drafts, _ := filepath.Glob(state + "/runs/.draft-*")
-		c.drafts += len(drafts)
+		file.Close()
 	}
+	more, _ := filepath.Glob(fmt.Sprintf("%s/locks/%s#[^1-%d]*.lock", c.state(), poolName, seats))
+	if len(more) > 0 {
+		c.wrong(nil, nil, "the pool has %d seats: %v", seats, more)
+	}
+	for _, row := range c.going() {
+		if !row.Requested() { // which requested looks for
+			c.wrong(nil, nil, "a run is left: %+v", row)
+		}
+	}
+}
+
+// going returns the rows that have not ended, whether a process looks after them or not.
+func (c *campaign) going() []state.Row {
+	db, err := state.OpenRead(c.state(), state.Patience)
+	if err != nil {
+		return nil // damaged, which check says
+	}
+	defer db.Close()
+	live, lost, _ := db.Going(context.Background())
+	return append(live, lost...)
 }
 
 // tickExits checks how the ticks ended, and that no process of sched panicked.

@@ -174,6 +174,8 @@ func (c *campaign) settle() {
 	}
 }
 
+var without = flag.String("without", "", "faults to leave out, as in full,read-only,damaged: a fault excuses what may be lost while it lasts")
+
 var verbose = flag.Bool("v", false, "print every loss that is allowed")
 
 func must(err error) {

@@ -95,11 +95,9 @@ func describe(pid int, argv []string, environ []byte) process {
 		for i := 9; i < len(argv); i += 4 {
 			p.more = append(p.more, argv[i])
 		}
-	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it writes its mark into the runfile
-		p.kind, p.hook = hook, strings.TrimSuffix(strings.TrimPrefix(arg(3), `{"hook":"`), `"}`)
 	case arg(1) == "./hook":
 		p.kind, p.hook = hook, arg(2)
-	case strings.HasPrefix(arg(2), `exec ./hook "`): // of a skipped slot, which has no runfile
+	case strings.HasPrefix(arg(2), `exec ./hook "`): // in a moment
 		p.kind, p.hook = hook, strings.Split(arg(2), `"`)[1]
 	case arg(1) == "./task", strings.HasPrefix(arg(2), "exec ./task"):
 		p.kind = command

@@ -44,7 +44,7 @@ func (f findings) print(w *campaign) {
 	fmt.Printf("order: %d times one stood in the queue when another one came that has begun\n", f.compared)
 	fmt.Printf("signals: %s\n", list(f.kills))
 	fmt.Printf("slots: %d; commands that ran: %d; outcomes: %s\n", f.all, f.runs, list(f.outcomes))
-	fmt.Printf("damaged histories set aside: %d; drafts left for the sweep: %d\n", f.setAside, f.drafts)
+	fmt.Printf("damaged histories set aside: %d\n", f.setAside)
 	fmt.Printf("losses that are allowed: %s\n", list(f.losses))
 	if *verbose {
 		for _, e := range f.excused {
@@ -57,6 +57,10 @@ func (f findings) print(w *campaign) {
 	const shown = 10
 	for _, v := range f.violations[:min(shown, len(f.violations))] {
 		fmt.Print(v)
+	}
+	for _, v := range f.violations[min(shown, len(f.violations)):] { // without the evidence
+		first, _, _ := strings.Cut(v, "\n")
+		fmt.Println(first)
 	}
 	fmt.Printf("violations: %d\n", len(f.violations))
 }

@@ -181,7 +181,7 @@ func (t *trial) tick(server, minute int) {
 	c := exec.Command(t.size.binary, "run")
 	c.Dir = t.folder(server)
 	clock := t.first.Add(time.Duration(minute) * time.Minute)
-	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+c.Dir, "SCHED_TEST_SPARE="+c.Dir, "SCHED_TEST_SERVER="+name(server),
+	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+c.Dir, "SCHED_TEST_SERVER="+name(server),
 		"SCHED_TEST_CLOCK="+clock.Format(time.RFC3339), t.mark(server))
 	out, err := c.CombinedOutput()
 	t.tickCount.Add(1)

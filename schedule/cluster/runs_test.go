@@ -61,8 +61,8 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	full.UserCPU, full.PeakMemory, full.Origin = 1500*time.Microsecond, 5<<30, "retry"
 	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed}, []outcome.Triggered{{Task: "b", Run: runID(8)}}
 	sent := full
-	sent.Snapshot, sent.Locks, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), "/srv/shop/.sched/locks", "/srv/shop/.sched/output/1.log"
-	sent.Seat, sent.Wait = outcome.Seat{Name: "pool"}, outcome.Wait{Since: noon}
+	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
+	sent.Seat, sent.Wait = "pool#1", outcome.Wait{Since: noon}
 	publish(t, store, sent)
 	records, err := Recent(ctx, store, "", state.Query{})
 	if err != nil || len(records) != 1 || string(encode(records[0])) != string(encode(full)) {
@@ -192,7 +192,7 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	store := storetest.New()
 	put := func(change func(*outcome.Record)) {
 		forged := run(1, "a", outcome.Succeeded)
-		forged.Server, forged.Output, forged.Locks, forged.Snapshot = "web-2", "/etc/shadow", "/", []byte(`{"command":"id"}`)
+		forged.Server, forged.Output, forged.Locked, forged.Snapshot = "web-2", "/etc/shadow", true, []byte(`{"command":"id"}`)
 		change(&forged)
 		forge(t, store, tableLast, "a@"+forged.Server, forged)
 		if err := store.Append(ctx, logRuns, maxRuns, encode(forged)); err != nil {
@@ -203,7 +203,7 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	put(func(p *outcome.Record) { p.Run, p.Server = runID(2), "web-1" })
 	put(func(p *outcome.Record) { p.Run, p.Server = runID(3), " web-1\u202e\x1b[0m" })
 	records, err := Recent(ctx, store, "web-1", state.Query{})
-	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locks != "" || records[0].Snapshot != nil {
+	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locked || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
 	}
 	if last := lastOf(t, store, "web-1", "a"); last["a"].Server != "web-2" || last["a"].Output != "" {

@@ -7,16 +7,15 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -165,7 +164,7 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 
 // NotRunning is the error for a task or run that does not live here: why there is nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	requests, _ := records.Requests(a.Schedule.StateDir)
+	requests, _ := history.Requests(a.Schedule.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
 			return runs.Of(a.Source).NotBegun(r)
@@ -184,7 +183,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 // Cannot returns why a run was not stopped, given what Stop returned; nil where it was.
 func Cannot(r outcome.Record, s run.Stopping, err error) error {
 	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
+	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":
 		return view.Fail(view.Conflict, "", "run %s of %s had ended", humanize.ShortRun(r.Run), r.Task)
 	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
 		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", humanize.ShortRun(r.Run), r.Task, view.Describe(s.Record))

@@ -13,8 +13,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -38,7 +36,7 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	origin := "retry of " + humanize.ShortRun(record.Run)
 	row := request(t, at, Because(origin+" by "+a.By, reason))
 	row.Cause = record.Cause
-	waiting, err := records.Requests(a.Schedule.StateDir)
+	waiting, err := history.Requests(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
 	}
@@ -64,20 +62,20 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	for _, state := range append(live, lost...) {
-		if id, err := history.OneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
+	for _, row := range append(live, lost...) {
+		if id, err := history.OneRun([]string{row.ID}, name); err != nil || id == "" || row.NotBegun() {
 			continue
 		}
-		switch short := humanize.ShortRun(state.Begin.Run); {
-		case state.Deferred():
+		switch short := humanize.ShortRun(row.ID); {
+		case row.Deferred():
 			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
-				"run %s of %s waits for its attempt %d", short, state.Begin.Task, state.Deferral.Attempt)
-		case state.Queued():
-			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, state.Begin.Task)
-		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }):
-			return outcome.Record{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, state.Begin.Task)
+				"run %s of %s waits for its attempt %d", short, row.Task, row.Attempt.Number+1)
+		case row.Queued():
+			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, row.Task)
+		case slices.ContainsFunc(lost, func(l state.Row) bool { return l.ID == row.ID }):
+			return outcome.Record{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, row.Task)
 		default:
-			return outcome.Record{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, state.Begin.Task)
+			return outcome.Record{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, row.Task)
 		}
 	}
 	if len(records) > 0 {

@@ -73,11 +73,6 @@ func checkState(_ context.Context, s *Subject) (found []finding) {
 	if problem := preflight.StateDir(s.Schedule); problem != nil {
 		return []finding{{Problem, problem.Text, problem.Hint}}
 	}
-	if spares := statedir.Folders(dir)[1:]; len(spares) > 0 {
-		found = append(found, finding{Warning,
-			"ticks have used " + spares[0] + " in place of " + dir + ", which they could not write",
-			"see `sched run -v`; what is in it is moved by a tick once the folder can be written"})
-	}
 	if err := tryLock(filepath.Join(dir, "last-tick")); err != nil {
 		found = append(found, finding{Problem,
 			fmt.Sprintf("locks do not work in %s: %v", dir, err),

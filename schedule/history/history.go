@@ -1,6 +1,5 @@
 // Package history keeps what became of every slot: the rows of sched.db that have ended (package
-// state), as records. Ticks alone add; other commands read. Live runs are in package runfile, open
-// slots in ledger.
+// state), as records. Ticks alone add; other commands read. Open slots are in package ledger.
 package history
 
 import (
@@ -136,13 +135,15 @@ func HasUnpublished(dir string) bool {
 func (db *DB) Prune(ctx context.Context, now time.Time, keep state.Keep, budget state.Budget) (state.Pruned, error) {
 	did, err := db.DB.Prune(ctx, now, keep, budget)
 	for i, o := range did.Outputs {
-		did.Outputs[i].File = db.path(o.File)
+		if o.File != "" {
+			did.Outputs[i].File = filepath.Join(db.output, o.File)
+		}
 	}
 	return did, err
 }
 
 // Matches reports whether a record is one that q says, whatever its Limit.
-func Matches(q state.Query, r outcome.Record) bool { return q.Matches(rowOf(r)) }
+func Matches(q state.Query, r outcome.Record) bool { return q.Matches(RowOf("", r)) }
 
 // aheadBy is how far ahead of the clock a run may have begun before the clock is taken to have been
 // wrong then.
@@ -173,26 +174,43 @@ func NewestBefore(last outcome.Record, now time.Time, find func(state.Query) ([]
 func (db *DB) rows(records []outcome.Record) []state.Row {
 	rows := make([]state.Row, len(records))
 	for i, r := range records {
-		rows[i] = rowOf(r)
-		if inside, ok := strings.CutPrefix(r.Output, db.output+string(filepath.Separator)); ok {
-			rows[i].Output = inside
-		}
+		rows[i] = db.row(r)
 	}
 	return rows
 }
 
-// rowOf returns the row of a record, with the whole path of its output.
-func rowOf(r outcome.Record) state.Row {
-	return state.Row{
+// row is RowOf for a record with an outcome.
+func (db *DB) row(r outcome.Record) state.Row {
+	row := RowOf(filepath.Dir(db.output), r)
+	row.Phase = state.Ended
+	return row
+}
+
+// RowOf returns the row of a record in a state folder. Its output is relative to the folder
+// output/, so that the state folder can be moved.
+func RowOf(dir string, r outcome.Record) state.Row {
+	row := state.Row{
 		ID: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, LastSlot: r.Until, Slots: max(r.Slots, 1),
 		Scheduled: r.Origin == "", Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
-		Snapshot: r.Snapshot, Phase: state.Ended, Wait: state.Wait{Waited: r.Waited}, Attempt: state.Attempt{Number: r.Attempts},
-		Started: r.Started, Notes: r.Notes, Triggered: r.Triggered,
-		Result: state.Result{
-			Outcome: r.Outcome, Reason: r.Reason, Ended: r.Ended, ExitCode: r.ExitCode, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU,
-			PeakMemory: r.PeakMemory, Output: r.Output,
-		},
+		Snapshot: r.Snapshot, Wait: state.Wait{Waited: r.Waited}, Attempt: state.Attempt{Number: r.Attempts},
+		Locked: r.Locked, Seat: r.Seat, Started: r.Started, Notes: r.Notes, Triggered: r.Triggered, Result: ResultOf(dir, r),
 	}
+	if r.Queued() {
+		row.Wait = state.Wait{For: state.ForMutex, Since: r.Wait.Since, Until: r.Wait.Until}
+	}
+	return row
+}
+
+// ResultOf returns what a run came to, for its row in a state folder.
+func ResultOf(dir string, r outcome.Record) state.Result {
+	result := state.Result{
+		Outcome: r.Outcome, Reason: r.Reason, Ended: r.Ended, ExitCode: r.ExitCode, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU,
+		PeakMemory: r.PeakMemory, Output: r.Output,
+	}
+	if inside, ok := strings.CutPrefix(r.Output, filepath.Join(dir, "output")+string(filepath.Separator)); ok {
+		result.Output = inside
+	}
+	return result
 }
 
 func (db *DB) records(rows []state.Row) []outcome.Record {
@@ -211,28 +229,35 @@ func (db *DB) recordsOfTasks(rows map[string][]state.Row) map[string][]outcome.R
 	return records
 }
 
-func (db *DB) record(row state.Row) outcome.Record {
+func (db *DB) record(row state.Row) outcome.Record { return RecordOf(filepath.Dir(db.output), row) }
+
+// RecordOf returns the record of a row in a state folder. That of a run that goes on has no outcome.
+func RecordOf(dir string, row state.Row) outcome.Record {
 	r := outcome.Record{
 		Run: row.ID, Task: row.Task, Mutex: row.Mutex, Slot: row.Slot, Until: row.LastSlot, Origin: row.Origin, Cause: row.Cause,
 		Background: row.Background, Server: row.Server, Started: row.Started, Ended: row.Ended, Outcome: row.Outcome,
 		Reason: row.Reason, ExitCode: row.ExitCode, Attempts: row.Attempt.Number, UserCPU: row.UserCPU, SystemCPU: row.SystemCPU,
 		PeakMemory: row.PeakMemory, Output: row.Output, Notes: row.Notes, Triggered: row.Triggered, Waited: row.Wait.Waited,
-		Snapshot: row.Snapshot,
+		Locked: row.Locked, Seat: row.Seat, Snapshot: row.Snapshot,
 	}
 	if r.IsRange() {
 		r.Slots = row.Slots
 	}
-	r.Output = db.path(r.Output)
+	if row.Queued() {
+		r.Wait = outcome.Wait{Since: row.Wait.Since, Until: row.Wait.Until}
+	}
+	if r.Output != "" && !filepath.IsAbs(r.Output) {
+		r.Output = filepath.Join(dir, "output", r.Output)
+	}
 	return r
 }
 
-// path returns the whole path of an output, which the database has relative to its folder, so that
-// the state folder can be moved.
-func (db *DB) path(output string) string {
-	if output == "" || filepath.IsAbs(output) {
-		return output
-	}
-	return filepath.Join(db.output, output)
+// LiveRecord is RecordOf for a run that has not ended. It has no outcome, though its hooks may be all
+// that is left of it.
+func LiveRecord(dir string, row state.Row) outcome.Record {
+	r := RecordOf(dir, row)
+	r.Outcome, r.Reason, r.Ended = "", "", time.Time{}
+	return r
 }
 
 // OneRun returns the id that name stands for, like Get; empty for none.

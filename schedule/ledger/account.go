@@ -33,7 +33,7 @@ type Account struct {
 	Server string
 	Covers bool // false for a tick with --at or --only
 
-	Spare         Spare
+	Unwritable    func(error) bool                             // reports whether the error says that the folder cannot be written, and says so once
 	UnderWork     func() (pid int, works bool)                 // the `sched work` of the schedule
 	StartedByWork bool                                         // it started this tick
 	Doubled       func()                                       // is called where another tick has covered the minute; may be nil
@@ -53,16 +53,6 @@ type Account struct {
 	kept      bool              // the database has the schedule as the last valid one
 }
 
-// A Spare says which folder is used while the state folder cannot be written.
-type Spare interface {
-	// Instead returns the folder to use instead of one that the error says cannot be written; false where the error is
-	// another, or no folder can be used.
-	Instead(err error) (dir string, ok bool)
-
-	// InUse reports whether any was used.
-	InUse() bool
-}
-
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: those that are due, and those that
 // were missed and run once. It returns none when another tick has the minute.
 func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
@@ -71,11 +61,10 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 		return due
 	}
 	last, err := LockLastTick(a.Dir)
-	if spare, ok := a.instead(err); ok {
-		last, err = LockLastTick(spare)
-	}
 	if err != nil {
-		a.Problem("this minute is not accounted for: %v", err)
+		if !a.Unwritable(err) {
+			a.Problem("this minute is not accounted for: %v", err)
+		}
 		return due
 	}
 	defer last.Unlock()
@@ -112,13 +101,6 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	return slots
 }
 
-func (a *Account) instead(err error) (dir string, ok bool) {
-	if err == nil {
-		return "", false
-	}
-	return a.Spare.Instead(err)
-}
-
 // mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a
 // minute that another tick has covered it starts what is due when cron or a person started it, but not when `sched
 // work` did (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
@@ -149,24 +131,17 @@ func (a *Account) mayStart() bool {
 // covered when the clock was wrong, and does not count (docs/internals/decisions.md#wrong-clocks). The clock is read again: a
 // tick that was held up must not take the minutes that passed since for the future.
 func (a *Account) lastCovered() (last time.Time) {
-	now := clock.Now()
-	for _, folder := range statedir.Folders(a.Dir) {
-		minute := LastTick(folder)
-		if minute.After(last) && !(minute.After(now) && minute.After(a.Minute)) {
-			last = minute
-		}
+	if last = LastTick(a.Dir); last.After(clock.Now()) && last.After(a.Minute) {
+		return time.Time{}
 	}
 	return last
 }
 
 // journals returns the journals of ticks that are no more, and what those promise that still live.
 func (a *Account) journals() (dead []*Journal, live []Promise) {
-	for _, folder := range statedir.Folders(a.Dir) {
-		d, l, err := ReadJournals(folder)
-		if err != nil {
-			a.Problem("the journals of earlier ticks cannot be read: %v", err)
-		}
-		dead, live = append(dead, d...), append(live, l...)
+	dead, live, err := ReadJournals(a.Dir)
+	if err != nil {
+		a.Problem("the journals of earlier ticks cannot be read: %v", err)
 	}
 	return dead, live
 }
@@ -181,11 +156,10 @@ func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
 		p.Due = append(p.Due, Due{Task: slot.Task.Name, Slot: slot.At.UTC()})
 	}
 	journal, err := BeginJournal(a.Dir, p)
-	if spare, ok := a.instead(err); ok {
-		journal, err = BeginJournal(spare, p)
-	}
 	if err != nil {
-		a.Problem("what this tick starts is not accounted for, should it be killed: %v", err)
+		if !a.Unwritable(err) {
+			a.Problem("what this tick starts is not accounted for, should it be killed: %v", err)
+		}
 		a.unwritten = true
 		return false
 	}
@@ -211,7 +185,7 @@ func (a *Account) promiseConditions(due []schedule.Slot) {
 	}
 }
 
-// Started writes down that the run of a slot began: from here on the run's file accounts for it.
+// Started writes down that the run of a slot began: from here on its row accounts for it.
 func (a *Account) Started(task string, slot time.Time) {
 	a.journal.Start(task, slot)
 }
@@ -276,7 +250,7 @@ func (a *Account) Close() {
 // the file. Ticks that cover nothing leave the one of the last tick that did, by which the next
 // tells which tasks are new.
 func (a *Account) keepValid() {
-	if !a.Valid || a.tried || a.Spare.InUse() || !a.Covers && !LastTick(a.Dir).IsZero() {
+	if !a.Valid || a.tried || !a.Covers && !LastTick(a.Dir).IsZero() {
 		return
 	}
 	valid := validSchedule(a.Schedule)
@@ -286,10 +260,10 @@ func (a *Account) keepValid() {
 	}
 	a.tried = true
 	err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive)
-	if waits, werr := state.Waits(context.Background(), a.DB); waits || werr != nil {
+	if waits, werr := a.DB.Runs().AnyWaits(context.Background()); werr != nil || waits {
 		a.Mark = "" // the next tick looks, too
 	}
-	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) { // on a full disk it is kept already
+	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) && !a.Unwritable(err) { // on a full disk it is kept already
 		a.Problem("the last valid schedule is not kept: %v", err)
 	}
 }

@@ -34,8 +34,9 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 	db := state.At(s.dir, state.Patience)
 	s.Cleanup(func() { db.Close() })
 	a = &Account{
-		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Mark: state.Mark(s.dir), Minute: minute, Covers: true, Spare: noSpare{},
-		UnderWork: func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
+		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Mark: state.Mark(s.dir), Minute: minute, Covers: true,
+		Unwritable: func(error) bool { return false },
+		UnderWork:  func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
 		EndConditions: func(string) {}, Problem: func(string, ...any) {},
 	}
 	return a, a.Open(s.schedule.Due(minute))
@@ -58,11 +59,6 @@ func (s story) wantMissed(a *Account, slot time.Time) {
 	}
 	s.Errorf("%s has no outcome", slot)
 }
-
-type noSpare struct{}
-
-func (noSpare) Instead(error) (string, bool) { return "", false }
-func (noSpare) InUse() bool                  { return false }
 
 // Two ticks of a minute promise the same slot, and both are killed. The tick that finds the first of them dead leaves the slot to the
 // second, which still lives. When that is dead, too, the next tick must not take the slot for promised by the journal that the tick
@@ -144,7 +140,7 @@ func TestTheDatabaseIsNotSettledWhileANotificationWaits(t *testing.T) {
 	}
 	db := state.At(s.dir, state.Patience)
 	defer db.Close()
-	owner, err := db.NewOwner(state.Finish)
+	owner, err := db.Owners().New(state.Finish)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // accounted are the slots that have an outcome, or for which a live tick will account, by task.
@@ -53,10 +51,7 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			k.add(due.Task, due.Slot, due.Slot)
 		}
 	}
-	if err := a.addRuns(k); err != nil {
-		return nil, err
-	}
-	return k, a.inHistory(k, from, to)
+	return k, a.inDatabase(k, from, to)
 }
 
 // addOutcomes adds the slots that a tick settled without a run.
@@ -66,25 +61,8 @@ func (k accounted) addOutcomes(journal *Journal) {
 	}
 }
 
-// addRuns adds the slots whose runs have a file.
-func (a *Account) addRuns(k accounted) error {
-	for _, folder := range statedir.Folders(a.Dir) {
-		ids, err := runfile.List(folder)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if state, _, err := runfile.Read(folder, id); err == nil && state.Begin.Origin == "" {
-				k.add(state.Begin.Task, state.Begin.Slot, state.Begin.Slot)
-			}
-		}
-	}
-	return nil
-}
-
-// inHistory adds the slots that the history has from a time to before another. A damaged history is
-// set aside, and has none then.
-func (a *Account) inHistory(k accounted, from, to time.Time) error {
+// inDatabase adds the slots that have a row, from a time to before another. A damaged database is set aside, and has none then.
+func (a *Account) inDatabase(k accounted, from, to time.Time) error {
 	slots, err := a.DB.Runs().Slots(context.Background(), from, to)
 	for _, slot := range slots {
 		k.add(slot.Task, slot.At, slot.Until)

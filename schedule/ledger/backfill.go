@@ -24,7 +24,7 @@ const (
 func (a *Account) takeOver(due []schedule.Slot, gap *Gap, dead []*Journal, live []Promise) []schedule.Slot {
 	accounted, err := a.accountedSince(gap, dead, live)
 	if err != nil {
-		if gap != nil || slices.ContainsFunc(dead, (*Journal).Interrupted) {
+		if !a.Unwritable(err) && (gap != nil || slices.ContainsFunc(dead, (*Journal).Interrupted)) {
 			a.Problem("what was missed is left to a later tick: %v", err)
 		}
 		a.unwritten = true // the journal of this tick stays, too, and with it the gap

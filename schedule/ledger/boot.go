@@ -33,15 +33,11 @@ func (a *Account) atBoot(due []schedule.Slot) (all []schedule.Slot, unnoted bool
 	if len(slots) == 0 || id == "" {
 		return due, false
 	}
-	noted := false
-	for _, folder := range statedir.Folders(a.Dir) {
-		text, err := statedir.ReadFile(bootPath(folder))
-		if err == nil && string(text) == id {
-			return due, false
-		}
-		noted = noted || !errors.Is(err, os.ErrNotExist)
+	text, err := statedir.ReadFile(bootPath(a.Dir))
+	if err == nil && string(text) == id {
+		return due, false
 	}
-	if !noted && !a.isFirstSinceBoot() {
+	if errors.Is(err, os.ErrNotExist) && !a.isFirstSinceBoot() {
 		return due, true
 	}
 	isDue := func(task *schedule.Task) bool { // by another time of the task
@@ -83,11 +79,7 @@ func (a *Account) isFirstSinceBoot() bool {
 // tick be killed in between they are due again, and later the next tick finds them in the journal. Where it cannot be written nothing is
 // started, or each tick would.
 func (a *Account) noteBoot() bool {
-	write := func(dir string) error { return statedir.Replace(bootPath(dir), []byte(boot.ID())) }
-	err := write(a.Dir)
-	if spare, ok := a.instead(err); ok {
-		err = write(spare)
-	}
+	err := statedir.Replace(bootPath(a.Dir), []byte(boot.ID()))
 	if err != nil {
 		a.Problem("what is due at a boot waits for a tick that can write down that it was started: %v", err)
 		a.unwritten = true

@@ -2,5 +2,5 @@
 // (Journal) before it writes down that its minute is covered (LastTick). So a later tick finds out which minutes no
 // tick covered, and what a tick that was killed left open.
 //
-// It starts nothing. What became of slots that ran is in the files of the runs (package runfile) and the history.
+// It starts nothing. What became of slots that ran is in the rows of the runs (package state).
 package ledger

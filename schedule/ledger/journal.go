@@ -17,7 +17,7 @@ import (
 )
 
 // A Journal is the file of a tick that has something to account for: ticks/N.json in the state
-// folder, one JSON event a line, like the file of a run (runfile.File). Its first line promises an outcome for
+// folder, one JSON event a line, each appended with one write(2). Its first line promises an outcome for
 // each slot that is due; it is locked (flock(2)) while the tick lives, and has an end when all of
 // these are in the history or in the files of runs. So a journal that is neither locked nor ended
 // is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
@@ -196,7 +196,7 @@ func readJournal(file *os.File) (*Journal, error) {
 // needs none, this and the methods below do nothing.
 func (j *Journal) Start(task string, slot time.Time) {
 	if j != nil {
-		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // best effort: the file of the run accounts for it, too
+		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // best effort: the row of the run accounts for it, too
 	}
 }
 

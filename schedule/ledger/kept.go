@@ -162,7 +162,7 @@ func (a *Account) readKept() (slots []state.Row) {
 	}
 	a.waiting = map[Due]state.Row{}
 	for _, row := range rows {
-		if row.Scheduled {
+		if row.KeptSlot() {
 			a.waiting[Due{row.Task, row.Slot}] = row
 			slots = append(slots, row)
 		}
@@ -177,10 +177,7 @@ func (a *Account) endedOf(waiting []state.Row, dead []*Journal) (accounted, erro
 	for _, journal := range dead {
 		ended.addOutcomes(journal)
 	}
-	if err := a.addRuns(ended); err != nil {
-		return nil, err
-	}
-	return ended, a.inHistory(ended, waiting[0].Slot, waiting[len(waiting)-1].Slot.Add(time.Second))
+	return ended, a.inDatabase(ended, waiting[0].Slot, waiting[len(waiting)-1].Slot.Add(time.Second))
 }
 
 // skipKept records that a waiting slot does not run, and says so.

@@ -80,20 +80,3 @@ func parseMinute(line []byte) time.Time {
 	}
 	return minute
 }
-
-// Unneeded returns the files of the ledger in a spare folder, relative to it, that say nothing which the state folder does not: nobody
-// may use the spare folder meanwhile.
-func Unneeded(spare, dir string) (files []string) {
-	last, newest := lastTicks(spare)
-	if here, newestHere := lastTicks(dir); !last.After(here) && !newest.After(newestHere) {
-		files = append(files, "last-tick")
-	}
-	dead, live, err := ReadJournals(spare)
-	for _, journal := range dead {
-		journal.Close()
-	}
-	if len(dead) == 0 && len(live) == 0 && err == nil {
-		files = append(files, "ticks/*.json")
-	}
-	return files
-}

@@ -2,25 +2,17 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
-	"sched/schedule/statedir"
 )
 
 // clockWasSetBack reports whether a tick covered this minute, or a later one, before the clock was set back
 // (docs/internals/decisions.md#wrong-clocks). A second tick of a minute is something else: somebody asked for it.
 func (a *Account) clockWasSetBack() bool {
-	var last, newest time.Time
-	for _, folder := range statedir.Folders(a.Dir) {
-		l, n := lastTicks(folder)
-		last, newest = humanize.Later(last, l), humanize.Later(newest, n)
-	}
+	last, newest := lastTicks(a.Dir)
 	return a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)
 }
 
@@ -50,26 +42,11 @@ func (a *Account) settled(live []Promise) (map[Due]bool, error) {
 			settled[due] = true
 		}
 	}
-	var problems []error
-	for _, folder := range statedir.Folders(a.Dir) {
-		ids, err := runfile.List(folder)
-		problems = append(problems, err)
-		for _, id := range ids {
-			if state, _, err := runfile.Read(folder, id); err == nil && state.Begin.Origin == "" {
-				settled[Due{state.Begin.Task, state.Begin.Slot.UTC()}] = true
-			}
-		}
-	}
-	db, err := history.OpenRead(a.Dir)
-	if err != nil {
-		return settled, errors.Join(append(problems, err)...)
-	}
-	defer db.Close()
-	slots, err := db.Runs().Slots(context.Background(), a.Minute, a.Minute.Add(time.Minute))
+	slots, err := a.DB.Runs().Slots(context.Background(), a.Minute, a.Minute.Add(time.Minute))
 	for _, slot := range slots {
 		if !slot.Missed {
 			settled[Due{slot.Task, slot.At.UTC()}] = true
 		}
 	}
-	return settled, errors.Join(append(problems, err)...)
+	return settled, err
 }

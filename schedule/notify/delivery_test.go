@@ -120,7 +120,7 @@ func TestChild(t *testing.T) {
 		t.Skip("it is a part of other tests")
 	}
 	dir, url, id := args[0], args[1], args[2]
-	s := NewSenderIn(context.Background(), dir, nil)
+	s := senderIn(dir)
 	if id == "tick" {
 		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			s.SendWaiting()
@@ -138,7 +138,7 @@ func TestChild(t *testing.T) {
 // for each, however the processes meet.
 func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
-	left := NewSenderIn(context.Background(), dir, nil)
+	left := senderIn(dir)
 	for n := range 8 { // what earlier processes have left
 		path := fmt.Sprintf("/left-%d", n)
 		if !left.Put(webhook(server.URL+path, path)) {
@@ -172,7 +172,7 @@ func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	server.held["/start"] = make(chan struct{})
-	first, second := NewSenderIn(context.Background(), dir, nil), NewSenderIn(context.Background(), dir, nil)
+	first, second := senderIn(dir), senderIn(dir)
 	put(first, ping(server.URL+"/start", "1"))
 	put(second, ping(server.URL+"/between", "2"))
 	put(second, ping(server.URL+"/end", "3"))
@@ -189,7 +189,7 @@ func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 // A finish that fails leaves it to a tick to say so, and to drop what was refused for good.
 func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
-	finish := NewSenderIn(context.Background(), dir, nil)
+	finish := senderIn(dir)
 	finish.Lost = func(_ *Delivery, err error) { t.Errorf("it is not lost: %v", err) }
 	put(finish, webhook(server.URL+"/refuse", "1"))
 	put(finish, webhook(server.URL+"/down", "2"))
@@ -197,7 +197,7 @@ func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
 
 	var mu sync.Mutex
 	var told []string
-	tick := NewSenderIn(context.Background(), dir, nil)
+	tick := senderIn(dir)
 	tick.Undelivered = func(d *Delivery, err error, what string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -220,7 +220,7 @@ func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lost []error
-	s := NewSenderIn(context.Background(), dir, nil)
+	s := senderIn(dir)
 	s.Lost = func(_ *Delivery, err error) { lost = append(lost, err) }
 	put(s, webhook(server.URL+"/ok", "1"))
 	put(s, webhook(server.URL+"/down", "2"))
@@ -228,4 +228,9 @@ func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 	if server.asked["/ok"] != 1 || server.asked["/down"] != 1 || len(lost) != 1 || !strings.HasSuffix(lost[0].Error(), unkept) {
 		t.Errorf("%v, %v", server.asked, errors.Join(lost...))
 	}
+}
+
+// senderIn returns a Sender as another process has it, with a database of its own.
+func senderIn(dir string) *Sender {
+	return NewSender(context.Background(), state.At(dir, state.Patience), nil)
 }

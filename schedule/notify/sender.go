@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/process"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 const (
@@ -47,15 +45,13 @@ type Sender struct {
 	// Delivered is called after an attempt that succeeded; it may be nil.
 	Delivered func(d *Delivery, target string)
 
-	db     *state.DB // nil for none
-	env    []string  // in which ${VAR} of the targets is expanded
-	closes bool      // the database is closed while no attempt is made
+	db  *state.DB // nil for none
+	env []string  // in which ${VAR} of the targets is expanded
 
 	ctx      context.Context
 	stop     context.CancelFunc
 	slots    chan struct{}
 	attempts sync.WaitGroup
-	going    atomic.Int32 // attempts
 
 	mu    sync.Mutex
 	owner *state.Owner // of the messages that this process sends; nil before the first
@@ -66,17 +62,6 @@ type Sender struct {
 func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
 	s := &Sender{db: db, env: env, slots: make(chan struct{}, attemptsAtOnce)}
 	s.ctx, s.stop = context.WithCancel(ctx)
-	return s
-}
-
-// NewSenderIn returns a Sender whose outbox is in the database of a folder. The database is open
-// only while it is used. A spare folder has none: each delivery is sent once, from memory.
-func NewSenderIn(ctx context.Context, dir string, env []string) *Sender {
-	if statedir.IsSpare(dir) {
-		return NewSender(ctx, nil, env)
-	}
-	s := NewSender(ctx, state.At(dir, state.Patience), env)
-	s.closes = true
 	return s
 }
 
@@ -112,7 +97,7 @@ func (s *Sender) own() (owner *state.Owner, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner == nil {
-		s.owner, err = s.db.NewOwner(state.Finish)
+		s.owner, err = s.db.Owners().New(state.Finish)
 	}
 	return s.owner, err
 }
@@ -149,7 +134,6 @@ func (s *Sender) Release() {
 }
 
 func (s *Sender) beside(do func()) {
-	s.going.Add(1)
 	s.attempts.Go(func() {
 		select {
 		case s.slots <- struct{}{}:
@@ -158,9 +142,6 @@ func (s *Sender) beside(do func()) {
 			}
 			<-s.slots
 		case <-s.ctx.Done():
-		}
-		if s.going.Add(-1) == 0 && s.closes {
-			s.db.Rest()
 		}
 	})
 }
@@ -179,9 +160,6 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	if s.owner != nil {
 		s.owner.Release()
 		s.owner = nil
-	}
-	if s.closes {
-		s.db.Rest()
 	}
 }
 

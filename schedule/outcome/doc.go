@@ -1,3 +1,3 @@
 // Package outcome has the types for what became of a slot: outcomes, records and ids of runs. It
-// stores nothing: packages runfile, ledger and history do.
+// stores nothing: packages state and ledger do.
 package outcome

@@ -69,8 +69,8 @@ type Record struct {
 	Output     string          `json:"output,omitempty"`      // the file, absolute; empty when nothing was printed
 	Notes      []string        `json:"notes,omitempty"`       // hooks that failed, copies that could not be made
 	Triggered  []Triggered     `json:"triggered,omitempty"`   // the runs that its hooks asked for, in their order
-	Locks      string          `json:"locks,omitempty"`       // while it lives: the folder of the lock it holds; empty when it holds none
-	Seat       Seat            `json:"seat,omitzero"`         // while it lives: of the pool of its task; without a name when it has none
+	Locked     bool            `json:"locked,omitempty"`      // while it lives: it has its mutex
+	Seat       string          `json:"seat,omitempty"`        // while it lives: the mutex that is its seat in the pool; empty for none
 	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for what others have
 	Waited     time.Duration   `json:"waited,omitempty"`      // how long it waited for that
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
@@ -95,12 +95,6 @@ func (c Cause) String() string { return c.Run }
 // String returns the id of the run, for tables.
 func (t Triggered) String() string { return t.Run }
 
-// A Seat is one of a pool, which a run has while it goes on.
-type Seat struct {
-	Name  string `json:"name"`  // of the mutex that it is
-	Locks string `json:"locks"` // the folder of that
-}
-
 // A Wait says since when a run waits for its turn, and when it has waited for long enough.
 type Wait struct {
 	Since time.Time `json:"since"`
@@ -108,7 +102,7 @@ type Wait struct {
 }
 
 // Queued reports whether the run began without what it must hold, and has it not yet.
-func (r Record) Queued() bool { return r.Wait != (Wait{}) && r.Locks == "" && r.Seat.Name == "" }
+func (r Record) Queued() bool { return r.Wait != (Wait{}) && !r.Locked && r.Seat == "" }
 
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }

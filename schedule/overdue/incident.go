@@ -51,5 +51,5 @@ func (i Incident) Record() outcome.Record {
 	return r
 }
 
-// Marks is the path of the file in which the hooks of an incident note that they were started.
-func (i Incident) Marks(dir string) string { return filepath.Join(folder(dir), i.ID+".json") }
+// lockPath is the file whose lock the process has that tells of the incident.
+func (i Incident) lockPath(dir string) string { return filepath.Join(folder(dir), i.ID+".lock") }

@@ -29,15 +29,19 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 			return nil, err
 		}
 	}
-	notes, err = c.Overdue(i.Record(), t, i.Marks(w.Dir), func() bool { return w.Untold(i) })
-	if errors.Is(err, statedir.ErrLocked) { // another tick tells
+	lock, err := statedir.Open(i.lockPath(w.Dir), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if statedir.Lock(lock) != nil || !w.Untold(i) { // another tick tells, or has told
 		return nil, nil
 	}
-	if err != nil {
-		return notes, err
+	notes = c.Overdue(i.Record(), t)
+	if err = w.Told(i); err == nil {
+		err = c.DB.ForgetHooks(context.Background(), i.ID)
+		os.Remove(lock.Name())
 	}
-	err = w.Told(i)
-	os.Remove(i.Marks(w.Dir))
 	return notes, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // Two servers, each with a state folder of its own, find the same incident of a task of one_server.
@@ -29,11 +30,11 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, i := range untold {
-				err := claim(run.Storage{Dir: w.Dir, Store: r}, i)
+				err := claim(run.StorageAt(w.Dir, r), i)
 				if err == nil {
 					told++
 				}
-				if _, err := w.Tell(run.Caller{Storage: run.Storage{Dir: w.Dir, Store: r}}, task, i); err != nil {
+				if _, err := w.Tell(run.NewCaller(run.StorageAt(w.Dir, r), state.Tick, nil), task, i); err != nil {
 					t.Fatal(err)
 				}
 			}

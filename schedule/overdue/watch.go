@@ -11,7 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -80,7 +80,7 @@ func (w *Watch) update(change func(s *memory, now time.Time) (changed bool)) err
 
 // Look finds what is overdue, given the runs that live. It returns the incidents that began, and those of which on_overdue is still to
 // be told: these, and what ticks left that were killed.
-func (w *Watch) Look(live []runfile.State) (began, untold []Incident, err error) {
+func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 	if w == nil {
 		return nil, nil, nil
 	}
@@ -146,16 +146,16 @@ func (w *Watch) forgetOthers(s *memory) (changed bool) {
 }
 
 // lookAt returns the incidents of a task that begin now, and reports whether one is over. One that is over stays until it was told.
-func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []runfile.State, now time.Time) (began []Incident, over bool, err error) {
+func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time) (began []Incident, over bool, err error) {
 	ongoing := map[string]bool{} // incidents by their ids
 	for _, run := range live {
-		started := startedAt(run)
-		if run.Begin.Task != t.Name || t.Expect.Within == 0 || started.IsZero() || s.elapsed(started, now) <= t.Expect.Within {
+		started := run.Started
+		if run.Task != t.Name || t.Expect.Within == 0 || started.IsZero() || s.elapsed(started, now) <= t.Expect.Within {
 			continue
 		}
-		ongoing[run.Begin.Run] = true
-		if !e.has(run.Begin.Run) {
-			began = append(began, Incident{ID: run.Begin.Run, Task: t.Name, Kind: Within, Since: started.UTC(), Expected: t.Expect.Within, Slot: run.Begin.Slot, Found: now.UTC(), Server: w.Server})
+		ongoing[run.ID] = true
+		if !e.has(run.ID) {
+			began = append(began, Incident{ID: run.ID, Task: t.Name, Kind: Within, Since: started.UTC(), Expected: t.Expect.Within, Slot: run.Slot, Found: now.UTC(), Server: w.Server})
 		}
 	}
 	if t.Expect.Every > 0 {
@@ -216,25 +216,12 @@ func (e *entry) open() *Incident {
 	return nil
 }
 
-// startedAt is when the first attempt of a run began; zero for a run that has yet to.
-func startedAt(run runfile.State) time.Time {
-	switch {
-	case run.Retry != nil && !run.Retry.Record.Started.IsZero():
-		return run.Retry.Record.Started
-	case run.Deferral != nil && !run.Deferral.Record.Started.IsZero():
-		return run.Deferral.Record.Started
-	case run.Attempt != nil:
-		return run.Attempt.At
-	}
-	return time.Time{}
-}
-
 // sweep removes the marks of incidents that were told.
 func (s *memory) sweep(dir string) {
 	files, _ := os.ReadDir(folder(dir))
 	for _, file := range files {
-		id, is := strings.CutSuffix(file.Name(), ".json")
-		if is && id != "state" && !s.untold(id) {
+		id, is := strings.CutSuffix(file.Name(), ".lock")
+		if is && !s.untold(id) {
 			os.Remove(filepath.Join(folder(dir), file.Name()))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/boot"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A machine has a clock that can be set, and knows how long ago it booted.
@@ -36,7 +36,7 @@ func (m *machine) succeed(task string) {
 }
 
 // look tells what began, and returns how many incidents that were.
-func (m *machine) look(live ...runfile.State) int {
+func (m *machine) look(live ...state.Row) int {
 	m.t.Helper()
 	began, untold, err := m.watch.Look(live)
 	if err != nil {
@@ -180,16 +180,15 @@ func TestOfOneServerASuccessAnywhereCountsAndWhatIsUnknownBeginsNothing(t *testi
 func TestARunIsOverdueOnceAndFromItsFirstAttemptOn(t *testing.T) {
 	m := newMachine(t, &schedule.Task{Name: "report", Expect: schedule.Expect{Within: 30 * time.Minute}})
 	begun := m.now
-	state := runfile.State{Begin: outcome.Record{Run: "1", Task: "report"}, Attempt: &runfile.Attempt{Number: 1, At: begun}}
-	m.look(state)
+	run := state.Row{ID: "1", Task: "report", Attempt: state.Attempt{Number: 1, At: begun}, Started: begun}
+	m.look(run)
 	m.pass(29 * time.Minute)
-	state.Retry = &runfile.Retry{Record: outcome.Record{Started: begun}}
-	state.Attempt = &runfile.Attempt{Number: 2, At: m.now}
-	if m.look(state) != 0 {
+	run.Attempt = state.Attempt{Number: 2, At: m.now}
+	if m.look(run) != 0 {
 		t.Error("overdue too early")
 	}
 	m.pass(2 * time.Minute)
-	if m.look(state) != 1 || m.look(state) != 0 {
+	if m.look(run) != 1 || m.look(run) != 0 {
 		t.Error("not overdue once")
 	}
 	m.look()

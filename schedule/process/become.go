@@ -24,14 +24,12 @@ const BecomeArgument = "become"
 const setupVariable = "SCHED_BECOME"
 
 // A setup is what a process of sched does before it becomes a command, where a task has `user`, `group`, `umask` or
-// `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own; a hook must be
-// marked by the process that becomes it (markAndRun), with the rights of sched's own user; and only a process of the
-// user finds out what that user may not read or enter.
+// `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own, and only a process
+// of the user finds out what that user may not read or enter.
 type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`
 	Copy      schedule.Output `json:"copy,omitzero"`      // in place of Argv: copy descriptor 3 to there
-	Mark      string          `json:"mark,omitempty"`     // to be written to descriptor 3, the run's file, which is closed then
 	Keep      bool            `json:"keep,omitempty"`     // descriptor 3 is a lock, which the command inherits
 	KeepTwo   bool            `json:"keep_two,omitempty"` // so is descriptor 4
 	Dir       string          `json:"dir,omitempty"`
@@ -85,10 +83,6 @@ func (s setup) apply(env []string) error {
 	}
 	if s.As.Umask != nil {
 		syscall.Umask(*s.As.Umask)
-	}
-	if s.Mark != "" {
-		syscall.Write(3, fmt.Appendf(nil, "\n%s,\"pid\":%d}\n", strings.TrimSuffix(s.Mark, "}"), os.Getpid()))
-		syscall.Close(3)
 	}
 	if err := who.become(); err != nil {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)

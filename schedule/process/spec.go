@@ -27,9 +27,6 @@ type Spec struct {
 	// keep a lock of ours, or take it again.
 	Locks []*os.File
 
-	Mark     string   // of a hook: the event to write right before it starts; empty for none
-	MarkFile *os.File // where to
-
 	Keep    bool // where a process can become the parent of orphans: the kernel keeps how it ended until Process.Release, for the next parent
 	Lenient bool // start it even where files of env_file cannot be used, or only the schedule's folder can be entered
 }
@@ -42,10 +39,7 @@ func (spec Spec) Start() (*Process, error) {
 		if foreign(spec.Task.As) {
 			locks = nil
 		}
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Mark: spec.Mark, Keep: len(locks) > 0, KeepTwo: len(locks) > 1}
-		if spec.Mark != "" {
-			return spec.startAs(s, spec.MarkFile)
-		}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Keep: len(locks) > 0, KeepTwo: len(locks) > 1}
 		return spec.startAs(s, locks...)
 	}
 	var more []string
@@ -59,11 +53,7 @@ func (spec Spec) Start() (*Process, error) {
 		}
 	}
 	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, overFiles(spec.Task), spec.Variables)...)
-	p := Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keep: spec.Keep}
-	if spec.Mark != "" {
-		p.Argv, p.Inherit = marked(spec.Mark, spec.Command), []*os.File{spec.MarkFile}
-	}
-	return p.spawn()
+	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keep: spec.Keep}.spawn()
 }
 
 // foreign reports whether a task runs as another user than sched, or may do so.
@@ -108,24 +98,6 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		said.Close()
 	}
 	return p, err
-}
-
-// The scripts with which a hook marks itself as started in the run's file, and becomes its command
-// (docs/internals/decisions.md#a-hook-marks-itself-as-started). A finish that is killed at this moment leaves both or neither: the
-// finish after it does not fire the hook again, and does not leave it out. Until the mark is written the process has the
-// run's file open, which is the proof of life of the run, so no other finish begins before.
-const (
-	markAndRun  = mark + `exec "$@"`
-	markAndEval = mark + `eval "$1"` // for a line for /bin/sh: no second shell
-	mark        = `printf '\n%s,"pid":%d}\n' "${0%?}" $$ >&3; exec 3>&-; `
-)
-
-// marked returns the command of a hook that writes the event, a JSON object, to descriptor 3 before it starts, with its pid in it.
-func marked(event string, hook schedule.Command) []string {
-	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
-		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}
-	}
-	return append([]string{"/bin/sh", "-c", markAndRun, event}, hook.Argv()...)
 }
 
 // errNotFound is the error of a program without a path that no folder of PATH has.

@@ -9,7 +9,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -27,61 +26,60 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // returns *AliveError if one is running, and the record of the last one if that has ended. Where there never was any it ends the newest
 // one that waits for its turn and that no process watches; else the error is ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
-	ids, err := runfile.List(c.Dir)
+	ctx := context.Background()
+	live, lost, err := c.DB.Going(ctx)
 	if err != nil {
 		return outcome.Record{}, err
 	}
 	var alive *AliveError
-	var last *outcome.Record
 	var queued string
-	for _, id := range slices.Backward(ids) {
-		state, lives, err := runfile.Read(c.Dir, id)
+	for _, row := range slices.Backward(slices.SortedFunc(slices.Values(append(live, lost...)), func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) })) {
 		switch {
-		case err != nil || state.Begin.Mutex != mutex:
-		case state.End != nil:
-			if last == nil {
-				last = state.End
-			}
-		case lives:
-			alive = &AliveError{id}
-		case state.Queued(): // nothing of it has started: the code is that of another run
-			queued = cmp.Or(queued, id)
+		case row.Mutex != mutex || row.NotBegun():
+		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
+			alive = &AliveError{row.ID}
+		case row.Queued(): // nothing of it has started: the code is that of another run
+			queued = cmp.Or(queued, row.ID)
 		default:
-			if r, state, err := c.take(id); err == nil {
+			if r, err := c.take(row); err == nil {
 				defer r.sendAlone()()
-				return r.conclude(state, code), nil
+				return r.conclude(code), nil
 			}
-			alive = &AliveError{id} // another process takes it at this moment
+			alive = &AliveError{row.ID} // another process takes it at this moment
 		}
 	}
-	switch {
-	case alive != nil:
+	if alive != nil {
 		return outcome.Record{}, alive
-	case last != nil:
-		return *last, nil
 	}
-	record, err := newestRecorded(c.Dir, mutex)
-	if errors.Is(err, ErrNothing) && queued != "" {
+	rows, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Ended: true, Limit: 1})
+	switch {
+	case err != nil:
+		return outcome.Record{}, err
+	case len(rows) > 0:
+		return history.RecordOf(c.Dir, rows[0]), nil
+	case queued != "":
 		return c.FinishByHand(queued, nil)
 	}
-	return record, err
+	return outcome.Record{}, ErrNothing
 }
 
-// newestRecorded returns the newest run of the mutex in the history; ErrNothing when there is none.
-func newestRecorded(dir, mutex string) (outcome.Record, error) {
-	db, err := history.OpenRead(dir)
+// FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry. The code is the exit code of its
+// command, where the person who calls this knows that; else nil. The error is ErrAlive, or state.ErrNotFound where
+// there is no such run.
+func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
+	row, err := c.DB.Runs().Row(context.Background(), id)
+	if err == nil && row.Phase == state.Ended {
+		err = state.ErrNotFound
+	}
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	defer db.Close()
-	records, err := db.Find(context.Background(), state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
+	r, err := c.take(row)
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	if len(records) == 0 {
-		return outcome.Record{}, ErrNothing
-	}
-	return records[0], nil
+	defer r.sendAlone()()
+	return r.conclude(code), nil
 }
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with the code (nil: 0).
@@ -93,7 +91,7 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	result := r.settle(runfile.State{}, code)
+	result := r.settle(code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
 	return r.Finish(result), nil

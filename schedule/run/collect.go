@@ -1,25 +1,24 @@
 package run
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
 const lostAtOnce = 16
 
-// CollectLost finishes every run of the state folder that is lost (no process holds its file, and it has no end), and returns
-// the records of these and of those that had ended already and wait to be put into the history. A run that waits for
-// a deferred retry, or for its turn, is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent accepts. Errors
-// about single runs go to problem.
+// CollectLost finishes every run whose owner is dead, and returns the records of these. A run that waits for a deferred retry,
+// or for its turn, is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent
+// accepts. Errors about single runs go to problem.
 func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
-	ids, err := runfile.List(c.Dir)
+	live, lost, err := c.DB.Going(context.Background())
 	if err != nil {
 		problem(err)
 		return nil
@@ -30,66 +29,104 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 		wg      sync.WaitGroup
 		slots   = make(chan struct{}, lostAtOnce)
 	)
-	add := func(record outcome.Record) {
-		mu.Lock()
-		defer mu.Unlock()
-		records = append(records, record)
-	}
-	for _, id := range ids {
-		if recent(id) {
-			continue
+	collect := func(row state.Row, do func(state.Row) (outcome.Record, bool)) {
+		if recent(row.ID) {
+			return
 		}
-		r, state, err := c.take(id)
-		switch {
-		case errors.Is(err, runfile.ErrAlive), errors.Is(err, os.ErrNotExist):
-		case errors.Is(err, runfile.ErrUnreadable):
-			if to, moved := runfile.SetAside(c.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not removed since
-				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if record, ended := do(row); ended {
+				mu.Lock()
+				records = append(records, record)
+				mu.Unlock()
 			}
-		case err != nil:
-			problem(err)
-		case state.End != nil:
-			add(r.conclude(state, nil))
-		default:
-			slots <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				if !state.Waits() {
-					if record, lost := r.concludeUnlessLost(&state); !lost {
-						add(record)
-						return
-					}
-				}
-				if record, ended := retry(Deferred{r, state}); ended {
-					add(record)
-				}
-			})
+		})
+	}
+	for _, row := range live {
+		if row.Deferred() || row.Queued() && !c.DB.Owners().Alive(row.Owner) {
+			collect(row, func(row state.Row) (outcome.Record, bool) { return retry(Deferred{c, row}) })
 		}
+	}
+	for _, row := range lost {
+		collect(row, func(row state.Row) (record outcome.Record, ended bool) {
+			if row.Resting() && row.Background {
+				return retry(Deferred{c, row})
+			}
+			r, err := c.take(row)
+			if err != nil {
+				if !errors.Is(err, ErrAlive) {
+					problem(err)
+				}
+				return record, false
+			}
+			if record, again := r.concludeUnlessLost(); !again {
+				return record, true
+			}
+			return retry(Deferred{c, r.row})
+		})
 	}
 	wg.Wait()
 	return records
 }
 
+// ErrAlive says that a process looks after the run.
+var ErrAlive = errors.New("the run is alive")
+
+// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes, or is held by one that the
+// command left behind. The error is ErrAlive where another process has the run.
+func (c Caller) take(row state.Row) (*Run, error) {
+	ctx := context.Background()
+	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
+		return nil, ErrAlive
+	}
+	own, err := c.Self.Owned(ctx)
+	if err == nil {
+		err = own.Take(ctx, row)
+	}
+	if stale := (*state.StaleError)(nil); errors.As(err, &stale) || errors.Is(err, state.ErrGone) {
+		return nil, ErrAlive
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.Owner = own.ID()
+	if row.Phase == state.Waiting {
+		row.Phase = state.Ready
+	}
+	r, err := c.restore(own, row)
+	if err != nil {
+		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
+		return nil, errors.Join(err, own.End(ctx, row.ID, state.End{Result: lost}))
+	}
+	r.adopt(nil)
+	return r, nil
+}
+
 // conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else with what settle finds
-// out. A run that has ended already stays as it is.
-func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
+// out.
+func (r *Run) conclude(code *int) outcome.Record {
 	switch {
-	case state.End != nil:
-		r.file.Close()
-		return *state.End
-	case state.Result != nil:
-		return r.finish(state, *state.Result)
-	case state.Queued(): // it has no exit code: nothing of it has started
-		result := r.soFar(nil)
+	case r.row.Phase == state.Finishing:
+		return r.finish(r.finishing())
+	case r.row.Queued(): // it has no exit code: nothing of it has started
+		result := r.soFar()
 		result.Ended = clock.Now()
-		if state.Stop != nil {
-			stoppedBy(&result, *state.Stop)
+		if r.row.Stop != nil {
+			stoppedBy(&result, *r.row.Stop)
 		} else {
 			stopped(&result, "finished by hand while it waited")
 		}
-		return r.finish(state, result)
-	case state.Deferred():
-		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
+		return r.finish(result)
+	case r.row.Resting():
+		return r.finish(r.giveUp(code))
 	}
-	return r.finish(state, r.settle(state, code))
+	return r.finish(r.settle(code))
+}
+
+// finishing is the result of a run that its row has already.
+func (r *Run) finishing() outcome.Record {
+	result := history.RecordOf(r.Dir, r.row)
+	result.Snapshot = nil
+	return result
 }

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// outputCopied is the mark in the run's file that says that the copy was made. It is one of those that hooks leave.
+// outputCopied is the name under which the copy is noted among the hooks of the run.
 const outputCopied = "output"
 
 // copyOutput makes the copy for the key output of the task, if it has that

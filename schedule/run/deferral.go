@@ -1,186 +1,216 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"sched/mutex"
 	"sched/mutex/queue"
-	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
-// This file is about deferred retries: when the next attempt of a background run is a long time away, the run rests without
-// a process and with its mutex free, until a tick goes on with it. So a reboot does not lose it, and nothing waits in memory.
+// This file is about deferred retries: when the next attempt of a background run is a long time away, its row waits without a
+// process and with its mutex free, until a tick goes on with it. So a reboot does not lose it, and nothing waits in memory.
+// `retry: {lost: true}` is one, too: what a crash interrupted counts as an attempt, and the next one is due at once.
 
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
 
 // deferRetry leaves the next attempt to a later tick, where that is a long time away. It reports whether that was
-// written down; then the run is at rest when this process ends.
-func (r *Run) deferRetry(attempt int, wait time.Duration, result outcome.Record, notes []string) bool {
-	if !r.Record().Background || wait <= deferAfter {
+// written down; then the run waits when this process ends.
+func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []string) bool {
+	if !r.row.Background || wait <= deferAfter || r.DB.InMemory() {
 		return false
 	}
-	until := clock.Now().Add(wait).UTC()
-	result.Notes = slices.Concat(result.Notes, notes)
-	err := r.file.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: attempt, Until: until, Record: result}})
-	return err == nil && r.file.Sync() == nil
+	result.Notes = append(result.Notes, notes...)
+	return r.deferTo(clock.Now().Add(wait), result) == nil
 }
 
-// soFar returns the record of a run without an outcome: as it began, or with a deferral after the attempts before that.
-func (r *Run) soFar(deferral *runfile.Deferral) outcome.Record {
-	result := r.Record()
-	if deferral != nil {
-		result = deferral.Record
-		result.Outcome, result.Reason = "", ""
-	}
-	result.Snapshot = nil
-	return result
+// deferTo has the row wait for its next attempt until a time.
+func (r *Run) deferTo(until time.Time, result outcome.Record) error {
+	soFar := history.ResultOf(r.Dir, result)
+	soFar.Outcome, soFar.Ended = "", time.Time{}
+	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.row.ID, soFar, until, result.Notes) }, func(row *state.Row) {
+		row.Result, row.Notes = soFar, result.Notes
+		row.Phase, row.Owner, row.Attempt.Number, row.Wait = state.Waiting, 0, max(1, row.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until}
+	})
 }
 
-// resumeDeferred notes that the deferred attempt is about to start: from here on no tick starts it again. After an error
-// the attempt must not start.
-func (r *Run) resumeDeferred(deferral *runfile.Deferral) error {
-	r.deferral = deferral
-	return r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: deferral.Attempt, At: clock.Now()}})
-}
-
-// leaveDeferred leaves a run whose next attempt was deferred at rest, with its mutex free.
-func (r *Run) leaveDeferred(deferral *runfile.Deferral) outcome.Record {
+// leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex is free.
+func (r *Run) leaveDeferred() {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
 	r.Close()
-	return r.soFar(deferral)
 }
 
-// giveUp returns the result of a run whose deferred attempt will not start: that of the attempt before, unless the run was
-// stopped, or a code is given (sched finish MUTEX CODE).
-func (r *Run) giveUp(state runfile.State, code *int, reason string) outcome.Record {
-	result := state.Deferral.Record
-	result.Ended = clock.Now()
-	if state.Stop != nil {
-		stoppedBy(&result, *state.Stop)
-		return result
+// concludeUnlessLost is conclude for a run whose owner is dead. Again reports that the run waits for its next attempt instead.
+func (r *Run) concludeUnlessLost() (record outcome.Record, again bool) {
+	switch {
+	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
+		so := r.soFar()
+		so.Reason = r.row.Reason
+		if r.deferTo(r.row.Wait.NotBefore, so) != nil {
+			return r.conclude(nil), false
+		}
+	case r.row.Phase == state.Finishing || !r.mayRetryLost():
+		return r.conclude(nil), false
+	default:
+		result := r.settle(nil)
+		if r.deferLost(result) != nil {
+			return r.finish(result), false
+		}
 	}
-	if code != nil {
+	if r.lock != nil {
+		r.lock.Release(context.Background())
+	}
+	return record, true
+}
+
+// mayRetryLost reports whether the task wants a lost run to be tried again, and has an attempt left, and nobody asked to stop the run.
+func (r *Run) mayRetryLost() bool {
+	return r.row.Stop == nil && r.task.Retry.Lost && max(1, r.row.Attempt.Number) < r.task.Retry.Attempts
+}
+
+// deferLost leaves the attempt after a lost one to the next tick.
+func (r *Run) deferLost(result outcome.Record) error {
+	result.Attempts = max(1, r.row.Attempt.Number)
+	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempts, result.Reason))
+	return r.deferTo(clock.Now().Truncate(time.Minute), result)
+}
+
+// giveUp returns the result of a run whose next attempt will not start: what the attempt before came to, unless the run was
+// stopped, or a code is given (sched finish MUTEX CODE).
+func (r *Run) giveUp(code *int) outcome.Record {
+	result := r.soFar()
+	result.Ended = clock.Now()
+	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
+	switch {
+	case r.row.Stop != nil:
+		stoppedBy(&result, *r.row.Stop)
+		return result
+	case code != nil:
 		result.ExitCode = code
 		result.Outcome, result.Reason = r.judge(*code)
+	case result.ExitCode == nil:
+		result.Outcome = outcome.Lost
 	}
-	result.Reason = join(result.Reason, reason)
+	result.Reason = join(result.Reason, fmt.Sprintf("finished by hand before attempt %d", r.row.Attempt.Number+1))
 	return result
 }
 
-// A Deferred is a run that waits for a deferred retry, or for its turn. It belongs to the process that has taken it, until one of Finish,
-// Leave, Retry and Hold was called.
+// A Deferred is a run that waits for a deferred retry, or whose process was killed while it waited for its turn or between two attempts.
 type Deferred struct {
-	run   *Run
-	state runfile.State
+	caller Caller
+	row    state.Row
 }
 
-// Task returns the snapshot of the run's task.
-func (d Deferred) Task() *schedule.Task { return &d.run.task }
+// Task returns the name of the run's task.
+func (d Deferred) Task() string { return d.row.Task }
 
-// Queued reports whether it waits for its turn: then Until, Attempt and Hold are not for it.
-func (d Deferred) Queued() bool { return d.state.Queued() }
+// Queued reports whether it waits for its turn: then Until and Attempt are not for it.
+func (d Deferred) Queued() bool { return d.row.Queued() }
 
 // Until returns the time of its next attempt.
-func (d Deferred) Until() time.Time { return d.state.Deferral.Until }
+func (d Deferred) Until() time.Time { return d.row.Wait.NotBefore }
 
 // Attempt returns the number of its next attempt.
-func (d Deferred) Attempt() int { return d.state.Deferral.Attempt }
+func (d Deferred) Attempt() int { return d.row.Attempt.Number + 1 }
 
 // Stopped reports whether the run was asked to stop: then it is to be finished.
-func (d Deferred) Stopped() bool { return d.state.Stop != nil }
+func (d Deferred) Stopped() bool { return d.row.Stop != nil }
 
-// Finish ends the run without another attempt.
-func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, nil) }
-
-// Leave leaves the run to a later tick.
-func (d Deferred) Leave() { d.run.file.Close() }
-
-// A HeldError says why a deferred retry cannot start: its mutex is held, or may be.
-type HeldError struct{ Reason string }
-
-func (e *HeldError) Error() string { return e.Reason }
-
-// Retry takes the mutex again and hands the run over for its next attempt; one that waits for its turn as it is. It returns the record so far. After a *HeldError the
-// run still belongs to the caller (Hold); after any other error, such as one of handOver, it was left to a later tick.
-func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
-	r, deferral := d.run, d.state.Deferral
-	if d.Queued() {
-		err := handOver(r)
-		if err != nil {
-			r.Close()
-		}
-		return r.Record(), err
+// Finish ends the run without another attempt. It reports false where another process has taken it.
+func (d Deferred) Finish() (record outcome.Record, ended bool) {
+	r, err := d.caller.take(d.row)
+	if err != nil {
+		return record, false
 	}
-	if reason := r.lockAgain(*deferral); reason != "" {
-		return outcome.Record{}, &HeldError{reason}
+	return r.conclude(nil), true
+}
+
+// heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
+const heldAtMost = 24 * time.Hour
+
+// Retry takes the mutex again and hands the run over for its next attempt; a run that waits for its turn is handed over as it is. Started
+// reports that it was handed over. Ended reports that the mutex was held for too long, and that the run has ended with the record. After an
+// error the run was left to a later tick, as it was when the mutex is held.
+func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
+	r, err := d.caller.take(d.row)
+	if errors.Is(err, ErrAlive) {
+		return record, false, false, nil
+	}
+	if err != nil {
+		return record, false, false, err
+	}
+	if !d.Queued() {
+		if reason := r.lockAgain(); reason != "" {
+			record, ended = r.hold(reason)
+			return record, false, ended, nil
+		}
 	}
 	if err := handOver(r); err != nil {
-		r.leaveDeferred(deferral)
-		return outcome.Record{}, err
+		r.leave()
+		return record, false, false, err
 	}
-	return r.soFar(deferral), nil
+	return r.soFar(), true, false, nil
+}
+
+// leave leaves a run that this process has taken to a later tick.
+func (r *Run) leave() {
+	if r.row.Queued() { // its owner ends with this tick
+		r.Close()
+		return
+	}
+	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.row.ID, r.row.Wait, r.row.Reason) }, nil)
+	r.leaveDeferred()
 }
 
 // lockAgain takes the mutex and a seat, which were free while the run rested
 // (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
 // where the run has what it needs.
-func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
+func (r *Run) lockAgain() (reason string) {
 	r.lock = nil // the lock of the attempts before
-	record, need := r.Record(), NeedOf(&r.task)
-	if record.Locks == "" { // it began without
-		need.Mutex = ""
-	}
-	if record.Seat.Name == "" {
-		need.Pool = ""
-	}
+	need := NeedOf(&r.task)
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
 	if err := r.Queue().Behind(QueuesOf(need)...); errors.As(err, new(*queue.BehindError)) {
 		return err.Error()
 	}
-	need.Taken = func(seat string) (mutex.Holder, bool) { return r.HeldElsewhere(record.Seat.Locks, seat) }
-	held, err := need.Acquire(context.Background(), r.storeAt(cmp.Or(record.Locks, record.Seat.Locks)), NewHolder(record))
+	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.record))
 	if err != nil {
 		return heldReason(err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	if held.Seat == "" {
-		return ""
-	}
-	deferral.Seat = outcome.Seat{Name: held.Seat, Locks: record.Seat.Locks}
-	if err := r.file.Append(runfile.Event{Deferral: &deferral}); err != nil {
+	err = r.write(func(ctx context.Context) error { return r.own.Hold(ctx, r.row.ID, held.Mutex, held.Seat) },
+		func(row *state.Row) { row.Locked, row.Seat = held.Mutex, held.Seat })
+	if err != nil {
 		held.Lock.Release(context.Background())
-		return fmt.Sprintf("its seat cannot be written down: %v", err)
+		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
+	r.record.Locked, r.record.Seat = held.Mutex, held.Seat
 	return ""
 }
 
-// Hold leaves a run whose mutex is held to a later tick, and notes that it is held since the tick of the minute. When that
-// has been so for atMost, it ends the run instead, and returns its record.
-func (d Deferred) Hold(minute time.Time, atMost time.Duration, reason string) (record outcome.Record, ended bool) {
-	r, deferral := d.run, *d.state.Deferral
-	if !deferral.HeldSince.IsZero() && minute.Sub(deferral.HeldSince) >= atMost {
-		reason = fmt.Sprintf("attempt %d could not start for %.0f hours: %s", deferral.Attempt, atMost.Hours(), reason)
-		return r.finish(d.state, r.giveUp(d.state, nil, reason)), true
+// hold leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost, hold ends the run instead, and
+// returns its record.
+func (r *Run) hold(reason string) (record outcome.Record, ended bool) {
+	wait, now := r.row.Wait, clock.Now()
+	if first := wait.Since.IsZero(); first {
+		wait.Since = now.Truncate(time.Minute)
+		r.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
+	} else if now.Sub(wait.Since) >= heldAtMost {
+		result := r.giveUp(nil)
+		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, heldAtMost.Hours(), reason)
+		return r.finish(result), true
 	}
-	if deferral.HeldSince.IsZero() {
-		deferral.HeldSince = minute
-		deferral.Record.Notes = append(deferral.Record.Notes, fmt.Sprintf("attempt %d had to wait: %s", deferral.Attempt, reason))
-		r.file.Append(runfile.Event{Deferral: &deferral})
-	}
-	r.file.Close()
+	wait.For = state.ForMutex
+	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.row.ID, wait, r.row.Reason) }, nil)
 	return record, false
 }

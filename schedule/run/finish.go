@@ -2,39 +2,39 @@ package run
 
 import (
 	"context"
+	"errors"
 	"os"
+	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
-	"sched/schedule/run/previous"
-
-	"sched/schedule/runfile"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
 // Finish ends a run of this process whose command is over, and returns its record.
-func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(runfile.State{}, result) }
+func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(result) }
 
 // FailBeforeStart finishes a run whose command cannot be started, or must not since a condition command failed: the error is
 // the reason, and printed becomes the run's output. Like any run that began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	r.output.Write(printed)
-	result := r.Record()
-	result.Snapshot = nil
+	result := r.soFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
-	return r.Finish(result)
+	return r.finish(result)
 }
 
 // finish copies the output, runs the commands of the hooks, releases the lock, puts the notifications into the outbox, asks for the
-// runs that it triggers, writes the record, and begins to send the notifications; each even if the one before failed. It is the same code for
-// foreground runs, for `sched finish`, and for lost runs; state is what the file said when this process took it.
+// runs that it triggers, ends the row, and begins to send the notifications; each even if the one before failed. It is the same code for
+// foreground runs, for `sched finish`, and for lost runs.
 //
-// This process holds the run's file, so no two finish it at once. One that is killed in the middle leaves the file
-// without an end; the next tick finishes it again, and hooks that were started are not started twice.
-func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record {
-	if state.Result == nil && !r.endsAtOnce() {
-		r.file.Append(runfile.Event{Result: &result})
+// This process owns the row, so no two finish it at once. One that is killed in the middle leaves the row finishing;
+// the next tick finishes it again, and hooks that have ended are not fired again.
+func (r *Run) finish(result outcome.Record) outcome.Record {
+	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.isTaken(r.settled(result)) {
+		r.Close()
+		return result
 	}
 	note := func(err error) {
 		if err != nil {
@@ -49,16 +49,14 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 			result.Notes = append(result.Notes, cut)
 		}
 	}
-	if !state.Hooks[outputCopied] && result.Ran() {
+	if r.task.Output.File != "" && result.Ran() && r.hooks.begin(outputCopied) {
 		note(r.copyOutput(result.Output))
-		if r.task.Output.File != "" {
-			r.file.Append(runfile.Event{Hook: outputCopied})
-		}
+		r.hooks.ended(outputCopied, "")
 	}
 
 	hooks := r.hooks.after(result)
 	for _, h := range hooks {
-		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
+		result.Notes = append(result.Notes, r.hooks.run(h, result)...)
 	}
 
 	result.Notes = append(result.Notes, renewer.End()...)
@@ -66,62 +64,64 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		note(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.hooks.queue(h, state, result)
-		r.hooks.trigger(h, state, &result)
+		r.hooks.queue(h, result)
+		r.hooks.trigger(h, &result)
+	}
+	if r.unsettled { // neither can the end be written, for now, and what is to be told cannot wait for that
+		r.hooks.send()
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
-	r.file.Close()
 	r.hooks.startTriggered(result) // only now its mutex counts as free
 	r.hooks.send()
 	return result
 }
 
-// endsAtOnce reports whether nothing stands between the result of the run and its record, which says the same.
+// hooksAnyway is how long the hooks of a run wait for its result to be written.
+const hooksAnyway = 10 * time.Second
+
+// settled writes down what the run came to, before its hooks fire.
+func (r *Run) settled(result outcome.Record) error {
+	came := history.ResultOf(r.Dir, result)
+	err := r.persist(hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.row.ID, came, result.Notes) },
+		func(row *state.Row) { row.Phase, row.Result, row.Notes = state.Finishing, came, result.Notes })
+	r.unsettled = err != nil
+	return err
+}
+
+// endsAtOnce reports whether nothing stands between the result of the run and its end: it has no hooks to fire, and no copy of its
+// output to make.
 func (r *Run) endsAtOnce() bool {
 	hooks := r.task.Hooks
-	return r.lock == nil && r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+	return r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
-// end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
-// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick. A file that is gone, with the state folder or alone, is made anew.
+// end ends the row of the run, and returns the record. What cannot be written down is tried again as long as this process lives: the
+// hooks of the run must not fire again.
 func (r *Run) end(result outcome.Record) outcome.Record {
+	path := output.Path(r.Dir, r.record)
 	if !r.hasOutput(result.Output) {
-		result.Output = "" // RemoveFiles removes the file
+		result.Output = ""
+		os.Remove(path)
 	}
-	previous.Keep(r.Dir, &r.task, result)
-	gone := !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run)) // before readers can see that the run is over
-	err := r.file.Append(runfile.Event{End: &result})
-	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
-		err = r.file.Sync() // a short foreground run is in the database before its tick ends
+	if hooks := output.HooksPath(path); !hasBytes(hooks) {
+		os.Remove(hooks)
 	}
-	if gone && err == nil {
-		if err = statedir.Check(r.Dir); err == nil {
-			err = runfile.CreateEnded(r.Dir, r.Record(), result)
-		}
+	waited := result.Outcome == outcome.Skipped && result.Wait != (outcome.Wait{})
+	err := r.persist(0, func(ctx context.Context) error {
+		return r.own.End(ctx, r.row.ID, state.End{
+			Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
+			Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
+		})
+	}, func(row *state.Row) { row.Phase = state.Ended })
+	var stale *state.StaleError
+	if err != nil && !errors.As(err, &stale) { // else another process has ended it
+		r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
 	}
-	if err != nil {
-		if !r.keepAside(result) {
-			r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
-		}
-		if !gone { // or what is there is not ours
-			os.Remove(runfile.Path(r.Dir, result.Run))
-		}
-		r.file.Descriptor().Truncate(0) // whoever inherited the file must not finish the run again
-	}
-	result.Snapshot = r.Record().Snapshot
+	result.Snapshot = r.record.Snapshot
 	return result
-}
-
-// keepAside writes the record into a spare state folder, where the next tick finds it. It reports whether that was possible.
-func (r *Run) keepAside(result outcome.Record) bool {
-	if statedir.IsSpare(r.Dir) {
-		return false // ticks do not look into the spare folders of a spare one
-	}
-	spare, _ := statedir.OpenAnySpare(r.Dir)
-	return spare != "" && runfile.CreateEnded(spare, r.Record(), result) == nil
 }
 
 // hasOutput reports whether anything was printed into the output of the run, which is at the path.
@@ -131,6 +131,10 @@ func (r *Run) hasOutput(path string) bool {
 			return false
 		}
 	}
+	return hasBytes(path)
+}
+
+func hasBytes(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > 0
 }

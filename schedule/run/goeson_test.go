@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -11,54 +10,45 @@ import (
 	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
-// While the disk is full a lock may be in the spare folder and the file of its run in the state folder, and the supervisor that had the
-// lock may be killed. Its witness goes on with the run without the descriptor: nothing holds the lock, and the mutex is taken.
-func TestARunThatGoesOnWithoutItsLockKeepsItsMutexWhereverThatIs(t *testing.T) {
-	places := statedir.SparePlaces
-	statedir.SparePlaces = []string{t.TempDir()}
-	t.Cleanup(func() { statedir.SparePlaces = places })
-	ctx, storage := context.Background(), Storage{Dir: t.TempDir()}
-	spareDir, err := statedir.OpenAnySpare(storage.Dir)
+// A supervisor that had the lock may be killed. Its witness goes on with the run without the descriptor: nothing holds the lock, and the
+// mutex is taken.
+func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	task := &schedule.Task{Name: "report", Mutex: "report"}
+	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: record.Run, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spare, task := Storage{Dir: spareDir}, &schedule.Task{Name: "report", Mutex: "report"}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}
-	lock, err := spare.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: record.Run, Since: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun, err := Caller{Storage: storage}.Begin(record, task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := begun.GiveTo("a supervisor"); err != nil {
+	witness := NewCaller(storage, state.Supervisor, nil)
+	if _, err := witness.Begin(record, task, nil); err != nil {
 		t.Fatal(err)
 	}
 	lock.Inherit()[0].Close() // as by the kill
-	if holder, held := storage.HeldIn(spare.Locks(), "report"); !held || holder.Run != record.Run {
-		t.Errorf("a tick that can write the state folder again finds %v, %t", holder, held)
+	if holder, held := storage.HeldIn(storage.Locks(), "report"); !held || holder.Run != record.Run {
+		t.Errorf("a tick finds %v, %t", holder, held)
 	}
 	var held *mutex.HeldError
-	if _, err := storage.storeAt(spare.Locks()).Acquire(ctx, "report", mutex.Holder{Run: "another"}); !errors.As(err, &held) {
+	if _, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: "another"}); !errors.As(err, &held) {
 		t.Errorf("another run gets the lock: %v", err)
 	}
-	begun.file.Close() // and its witness is gone
-	if holder, held := storage.HeldIn(spare.Locks(), "report"); held {
+	witness.Self.Close() // and the witness is gone
+	if holder, held := storage.HeldIn(storage.Locks(), "report"); held {
 		t.Errorf("it is still held by %v", holder)
 	}
-	os.RemoveAll(spareDir)
 }
 
 // A request that could not begin on a full disk has left its name in a seat. It begins with another seat at the next tick, and has that one
 // alone: its pool counted as full with one run.
 func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
-	ctx, storage := context.Background(), Storage{Dir: t.TempDir()}
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report", Pool: schedule.Pool{Name: "few", Seats: 2}}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}
+	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 	first, err := storage.Mutexes().Acquire(ctx, pool.Seat("few", 1), mutex.Holder{Run: record.Run, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
@@ -68,17 +58,48 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storage.Held(&record, pool.Holding{Lock: second, Seat: pool.Seat("few", 2)})
-	begun, err := Caller{Storage: storage}.Begin(record, task, second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := begun.GiveTo("a supervisor"); err != nil {
+	record.Seat = pool.Seat("few", 2)
+	if _, err := NewCaller(storage, state.Supervisor, nil).Begin(record, task, second); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range []bool{false, true} {
 		if holder, held := storage.HeldIn(storage.Locks(), pool.Seat("few", n+1)); held != want {
 			t.Errorf("seat %d is held: %t, by %v", n+1, held, holder)
 		}
+	}
+}
+
+// A tick that is killed while it waits for the next attempt of a foreground run leaves that to the next tick. The run counted as finished
+// by hand.
+func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	task := &schedule.Task{Name: "report", Mutex: "report", Retry: schedule.Retry{Attempts: 2}}
+	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}
+	killed := NewCaller(storage, state.Tick, nil)
+	r, err := killed.Begin(record, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.own.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	r.row.Phase = state.Running
+	code := 1
+	r.again(time.Second, outcome.Record{Reason: "exit code 1", ExitCode: &code})
+	killed.Self.Close()
+
+	var again []Deferred
+	retry := func(d Deferred) (outcome.Record, bool) {
+		again = append(again, d)
+		return outcome.Record{}, false
+	}
+	records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, retry, func(err error) { t.Error(err) })
+	if len(records) != 0 || len(again) != 1 || again[0].Attempt() != 2 {
+		t.Errorf("it has ended: %+v; it goes on: %+v", records, again)
+	}
+	row, err := storage.DB.Runs().Row(ctx, record.Run)
+	if err != nil || !row.Deferred() || row.Reason != "exit code 1" || row.ExitCode == nil || *row.ExitCode != 1 {
+		t.Errorf("%+v, %v", row, err)
 	}
 }

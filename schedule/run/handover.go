@@ -1,52 +1,59 @@
 package run
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
-// Descriptors are what a process needs to go on with a run that another one began. That they are those of the run is known by what
-// the file says, not by paths, where another user may have put something else.
+// Descriptors are what a process needs to go on with a run that another one began.
 type Descriptors struct {
-	Runfile *os.File // locked
-	Output  *os.File
-	Locks   []*os.File // of the mutex and of the seat; none where the run has none
+	Output *os.File
+	Locks  []*os.File // of the mutex and of the seat; none where the run has none
 }
 
-// GiveTo writes down that the run is given to the supervisor, and returns what that needs. From here on the run is alive as long
-// as the supervisor lives, or its witness: it must be passed on to them.
-func (r *Run) GiveTo(supervisor string) (Descriptors, error) {
+// GiveTo makes the supervisor the owner of the run, and returns what that needs besides the row. From here on the run is alive as
+// long as the supervisor or its witness lives.
+func (r *Run) GiveTo(supervisor int64) (Descriptors, error) {
 	if r.output == nil { // a deferred retry: what it prints follows the attempts before
-		captured, err := output.Open(r.Record().Output)
+		captured, err := output.Open(r.record.Output)
 		if err != nil {
 			return Descriptors{}, err
 		}
 		r.output = captured
 	}
-	err := r.file.Append(runfile.Event{Supervisor: supervisor, Leased: r.leased()})
-	return Descriptors{r.file.Descriptor(), r.output, r.inheritedLocks()}, err
+	err := r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, supervisor, r.row.ID) },
+		func(row *state.Row) { row.Owner = supervisor })
+	return Descriptors{r.output, r.inheritedLocks()}, err
 }
 
-// Close ends the part of this process in a run. A run whose file no process has open counts as lost, unless its supervisor lives,
-// or it has ended or waits for a deferred retry.
-func (r *Run) Close() {
-	r.Leases.Drop(r.lock)
-	if r.output != nil {
-		r.output.Close()
-	}
-	r.file.Close()
-	for _, lock := range r.inheritedLocks() {
-		lock.Close()
-	}
+// TakeBack makes a run ours again that its supervisor did not get. After an error it is still the supervisor's.
+func (r *Run) TakeBack() error {
+	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID() })
 }
 
-// inheritedLocks returns the files of the lock that every process of the command inherits: the lock is held as long as one of
-// them lives. There are none for a run without a lock.
-func (r *Run) inheritedLocks() []*os.File {
-	if r.lock == nil {
-		return nil
+// Receive returns a run that another process has given to this one, with its descriptors, which belong to it then.
+func (c Caller) Receive(id string, d Descriptors) (*Run, error) {
+	ctx := context.Background()
+	own, err := c.Self.Owned(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return r.lock.Inherit()
+	row, err := c.DB.Runs().Row(ctx, id)
+	if err == nil && row.Owner != own.ID() {
+		err = fmt.Errorf("run %s was not given to this process", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.restore(own, row)
+	if err != nil {
+		return nil, err
+	}
+	r.output = d.Output
+	r.adopt(d.Locks)
+	return r, nil
 }

@@ -17,7 +17,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
@@ -36,62 +36,28 @@ func NewHolder(record outcome.Record) mutex.Holder {
 	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
 }
 
-// Held notes in the record of a run what it holds in the storage.
-func (s Storage) Held(record *outcome.Record, h pool.Holding) {
-	if h.Mutex {
-		record.Locks = s.Locks()
-	}
-	if h.Seat != "" {
-		record.Seat = outcome.Seat{Name: h.Seat, Locks: s.Locks()}
-	}
-}
-
-// HeldElsewhere finds a run that has a seat in another folder than that with these locks: in a spare one since it began while the state
-// folder could not be written, or in the state folder, where that cannot be written now.
-func (s Storage) HeldElsewhere(locks, seat string) (holder mutex.Holder, held bool) {
-	for _, folder := range s.Folders() {
-		if folder.Locks() == locks {
-			continue
-		}
-		if holder, held = s.HeldIn(folder.Locks(), seat); held {
-			return holder, true
-		}
-	}
-	return holder, false
-}
-
-// adoptFrom adopts the lock of a run with the descriptors that came from the process that had it.
-func (r *Run) adoptFrom(state runfile.State, files []*os.File) {
+// adopt makes the lock ours that another process acquired for the run, with its descriptors, those of the mutex and of the seat, or
+// none. When its lease began is not known: it is renewed before a command starts.
+func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	leased := time.Now() // where nobody wrote down when its lease began, it counts from now, by the clock that leases go by
-	if !state.Leased.IsZero() {
-		leased = state.Leased
-	}
-	r.lock = r.adopt(leased, files)
-}
-
-// adopt returns the lock that another process acquired for the run, of which a lease began at the given time; nil for a run without
-// one. The files are those of the mutex and of the seat, or none.
-func (r *Run) adopt(leased time.Time, files []*os.File) mutex.Lock {
-	record := r.Record()
-	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: leased}
+	holder := mutex.Holder{Run: r.record.Run, PID: os.Getpid(), Host: r.record.Server, Task: r.record.Task, Since: time.Now()}
 	var locks []mutex.Lock
-	add := func(folder, name string) {
+	add := func(name string) {
 		var file *os.File
 		if len(files) > 0 {
 			file, files = files[0], files[1:]
 		}
-		locks = append(locks, r.storeAt(folder).Adopt(name, holder, file))
+		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
 	}
-	if record.Locks != "" {
-		add(record.Locks, r.task.Mutex)
+	if r.row.Locked {
+		add(r.task.Mutex)
 	}
-	if record.Seat.Name != "" {
-		add(record.Seat.Locks, record.Seat.Name)
+	if r.row.Seat != "" {
+		add(r.row.Seat)
 	}
-	return mutex.Join(locks...)
+	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
 // heldReason says why a run cannot have what it must hold.
@@ -122,26 +88,26 @@ func HeldReason(err error) (reason string, held bool) {
 // Holders returns who has at this moment what a run needs, by the names of the mutex and of the
 // seats, as the live runs of this machine and the store say. With an error it is what this machine
 // alone knows.
-func (s Storage) Holders(ctx context.Context, live []runfile.State, need pool.Need) (held map[string]mutex.Holder, err error) {
+func (s Storage) Holders(ctx context.Context, live []state.Row, need pool.Need) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
 		held, err = s.Store.Held(ctx, need.Names()...)
 	}
 	if held == nil {
 		held = map[string]mutex.Holder{}
 	}
-	for _, state := range live {
-		if seat := state.Begin.Seat.Name; seat != "" && !state.Waits() {
-			held[seat] = HolderOf(state)
+	for _, row := range live {
+		if row.Seat != "" && !row.Waits() {
+			held[row.Seat] = HolderOf(row)
 		}
-		if state.Begin.Locks != "" && !state.Waits() {
-			held[state.Begin.Mutex] = HolderOf(state)
+		if row.Locked && !row.Waits() {
+			held[row.Mutex] = HolderOf(row)
 		}
 	}
 	return held, err
 }
 
 // Sitting returns who has the seats of a pool, in the order of the seats; see Holders.
-func (s Storage) Sitting(ctx context.Context, live []runfile.State, of schedule.Pool) ([]mutex.Holder, error) {
+func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
 	need := pool.Need{Pool: of.Name, Seats: of.Seats}
 	held, err := s.Holders(ctx, live, need)
 	return need.Sitting(held), err
@@ -152,25 +118,17 @@ func (s Storage) Sitting(ctx context.Context, live []runfile.State, of schedule.
 func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
 	ctx, renewer := r.Leases.Renew(ctx, lease.Of{
 		Lock: r.lock, Note: r.note, Stop: r.task.StopOnLostLease,
-		Adopted: r.left != nil, Unknown: r.left != nil && r.left.attempt == 0,
+		Adopted: r.left != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
 	})
 	r.lease = renewer
 	return ctx, renewer
 }
 
-// leased returns when the lease of the run's lock began last; zero where it has none.
-func (r *Run) leased() time.Time {
-	if r.lock == nil {
-		return time.Time{}
-	}
-	return r.lock.Leased()
-}
-
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no pid.
-func HolderOf(state runfile.State) mutex.Holder {
-	holder := mutex.Holder{Run: state.Begin.Run, Host: state.Begin.Server, Task: state.Begin.Task, Since: outcome.Begun(state.Begin.Run)}
-	if state.Attempt != nil {
-		holder.PID, holder.Since = state.Attempt.PID, state.Attempt.At
+func HolderOf(row state.Row) mutex.Holder {
+	holder := mutex.Holder{Run: row.ID, Host: row.Server, Task: row.Task, Since: outcome.Begun(row.ID)}
+	if row.Begun() {
+		holder.PID, holder.Since = row.Attempt.PID, row.Attempt.At
 	}
 	return holder
 }
@@ -187,6 +145,6 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (r *Run) describeLock(pid int, since time.Time) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Holder{Run: r.Record().Run, PID: pid, Host: r.Record().Server, Task: r.Record().Task, Since: since})
+		r.lock.Describe(mutex.Holder{Run: r.record.Run, PID: pid, Host: r.record.Server, Task: r.record.Task, Since: since})
 	}
 }

@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
@@ -20,19 +22,20 @@ const (
 	hookKillAfter = 2 * time.Second
 )
 
-// runOne runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
-// says how it failed, for the record; it is empty for a hook that succeeded.
+// runOne runs one hook in its own process group under its own deadline, and notes in the database when it begins and when it has
+// ended. The note says how it failed, for the record; it is empty for a hook that succeeded, and for one that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	if !h.begin(name) {
+		return ""
+	}
+	defer func() { h.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
 		Keep:    before && h.keeps(),
 		Lenient: !before, // the hooks after a run run even where the command could not
 	}
-	if spec.MarkFile = h.file.Descriptor(); spec.MarkFile != nil {
-		spec.Mark = fmt.Sprintf(`{"hook":%q}`, name)
-	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.Dir, h.Record())))
+	captured, err := output.Append(output.HooksPath(output.Path(h.Dir, h.record)))
 	if err == nil { // without that file the hook runs nevertheless
 		defer captured.Close()
 		spec.Output = captured
@@ -41,6 +44,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
+	h.forked(name, p.PID)
 	if spec.Keep {
 		h.keep(p)
 	}
@@ -69,15 +73,78 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	return ""
 }
 
+// begin notes that a hook is about to fire. It reports false for one that has ended already. A hook that a killed process had begun
+// fires again, unless its command lives on: then it is waited for.
+func (h *hooks) begin(name string) bool {
+	if h.row.ID == "" {
+		return true
+	}
+	for _, hook := range h.begun() {
+		if hook.Name != name {
+			continue
+		}
+		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.record.Run, hook.PID) {
+			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.record.Run, hook.PID); {
+				time.Sleep(pollEvery)
+			}
+			h.ended(name, "")
+			return false
+		}
+		if !hook.Ended.IsZero() {
+			return false
+		}
+	}
+	fire := true
+	err := h.write(func(ctx context.Context) (err error) {
+		fire, err = h.own.HookBegun(ctx, h.row.ID, name, clock.Now())
+		return err
+	}, nil)
+	return fire || err != nil && !h.isTaken(err)
+}
+
+// forked notes the process of a hook.
+func (h *hooks) forked(name string, pid int) {
+	h.write(func(ctx context.Context) error { return h.own.HookForked(ctx, h.row.ID, name, pid) }, nil)
+}
+
+// ended notes that a hook has ended, with a note on how it failed, or none.
+func (h *hooks) ended(name, note string) {
+	h.write(func(ctx context.Context) error { return h.own.HookEnded(ctx, h.row.ID, name, clock.Now(), note) }, nil)
+}
+
+// mark notes that a notification or a request of a hook was made.
+func (h *hooks) mark(name string) {
+	h.write(func(ctx context.Context) error {
+		if _, err := h.own.HookBegun(ctx, h.row.ID, name, clock.Now()); err != nil {
+			return err
+		}
+		return h.own.HookEnded(ctx, h.row.ID, name, clock.Now(), "")
+	}, nil)
+}
+
+// fired reports whether a hook has ended, or was made (mark).
+func (h *hooks) fired(name string) bool {
+	return slices.ContainsFunc(h.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
+}
+
+// begun returns the hooks that have begun, in this process or in those before it; none when that cannot be read.
+func (h *hooks) begun() []state.Hook {
+	if h.row.ID == "" {
+		return nil
+	}
+	begun, _ := h.own.Hooks(context.Background(), h.row.ID)
+	return begun
+}
+
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
-// Those that state has as started are left out (docs/internals/decisions.md#a-hook-marks-itself-as-started).
-func (h *hooks) run(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
+// Those that have ended before are left out.
+func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
-		if !hook.IsCommand() || state.Hooks[name] {
+		if !hook.IsCommand() {
 			continue
 		}
 		variables := append(h.variables(result.Attempts), outcomeVariables(result)...)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"os"
 	"slices"
 	"time"
@@ -10,8 +11,6 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
-	"sched/schedule/run/previous"
-	"sched/schedule/runfile"
 )
 
 // A keyedHooks is a key of hooks, such as on_failure, with what the task has for it.
@@ -47,8 +46,8 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok := previous.Outcome(h.Dir, h.Record().Task, h.Record().Run)
-		failed := ok && last.Failure()
+		last, ok, _ := h.DB.Runs().Previous(context.Background(), h.record.Task, h.record.Run)
+		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
 	return *h.lastFailed
@@ -62,21 +61,21 @@ var events = map[string]notify.Event{
 
 // queue puts the notifications of a key into the outbox, except those that were put there before. They are
 // sent by send, or by a later tick.
-func (h *hooks) queue(f keyedHooks, state runfile.State, result outcome.Record) {
+func (h *hooks) queue(f keyedHooks, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
-			h.queueOne(name, name, events[f.key], *hook.Notify, state, result)
+			h.queueOne(name, name, events[f.key], *hook.Notify, result)
 		}
 	}
 }
 
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start, too.
-func (h *hooks) queueStartPings(state runfile.State) {
+func (h *hooks) queueStartPings() {
 	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, state, h.soFar(nil))
+			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.soFar())
 		}
 	}
 }
@@ -85,9 +84,9 @@ func (h *hooks) queueStartPings(state runfile.State) {
 const tailBytes = notify.OutputLimit + 4
 
 // queueOne puts one notification into the outbox, if it is for a run that ended with the result, and was not put
-// there before. The mark in the run's file is the name of the hook, or another one for the start of a run.
-func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, state runfile.State, result outcome.Record) {
-	if state.Hooks[mark] {
+// there before. The mark in the database is the name of the hook, or another one for the start of a run.
+func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result outcome.Record) {
+	if h.fired(mark) {
 		return
 	}
 	if n.On != nil && event == notify.Finish {
@@ -102,18 +101,18 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.Record().Run, Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{Run: h.record.Run, Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
 	if h.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
-	h.file.Append(runfile.Event{Hook: mark}) // after a kill before this, the message is put in again, and may be sent again
+	h.mark(mark) // after a kill before this, the message is put in again, and may be sent again
 }
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a kill.
-func (h *hooks) messageID(mark string) string { return h.Record().Run + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.record.Run + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }

@@ -2,9 +2,7 @@ package run
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -42,11 +39,16 @@ func newEndedRuns(t *testing.T, hook string) *endedRuns {
 // fails ends a run. queue puts its notifications into the outbox.
 func (w *endedRuns) fails() (*Run, outcome.Record) {
 	record := outcome.Record{Run: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
-	r, err := Caller{Storage: Storage{Dir: w.dir}, Sender: notify.NewSenderIn(context.Background(), w.dir, nil)}.Begin(record, w.task, nil)
+	caller := NewCaller(StorageAt(w.dir, nil), state.Tick, nil)
+	caller.Sender = notify.NewSender(context.Background(), caller.DB, nil)
+	r, err := caller.Begin(record, w.task, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() { r.Close() })
+	w.Cleanup(func() {
+		r.Close()
+		caller.DB.Close()
+	})
 	record.Outcome, record.Started, record.Ended = outcome.Failed, w.now, w.now
 	return r, record
 }
@@ -54,12 +56,11 @@ func (w *endedRuns) fails() (*Run, outcome.Record) {
 // queue puts the notifications of a run into the outbox, except those that are marked. It returns
 // those that are to be sent.
 func (w *endedRuns) queue(r *Run, record outcome.Record, marks ...string) []*notify.Delivery {
-	state := runfile.State{Hooks: map[string]bool{}}
 	for _, mark := range marks {
-		state.Hooks[mark] = true
+		r.hooks.mark(mark)
 	}
 	r.hooks.deliveries = nil
-	r.hooks.queue(keyedHooks{"on_failure", w.task.Hooks.OnFailure}, state, record)
+	r.hooks.queue(keyedHooks{"on_failure", w.task.Hooks.OnFailure}, record)
 	return r.hooks.deliveries
 }
 
@@ -78,12 +79,6 @@ func (w *endedRuns) waiting() int {
 	return n
 }
 
-// marked reports whether the run's file says that the hook fired.
-func (w *endedRuns) marked(r *Run, hook string) bool {
-	text, err := os.ReadFile(runfile.Path(w.dir, r.Record().Run))
-	return err == nil && strings.Contains(string(text), `{"hook":"`+hook+`"}`)
-}
-
 // A finish may be killed before or after the mark, and the next one begins again. There is one
 // notification in the end.
 func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
@@ -93,11 +88,8 @@ func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 	if all := w.queue(r, record); len(all) != 1 || all[0].Message.ID != record.Run+" "+mark || all[0].Run != record.Run {
 		t.Errorf("%+v", all)
 	}
-	if !w.marked(r, mark) {
+	if !r.hooks.fired(mark) {
 		t.Error("there is no mark")
-	}
-	if all := w.queue(r, record); len(all) != 0 { // killed before the mark
-		t.Errorf("%+v", all)
 	}
 	if all := w.queue(r, record, mark); len(all) != 0 || w.waiting() != 1 {
 		t.Errorf("%+v, %d wait", all, w.waiting())

@@ -3,22 +3,28 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"sched/mutex"
 	"sched/mutex/queue"
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/lease"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Caller is what a process gives to the runs that it begins or finishes.
 type Caller struct {
 	Storage
+	Self    *state.Self    // this process in the database of the storage, as the owner of runs
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *lease.Leases  // of the process; nil: those of each run alone
@@ -27,22 +33,34 @@ type Caller struct {
 	Terminate context.Context
 }
 
+// NewCaller returns what a process gives to its runs that owns rows of the storage as that kind.
+func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
+	return Caller{Storage: storage, Self: storage.DB.Self(kind), Environ: environ}
+}
+
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
 	Caller
-	task   schedule.Task // the snapshot
-	file   *runfile.File
-	lock   mutex.Lock     // nil where the task needs none
-	lease  *lease.Renewer // of the lock, while this process renews it
-	output *os.File       // what the command prints; nil in a process that only finishes the run
+	task    schedule.Task // the snapshot
+	own     state.Owned
+	lock    mutex.Lock     // nil where the task needs none
+	adopted bool           // another process took the lock
+	lease   *lease.Renewer // of the lock, while this process renews it
+	output  *os.File       // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 
-	deferral *runfile.Deferral  // in a process that goes on with a deferred retry, else nil
-	left     *leftover          // in a process that goes on where a supervisor was killed, else nil
-	apart    bool               // it is finished in a process that may finish others, too (FinishInherited)
-	kept     []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
-	begun    func()             // to be called when the command was started, or hooks come before it; nil in the foreground
+	left  *leftover          // in a process that goes on where a supervisor was killed, else nil
+	apart bool               // it is finished in a process that may finish others, too (FinishInherited)
+	kept  []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
+	begun func()             // to be called when the command was started, or hooks come before it; nil in the foreground
+
+	unwritten bool // the attempt was started although that could not be written down
+	unsettled bool // the result could not be written down before the hooks
+
+	mu     sync.Mutex // protects row while it changes
+	row    state.Row  // as the database has it, as far as this process knows; without an ID for a slot that has no run
+	record outcome.Record
 }
 
 // Begin writes down that a run is about to start, and opens its output. From here on the run will be finished,
@@ -55,29 +73,141 @@ func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Loc
 	record.Snapshot = snapshot
 	record.Output = output.Path(c.Dir, record)
 	captured, err := output.Open(record.Output)
+	if err != nil && c.DB.InMemory() { // what cannot be kept is not printed anywhere
+		record.Output = ""
+		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := runfile.Create(c.Dir, record)
+	row := history.RowOf(c.Dir, record)
+	row.Pool = task.Pool.Name
+	own, err := c.Self.Owned(context.Background())
+	if err == nil {
+		err = own.Begin(context.Background(), row)
+	}
 	if err != nil {
 		captured.Close()
-		os.Remove(record.Output)
+		if record.Output != "" {
+			os.Remove(record.Output)
+		}
 		return nil, err
 	}
-	r := c.newRun(*task, file)
-	r.lock, r.output = lock, captured
+	row.Phase, row.Owner = state.Ready, own.ID()
+	r := c.newRun(*task, record)
+	r.own, r.row, r.lock, r.output = own, row, lock, captured
 	return r, nil
 }
 
-// newRun returns the run of a file, without its lock and its output.
-func (c Caller) newRun(task schedule.Task, file *runfile.File) *Run {
-	r := &Run{Caller: c, task: task, file: file}
+// newRun returns a run without its row, its lock and its output.
+func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
+	r := &Run{Caller: c, task: task, record: record}
 	r.hooks = &hooks{Run: r}
 	return r
 }
 
-// Record is the record with which the run began.
-func (r *Run) Record() outcome.Record { return r.file.Record }
+// Begun reports whether a command of the run was started, even if that could not be written down.
+func (c Caller) Begun(row state.Row) bool { return row.Begun() || c.unwritten(row) }
 
-// note writes a note of the record into the run's file, for the case that another process has to make the record.
-func (r *Run) note(text string) { r.file.Append(runfile.Event{Note: text}) }
+func (c Caller) unwritten(row state.Row) bool {
+	return row.Phase == state.Ready && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
+}
+
+// restore returns the run of a row that belongs to this process now, without its lock and its output.
+func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
+	unwritten := c.unwritten(row)
+	if unwritten { // on a full disk: this process must not start the attempt again
+		row.Phase, row.Attempt.Number = state.Running, row.Attempt.Number+1
+	}
+	r := c.newRun(schedule.Task{}, history.LiveRecord(c.Dir, row))
+	r.own, r.row, r.unwritten = own, row, unwritten
+	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
+		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
+	}
+	return r, nil
+}
+
+// Record is the record with which the run began, with what its attempts came to before this process got it.
+func (r *Run) Record() outcome.Record { return r.record }
+
+// soFar returns the record of a run without an outcome.
+func (r *Run) soFar() outcome.Record {
+	result := r.record
+	result.Snapshot = nil
+	return result
+}
+
+// write changes the row of the run, and notes in our copy of it what has changed. When the database has lost the row, since it
+// was damaged and is a new one now, the row is added again.
+func (r *Run) write(change func(context.Context) error, then func(*state.Row)) error {
+	if r.row.ID == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx := context.Background()
+	err := change(ctx)
+	if errors.Is(err, state.ErrGone) {
+		if err = r.Self.Restore(ctx, r.row); err == nil {
+			err = change(ctx)
+		}
+	}
+	if err == nil && then != nil {
+		then(&r.row)
+	}
+	return err
+}
+
+// tryEvery is how often a result is tried to be written that cannot be.
+const tryEvery = time.Second
+
+// persist is write for what must not be lost while the database cannot be written: it tries again each second, for as long as
+// patience says (0: without end), or until this process is asked to end.
+func (r *Run) persist(patience time.Duration, change func(context.Context) error, then func(*state.Row)) (err error) {
+	ending := r.Terminate
+	if ending == nil {
+		ending = context.Background()
+	}
+	for begun := time.Now(); ; {
+		err = r.write(change, then)
+		if stale := (*state.StaleError)(nil); err == nil || errors.As(err, &stale) || errors.Is(err, state.ErrGone) || patience > 0 && time.Since(begun) >= patience {
+			return err
+		}
+		select {
+		case <-time.After(tryEvery):
+		case <-ending.Done():
+			return err
+		}
+	}
+}
+
+// isTaken reports whether err says that another process has the run: this one must leave it alone.
+func (r *Run) isTaken(err error) bool {
+	stale, ok := errors.AsType[*state.StaleError](err)
+	return ok && stale.Owner != r.own.ID()
+}
+
+// note adds a note to the row of the run, for the case that another process has to make the record.
+func (r *Run) note(text string) {
+	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.row.ID, text) }, nil)
+}
+
+// Close ends the part of this process in a run. A run whose owner is dead counts as lost.
+func (r *Run) Close() {
+	r.Leases.Drop(r.lock)
+	if r.output != nil {
+		r.output.Close()
+	}
+	for _, lock := range r.inheritedLocks() {
+		lock.Close()
+	}
+}
+
+// inheritedLocks returns the files of the lock that every process of the command inherits: the lock is held as long as one of
+// them lives. There are none for a run without a lock.
+func (r *Run) inheritedLocks() []*os.File {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.Inherit()
+}

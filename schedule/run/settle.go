@@ -2,34 +2,22 @@ package run
 
 import (
 	"context"
-	"slices"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // settle returns the result of a run whose supervisor wrote none down, and that no process took over. It first ends what is left
 // of the command (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the command, where a person
 // has given it (`sched finish MUTEX CODE`); else nil.
-func (r *Run) settle(state runfile.State, code *int) outcome.Record {
-	result := r.soFar(state.Deferral)
+func (r *Run) settle(code *int) outcome.Record {
+	result := r.soFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
-	for _, note := range state.Notes {
-		if !slices.Contains(result.Notes, note) { // the deferral may have brought it
-			result.Notes = append(result.Notes, note)
-		}
-	}
-	group := 0
-	if a := state.Attempt; a != nil {
-		result.Attempts, group = a.Number, a.PID
-		if state.Deferral == nil {
-			result.Started = a.At
-		}
-	}
+	group := r.row.Attempt.PID
 	left := r.orphans(group, result.Attempts)
 	if len(left) > 0 {
 		family := process.Family{Groups: left, Run: result.Run, Attempt: result.Attempts}
@@ -42,7 +30,7 @@ func (r *Run) settle(state runfile.State, code *int) outcome.Record {
 		result.Outcome, result.Reason = r.judge(*code)
 	case len(left) > 0:
 		result.Outcome, result.Reason = outcome.Lost, "nobody watched it any more, so what was left of its command was ended"
-	case group == 0:
+	case r.row.Phase != state.Running || group == 0:
 		result.Outcome, result.Reason = outcome.Lost, "sched was killed before the command started, or right after"
 	default:
 		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
@@ -53,8 +41,8 @@ func (r *Run) settle(state runfile.State, code *int) outcome.Record {
 // orphans returns the process groups of the command that live on, whatever they have open. Where the system cannot tell which
 // these are, the group that was written down counts as one of them as long as a process has the run's output open.
 func (r *Run) orphans(group, attempt int) []int {
-	if !process.FindsByRun && !output.InUse(r.Record().Output) {
+	if !process.FindsByRun && !output.InUse(r.record.Output) {
 		return nil
 	}
-	return process.Orphans(r.Record().Run, group, attempt)
+	return process.Orphans(r.row.ID, group, attempt)
 }

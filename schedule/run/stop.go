@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
-// This file is about `sched stop`: it writes into the run's file that the run is to be stopped, and signals the command's
+// This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and signals the command's
 // process group itself (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds what was written
 // when the command has ended, and before the next attempt.
 
@@ -36,7 +36,7 @@ type Stopping struct {
 const (
 	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time of two hooks.
 	stopPatience = 2 * (hookTimeout + hookKillAfter)
-	// pollEvery is the time between two looks at the run's file.
+	// pollEvery is the time between two looks at the run's row.
 	pollEvery = 20 * time.Millisecond
 	// lookAgainAfter is the time between two looks through all processes of the machine.
 	lookAgainAfter = time.Second
@@ -44,31 +44,31 @@ const (
 
 // Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until the run has ended. A run
 // that waits for its next attempt ends at once. The error is ErrNotRunning, with the result, where the command has ended
-// already; ErrVanished; os.ErrNotExist where there is no such run; or says why the run goes on. The text by names who stops it.
+// already; ErrVanished; state.ErrNotFound where there is no such run; or says why the run goes on. The text by names who stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
-	file, err := runfile.Observe(c.Dir, id)
-	if err != nil {
-		return Stopping{}, err
-	}
-	defer file.Close()
-	state, alive, err := file.Read()
+	defer c.DB.Rest()
+	ctx := context.Background()
+	row, err := c.DB.Runs().Row(ctx, id)
 	switch {
 	case err != nil:
 		return Stopping{}, err
-	case state.Result != nil:
-		return Stopping{Record: *state.Result}, ErrNotRunning
-	case !alive && !state.Waits():
+	case row.Phase == state.Ended, row.NotBegun():
+		return Stopping{}, state.ErrNotFound
+	case row.Outcome != "":
+		return Stopping{Record: history.RecordOf(c.Dir, row)}, ErrNotRunning
+	case !row.Waits() && !c.DB.Owners().Alive(row.Owner):
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
-	if err := json.Unmarshal(state.Begin.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, runfile.ErrUnreadable, err)
+	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
+		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
-	if err := file.RequestStop(runfile.StopRequest{By: by, At: clock.Now().UTC()}); err != nil {
+	_, err = c.DB.Runs().AskStop(ctx, id, state.Stop{By: by, At: clock.Now().UTC()})
+	if over := (*state.OverError)(nil); err != nil && !errors.As(err, &over) {
 		return Stopping{}, err
 	}
 	s := stopper{caller: c, id: id, killAfter: task.KillAfter}
-	return s.follow(file)
+	return s.follow()
 }
 
 // A stopper follows a run to its end.
@@ -84,49 +84,48 @@ type stopper struct {
 }
 
 // follow waits for the end of the run, and signals its command until then. The error is that of Stop.
-func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
+func (s *stopper) follow() (Stopping, error) {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
-		state, alive, err := file.Read()
-		if errors.Is(err, os.ErrNotExist) { // the file is another run's already
+		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
+		if errors.Is(err, state.ErrNotFound) {
 			s.Over = true
 			return s.Stopping, nil
 		}
 		if err != nil {
 			return s.Stopping, err
 		}
-		if state.Result != nil {
-			s.Record = *state.Result
+		if row.Outcome != "" {
+			s.Record = history.RecordOf(s.caller.Dir, row)
 		}
 		switch {
-		case state.End != nil:
-			s.Record, s.Over = *state.End, true
+		case row.Phase == state.Ended:
+			s.Over = true
 			return s.Stopping, nil
-		case alive:
-		case state.Waits():
-			if r, state, err := s.caller.take(s.id); err == nil {
+		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner):
+		case row.Waits():
+			if r, err := s.caller.take(row); err == nil {
 				defer r.sendAlone()()
-				s.Record, s.Over = r.conclude(state, nil), true
+				s.Record, s.Over = r.conclude(nil), true
 				return s.Stopping, nil
 			}
-		case state.Result != nil: // a tick goes on with its hooks
+		case row.Outcome != "": // a tick goes on with its hooks
 			return s.Stopping, nil
 		default:
 			return s.Stopping, ErrVanished
 		}
 		if time.Now().After(deadline) {
-			return s.Stopping, s.late(state)
+			return s.Stopping, s.late(row)
 		}
-		if state.Result == nil {
-			s.signal(state)
+		if row.Phase == state.Running {
+			s.signal(row.Attempt)
 		}
 	}
 }
 
 // signal signals the command of the last attempt, if its process group is that of the run: the kernel may have given the
 // number to processes of others.
-func (s *stopper) signal(state runfile.State) {
-	a := state.Attempt
-	if a == nil || a.PID == 0 {
+func (s *stopper) signal(a state.Attempt) {
+	if a.PID == 0 {
 		return
 	}
 	switch again := a.Number == s.attempt; {
@@ -144,28 +143,37 @@ func (s *stopper) signal(state runfile.State) {
 }
 
 // late returns why a run has not ended in time; nil when it is only its hooks that take long.
-func (s *stopper) late(state runfile.State) error {
+func (s *stopper) late(row state.Row) error {
 	switch {
-	case state.Result != nil:
+	case row.Outcome != "":
 		return nil // its hooks take their time
-	case state.Attempt == nil || state.Attempt.PID == 0:
+	case row.Attempt.PID == 0:
 		return errors.New("it has not started its command yet; it will not")
 	case s.attempt == 0:
-		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal; the run ends with its command", state.Attempt.PID)
+		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal; the run ends with its command", row.Attempt.PID)
 	}
-	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", state.Attempt.PID)
+	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
 }
 
 // stopAsked reports whether the run was asked to stop, and then sets that in result.
 func (r *Run) stopAsked(result *outcome.Record) bool {
-	stop, asked := r.file.StopRequested()
-	if asked {
-		stoppedBy(result, stop)
+	stop := r.stopRequest()
+	if stop != nil {
+		stoppedBy(result, *stop)
 	}
-	return asked
+	return stop != nil
 }
 
-func stoppedBy(result *outcome.Record, stop runfile.StopRequest) {
+// stopRequest returns who asked to stop the run; nil for nobody, and where that cannot be read.
+func (r *Run) stopRequest() *state.Stop {
+	if r.row.ID == "" {
+		return nil
+	}
+	stop, _ := r.own.Stop(context.Background(), r.row.ID)
+	return stop
+}
+
+func stoppedBy(result *outcome.Record, stop state.Stop) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
@@ -176,7 +184,7 @@ func (r *Run) waitUnlessStopped(ctx context.Context, d time.Duration) bool {
 		if !clock.Wait(ctx, time.Second) {
 			return false
 		}
-		if _, asked := r.file.StopRequested(); asked {
+		if r.stopRequest() != nil {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/process"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // The kernel may have given the number of a command's process group to processes of others.
@@ -30,8 +30,7 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
-		state := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
-		s.signal(state)
+		s.signal(state.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()})
 		if signalled := s.attempt == 1; signalled != row.ends {
 			t.Errorf("%s: it got a signal: %v", row.about, signalled)
 		}

@@ -8,45 +8,31 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule/process"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
 // A Storage is where runs keep what they must not forget: the state folder of this machine, and the store that its servers share.
 type Storage struct {
-	Dir   string      // the state folder, or a spare one
+	Dir   string      // the state folder
+	DB    *state.DB   // its database, or one in memory while that cannot be written
 	Store mutex.Store // nil for a machine that stands alone
+}
+
+// StorageAt returns the storage of a state folder. It opens nothing yet.
+func StorageAt(dir string, store mutex.Store) Storage {
+	return Storage{Dir: dir, DB: state.At(dir, state.Patience), Store: store}
 }
 
 // Locks is the folder of the mutexes of this machine.
 func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 
 // Mutexes returns the mutexes of the schedule.
-func (s Storage) Mutexes() mutex.Locks { return s.storeAt(s.Locks()) }
-
-// storeAt is Mutexes with the part of this machine in another folder: a run that began while the state folder could
-// not be written has its lock in a spare one.
-func (s Storage) storeAt(locks string) mutex.Locks {
-	return mutex.NewLocks(mutex.Files{Dir: locks, GoesOn: s.goesOn}, s.Store)
+func (s Storage) Mutexes() mutex.Locks {
+	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, Lenient: s.DB.InMemory()}, s.Store)
 }
 
 // Alone returns the storage without its store.
-func (s Storage) Alone() Storage { return Storage{Dir: s.Dir} }
-
-// Spares returns the storage with each of the spare folders of its state folder, whether they exist or not.
-func (s Storage) Spares() (spares []Storage) {
-	for _, dir := range statedir.Spares(s.Dir) {
-		spares = append(spares, Storage{dir, s.Store})
-	}
-	return spares
-}
-
-// Folders returns the storage, and those of its spares that exist and belong to this user alone.
-func (s Storage) Folders() (all []Storage) {
-	for _, dir := range statedir.Folders(s.Dir) {
-		all = append(all, Storage{dir, s.Store})
-	}
-	return all
-}
+func (s Storage) Alone() Storage { return Storage{Dir: s.Dir, DB: s.DB} }
 
 // Variables returns what passes the storage on to the processes of a background run (StorageFrom).
 func (s Storage) Variables() []string {
@@ -61,7 +47,7 @@ func (s Storage) Variables() []string {
 // StorageFrom returns the storage that the environment of a process of a background run names; ok is false in any other
 // process.
 func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
-	s.Dir = getenv(process.StateVariable)
+	s = StorageAt(getenv(process.StateVariable), nil)
 	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {
 		var config mutex.Config
 		if err := json.Unmarshal([]byte(store), &config); err != nil {

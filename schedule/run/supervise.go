@@ -8,14 +8,15 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
+	"sched/schedule/boot"
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/lease"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
-	"sched/schedule/statedir"
+	"sched/schedule/state"
 )
 
 // Execute supervises and finishes the run in this process, and returns its record. When terminate is done the command is
@@ -29,7 +30,7 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 	r.Terminate = terminate
 	result := r.supervise(terminate, kill)
 	ended()
-	return r.Finish(result)
+	return r.finish(result)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the result. It is
@@ -44,21 +45,19 @@ func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 // attempts is supervise while the lease of the lock is renewed.
 func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) outcome.Record {
 	result, first := r.firstAttempt(terminate)
-	if result.Outcome == outcome.Lost {
-		if _, err := r.deferLost(r.left.state, result); err == nil {
-			return r.soFar(nil)
-		}
+	if result.Outcome == outcome.Lost && r.mayRetryLost() && r.deferLost(result) == nil {
+		return r.soFar()
 	}
 	for n := first; result.Outcome == ""; n++ {
 		r.attempt(terminate, kill, n, &result)
 		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
-		wait := r.task.Retry.WaitOf(r.Record().Run, n)
-		if r.deferRetry(n+1, wait, result, renewer.Noted()) {
-			return r.soFar(nil)
+		wait := r.task.Retry.WaitOf(r.record.Run, n)
+		if r.deferRetry(wait, result, renewer.Noted()) {
+			return r.soFar()
 		}
-		r.noteRetry(n+1, wait, result, renewer.Noted())
+		r.again(wait, result)
 		r.releaseProcesses()
 		if !r.waitUnlessStopped(terminate, wait) {
 			stopped(&result, "before attempt %d", n+1)
@@ -73,47 +72,52 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) 
 // firstAttempt returns the number of the attempt to begin with, and what the run came to before that. A result with an outcome
 // is that of a run that starts no attempt.
 func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
-	switch {
-	case r.deferral != nil:
-		result = r.soFar(r.deferral)
-		if r.deferral.Before {
-			if note := r.before(terminate, nil); note != "" {
-				result.Outcome, result.Reason = outcome.Failed, note
-			}
-		}
-		return result, r.deferral.Attempt
-	case r.left.beyondHooks():
-		return r.goOn(terminate)
+	if r.row.Phase == state.Running { // its supervisor was killed
+		return r.goOn()
 	}
-	result = r.soFar(nil)
-	if r.mustNotStart(1, &result) {
+	result, attempt = r.soFar(), r.row.Attempt.Number+1
+	if attempt > 1 && !r.waitUnlessStopped(terminate, r.row.Wait.NotBefore.Sub(clock.Now())) {
+		stopped(&result, "before attempt %d", attempt)
+		return result, attempt
+	}
+	if attempt == 1 && r.mustNotStart(1, &result) {
 		return result, 1
 	}
-	if note := r.before(terminate, r.left.hooks()); note != "" {
-		result.Outcome, result.Reason = outcome.Failed, note
+	if r.row.Started.IsZero() {
+		if note := r.before(terminate); note != "" {
+			result.Outcome, result.Reason = outcome.Failed, note
+		}
 	}
-	return result, 1
+	return result, attempt
 }
 
 // before runs the before-hooks up to the first that fails; its note is the reason why the run failed. Notifications are
 // sent meanwhile, and fail nothing. Where a supervisor that was killed has started hooks, it goes on after those.
-func (r *Run) before(terminate context.Context, started map[string]bool) (note string) {
+func (r *Run) before(terminate context.Context) (note string) {
 	defer r.hooks.send()
 	if len(r.task.Hooks.Before) > 0 && r.begun != nil {
 		r.begun()
 	}
-	state := runfile.State{Hooks: started}
-	r.hooks.queueStartPings(state)
-	last := lastStarted(r.task.Hooks.Before, started)
+	begun := map[string]state.Hook{}
+	if r.left != nil {
+		for _, hook := range r.hooks.begun() {
+			begun[hook.Name] = hook
+		}
+	}
+	r.hooks.queueStartPings()
+	last, over := lastBegun(r.task.Hooks.Before, begun)
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
 		switch {
 		case hook.Notify != nil:
-			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, state, r.soFar(nil))
+			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, r.soFar())
 			r.hooks.send()
-		case i < last: // it succeeded, or the next one would not have been started
-		case i == last:
+		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
+		case i == last && over:
+			note = begun[name].Note
+		case i == last && begun[name].PID != 0:
 			note = r.hooks.awaitOrphan(terminate, name)
+			r.hooks.ended(name, note)
 		default:
 			note = r.hooks.runOne(terminate, name, hook, r.variables(1))
 		}
@@ -132,13 +136,13 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 			return
 		}
 	}
-	if ending := r.left.ending(n); ending != nil {
+	if ending := r.left.ends(n); ending != nil {
 		result.Outcome, result.Reason = ending.Outcome, ending.Reason
 	} else if result.Outcome, result.Reason = r.wait(terminate, p, age); result.Outcome != "" {
 		r.noteEnding(n, result)
 	}
 	if result.Outcome != "" || r.stopAsked(result) {
-		survivors := p.EndRun(kill, r.Record().Run, n, r.lease.KillAfter(r.task.KillAfter))
+		survivors := p.EndRun(kill, r.record.Run, n, r.lease.KillAfter(r.task.KillAfter))
 		result.Notes = append(result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {
@@ -166,10 +170,24 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	}
 	result.Attempts = n
 	now := clock.Now()
-	if r.Record().Background { // for the process that may have to go on here
-		r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, At: now}})
-		r.releaseProcesses() // of the hooks before it
+	// Before the command is forked: a row that is still ready has never been started. Where that cannot be written, as on a full
+	// disk, the command starts all the same.
+	attempt := state.Attempt{Number: n, At: now, Boot: boot.ID()}
+	err := r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.row.ID, attempt) }, func(row *state.Row) {
+		row.Phase, row.Attempt, row.Wait = state.Running, attempt, state.Wait{Waited: row.Wait.Waited}
+		if row.Started.IsZero() {
+			row.Started = now
+		}
+	})
+	if r.isTaken(err) { // another process has it: what this one makes of it is written nowhere
+		stopped(result, "before attempt %d: %v", n, err)
+		return nil
 	}
+	if unwritten := err != nil; unwritten != r.unwritten {
+		r.unwritten = unwritten
+		output.MarkUnwritten(r.output, unwritten)
+	}
+	r.releaseProcesses() // of the hooks before it
 	if n > 1 {
 		output.Separate(r.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
@@ -191,14 +209,14 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 		r.keep(p)
 	}
 	// The command runs already: what is written from here on does not delay it (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
+	r.forked(n, p.PID)
 	r.describeLock(p.PID, now)
 	return p
 }
 
 // keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is written down. Were this process
 // killed in between, nobody would know.
-func (r *Run) keeps() bool { return r.Record().Background }
+func (r *Run) keeps() bool { return r.row.Background }
 
 // keep notes that the kernel keeps how the process ends.
 func (r *Run) keep(p *process.Process) { r.kept = append(r.kept, p) }
@@ -211,11 +229,28 @@ func (r *Run) releaseProcesses() {
 	r.kept = nil
 }
 
+// forked writes down the process of an attempt.
+func (r *Run) forked(attempt, pid int) {
+	r.write(func(ctx context.Context) error {
+		return r.own.Forked(ctx, r.row.ID, state.Attempt{Number: attempt, PID: pid})
+	},
+		func(row *state.Row) { row.Attempt.PID = pid })
+}
+
+// again writes down that this process waits for the next attempt, and what the attempts so far came to, for the process that may
+// have to go on here.
+func (r *Run) again(wait time.Duration, result outcome.Record) {
+	then, soFar := clock.Now().Add(wait), history.ResultOf(r.Dir, result)
+	soFar.Outcome, soFar.Ended = "", time.Time{}
+	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.row.ID, soFar, then) }, func(row *state.Row) {
+		row.Result, row.Phase, row.Wait, row.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then}, 0
+	})
+}
+
 // noteEnding writes down that the command is about to be ended, for the process that may have to go on here.
 func (r *Run) noteEnding(attempt int, result *outcome.Record) {
-	if r.Record().Background {
-		r.file.Append(runfile.Event{Ending: &runfile.Ending{Attempt: attempt, Outcome: result.Outcome, Reason: result.Reason}})
-	}
+	kind, reason := endingKind(result.Outcome), result.Reason
+	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.row.ID, attempt, kind, reason) }, nil)
 }
 
 // mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome then: another run may go on by now.
@@ -254,15 +289,11 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 		timeout = timer.C
 	}
 	trimmer := output.Trimmer{Output: r.output, Limit: r.task.Output.Limit}
-	look, synced := time.NewTimer(syncAfter), false
+	look := time.NewTimer(trimAfter)
 	defer look.Stop()
 	for {
 		select {
 		case <-look.C:
-			if !synced {
-				r.file.Sync() // best effort: some file systems cannot
-			}
-			synced = true
 			look.Reset(trimmer.Trim())
 		case <-p.Done:
 			return "", ""
@@ -274,9 +305,8 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 	}
 }
 
-// syncAfter is how long a command runs before its run's file is made to survive a power cut, so
-// that the next tick after it can finish the run. Shorter runs do not wait for the disk.
-const syncAfter = time.Second
+// trimAfter is how long a command runs before its output is looked at first.
+const trimAfter = time.Second
 
 // judge returns the outcome and the reason for the exit code of a command that ended by itself.
 func (r *Run) judge(code int) (outcome.Outcome, string) {
@@ -310,30 +340,28 @@ func (s Storage) HeldIn(locks, name string) (holder mutex.Holder, held bool) {
 
 // goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of the kernel any more. So it is where
 // the supervisor was killed, which had the descriptor, and the command has closed its own: the witness goes on with the run,
-// or where that was killed, too, the command lives on. It looks for the run only where that may have no end: where
-// the disk was full the lock may be in one folder, and the file of its run in another.
+// or where that was killed, too, the command lives on.
 func (s Storage) goesOn(name string, last mutex.Holder) bool {
-	for _, folder := range statedir.Folders(s.Dir) {
-		state, alive, err := runfile.Read(folder, last.Run)
-		if err != nil || state.End != nil || state.Waits() {
-			continue
+	db := s.DB
+	if db.InMemory() {
+		file, err := state.OpenRead(s.Dir, state.Patience)
+		if err != nil {
+			return false
 		}
-		if _, seat := pool.Of(name); seat && state.Begin.Seat.Name != name {
-			continue // it had this seat when it could not begin, as on a full disk, and began later with another one
-		}
-		return alive && state.Supervisor != "" || livesOn(state)
+		defer file.Close()
+		db = file
 	}
-	return false
+	row, err := db.Runs().Row(context.Background(), last.Run)
+	if err != nil || row.Phase == state.Ended || row.Waits() {
+		return false
+	}
+	if _, seat := pool.Of(name); seat && row.Seat != name {
+		return false // it had this seat when it could not begin, as on a full disk, and began later with another one
+	}
+	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
 }
 
 // livesOn reports whether the command of a run without a result lives, where the system can tell.
-func livesOn(state runfile.State) bool {
-	if !process.FindsByRun || state.Result != nil {
-		return false
-	}
-	group, attempt := 0, 0
-	if state.Attempt != nil {
-		group, attempt = state.Attempt.PID, state.Attempt.Number
-	}
-	return len(process.Orphans(state.Begin.Run, group, attempt)) > 0
+func livesOn(row state.Row) bool {
+	return process.FindsByRun && row.Phase == state.Running && len(process.Orphans(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // This file is the trailing `sched finish MUTEX CODE --run RUN` of background runs: their supervisor starts it, and it fires the hooks after
@@ -27,12 +28,12 @@ type Trailing struct {
 	result outcome.Record
 }
 
-// The descriptors that `sched finish` inherits of each of its runs, from firstDescriptor on: its file, and the locks of its mutex and of
-// its seat. Where there is no such lock there is /dev/null.
+// The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each run the locks of its mutex and of its
+// seat. Where there is no such lock there is /dev/null.
 const (
-	firstDescriptor = 3
-	locksAtMost     = 2
-	descriptorsEach = 1 + locksAtMost
+	ownerDescriptor = 3
+	firstDescriptor = 4
+	descriptorsEach = 2
 )
 
 // FinishApart starts the trailing `sched finish` of the runs, which are of one state folder, with the program at the path self. The part
@@ -43,22 +44,32 @@ func FinishApart(self string, ended []Trailing) error {
 		return err
 	}
 	defer null.Close()
-	argv := []string{self, "finish"}
-	var files []*os.File
-	for _, t := range ended {
-		record := t.run.Record()
-		argv = append(argv, record.Mutex, strconv.Itoa(t.code()), "--run", record.Run)
-		files = append(files, t.run.file.Descriptor())
-		locks := append(t.run.inheritedLocks(), null, null)
-		files = append(files, locks[:locksAtMost]...)
+	ctx, first := context.Background(), ended[0].run
+	owner, err := first.DB.Owners().New(state.Finish)
+	if err != nil {
+		return err
 	}
-	first := ended[0].run
+	defer owner.Close()
+	finisher, err := first.DB.Enroll(ctx, owner)
+	if err != nil {
+		return err
+	}
+	argv, files := []string{self, "finish"}, owner.Files()
+	var ids []string
+	for _, t := range ended {
+		argv = append(argv, t.run.record.Mutex, strconv.Itoa(t.code()), "--run", t.run.record.Run)
+		files = append(files, append(t.run.inheritedLocks(), null, null)[:descriptorsEach]...)
+		ids = append(ids, t.run.record.Run)
+	}
+	if err := first.own.HandOver(ctx, owner.ID, ids...); err != nil {
+		return err
+	}
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
 	// What the process has to say of a run goes to the output of that run (complain). What Go says of the process itself, as when it
 	// crashes, has to go to one of them.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
-		return err
+		return errors.Join(err, finisher.HandOver(ctx, first.own.ID(), ids...))
 	}
 	for _, t := range ended {
 		t.run.Close()
@@ -74,84 +85,76 @@ func (t Trailing) code() int {
 	return *t.result.ExitCode
 }
 
-// FinishInherited finishes background runs whose files this process inherited (FinishApart), with the results that their supervisor wrote
-// down: all at the same time, so that none delays another. A run that is over is left alone.
+// FinishInherited finishes background runs that this process inherited (FinishApart), with the results that their supervisor wrote
+// down: all at the same time, so that none delays another.
 func (c Caller) FinishInherited(ids []string) error {
-	c.Leases = &lease.Leases{}
-	all := make([]Descriptors, len(ids))
-	for i, id := range ids { // before the first opens other files, or starts a hook that would inherit what is of another run
-		var ok bool
-		if all[i], ok = c.inherited(id, firstDescriptor+i*descriptorsEach); !ok {
-			return errNotOurs(id)
-		}
-	}
-	errs := make([]error, len(ids))
-	var runs sync.WaitGroup
-	for i, id := range ids[1:] {
-		runs.Go(func() { errs[i+1] = c.finishInherited(id, all[i+1]) })
-	}
-	errs[0] = c.finishInherited(ids[0], all[0])
-	runs.Wait()
-	return errors.Join(errs...)
-}
-
-func errNotOurs(id string) error {
-	return fmt.Errorf("run %s was not begun by the process that calls this", id)
-}
-
-// inherited returns the descriptors of a run from the first one on; false where these are not open on what they should be.
-func (c Caller) inherited(id string, first int) (d Descriptors, ok bool) {
-	if !isOwnFile(first) {
-		return d, false
-	}
-	d.Runfile = os.NewFile(uintptr(first), runfile.Path(c.Dir, id))
-	for n := first + 1; n <= first+locksAtMost; n++ {
-		if isOwnFile(n) {
-			d.Locks = append(d.Locks, os.NewFile(uintptr(n), "an inherited lock"))
-		}
-	}
-	for n := first; n < first+descriptorsEach; n++ {
-		unix.CloseOnExec(n)
-	}
-	return d, true
-}
-
-func (c Caller) finishInherited(id string, d Descriptors) error {
-	r, state, err := c.inherit(d)
-	if err == nil && r.Record().Run != id {
-		err = errNotOurs(id)
-	}
-	if err != nil { // nothing of it stays locked as long as this process finishes others
-		d.close()
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // its supervisor has finished it
-	}
+	ctx := context.Background()
+	row, err := c.DB.Runs().Row(ctx, ids[0])
 	if err != nil {
 		return err
 	}
-	r.apart = true
-	r.adoptFrom(state, d.Locks)
-	if state.Deferred() {
-		r.leaveDeferred(state.Deferral)
-		return nil
+	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
+	if !ok {
+		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
 	}
-	defer r.sendAlone()()
-	r.conclude(state, nil)
+	c.Self, c.Leases = c.DB.As(owner), &lease.Leases{}
+	defer c.Self.Close()
+	own, err := c.Self.Owned(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := own.Rows(ctx)
+	if err != nil {
+		return err
+	}
+	var runs []*Run
+	for _, row := range rows { // before the first starts a hook that would inherit what is of another run
+		r, err := c.restore(own, row)
+		if err != nil {
+			return err
+		}
+		r.apart = true
+		for i, id := range ids {
+			if id == row.ID {
+				r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
+			}
+		}
+		runs = append(runs, r)
+	}
+	var all sync.WaitGroup
+	for _, r := range runs {
+		all.Go(func() {
+			defer r.sendAlone()()
+			r.conclude(nil)
+		})
+	}
+	all.Wait()
 	return nil
 }
 
-func (d Descriptors) close() {
-	for _, file := range append(d.Locks, d.Runfile) {
-		file.Close()
+// inheritedFrom returns the locks of a run, from a descriptor on.
+func inheritedFrom(first int) (locks []*os.File) {
+	for n := first; n < first+descriptorsEach; n++ {
+		unix.CloseOnExec(n)
+		if isOwnFile(n) {
+			locks = append(locks, os.NewFile(uintptr(n), "an inherited lock"))
+		}
 	}
+	return locks
+}
+
+// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel before a *os.File is made of
+// the number, which may just as well be the runtime's own.
+func isOwnFile(descriptor int) bool {
+	var info unix.Stat_t
+	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
 // complain tells people what nothing else can tell of the run: on stderr, or in its output, where this process finishes several.
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.apart {
-		if captured, err := output.Append(r.Record().Output); err == nil {
+		if captured, err := output.Append(r.record.Output); err == nil {
 			defer captured.Close()
 			to = captured
 		}

@@ -4,30 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sched/schedule/chain"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result which
 // these are. They are started by startTriggered, or by the next tick.
-func (h *hooks) trigger(f keyedHooks, state runfile.State, result *outcome.Record) {
+func (h *hooks) trigger(f keyedHooks, result *outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Trigger == "" {
 			continue
 		}
 		name := hookName(f.key, i)
 		r := h.request(name, hook.Trigger, *result)
-		if !state.Hooks[name] {
+		if !h.fired(name) {
 			if err := h.ask(r); err != nil {
 				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
 				continue
 			}
-			h.file.Append(runfile.Event{Hook: name}) // after a kill before this, asking again changes nothing
+			h.mark(name) // after a kill before this, asking again changes nothing
 		}
 		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
 	}
@@ -36,29 +35,25 @@ func (h *hooks) trigger(f keyedHooks, state runfile.State, result *outcome.Recor
 // request returns the waiting run of the task that a hook asks for.
 func (h *hooks) request(hook, task string, result outcome.Record) state.Row {
 	return state.Row{
-		ID: outcome.TriggeredID(result.Run, hook, result.Ended), Task: task, Mutex: task, Slot: result.Ended.UTC(),
+		ID: outcome.TriggeredID(result.Run, hook, result.Ended.Truncate(time.Microsecond)), Task: task, Mutex: task, Slot: result.Ended.UTC(),
 		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", humanize.ShortRun(result.Run), result.Task, result.Outcome.Verb()),
 		Cause:  &outcome.Cause{Task: result.Task, Run: result.Run, Outcome: result.Outcome},
 	}
 }
 
 func (h *hooks) ask(r state.Row) error {
-	if statedir.IsSpare(h.Dir) {
+	if h.DB.InMemory() {
 		return errors.New("the state folder cannot be written")
 	}
-	db, err := state.Open(h.Dir, state.Patience)
-	if err != nil {
-		return err
-	}
-	_, err = db.Runs().Request(context.Background(), r)
-	return errors.Join(err, db.Close())
+	_, err := h.DB.Runs().Request(context.Background(), r)
+	return err
 }
 
 // startTriggered starts what the hooks have asked for, unless this process is told to end: then the next tick does. A state
 // folder that cannot be written is for ticks, too.
 func (h *hooks) startTriggered(result outcome.Record) {
 	ending := h.Terminate != nil && h.Terminate.Err() != nil
-	if len(result.Triggered) == 0 || ending || statedir.IsSpare(h.Dir) {
+	if len(result.Triggered) == 0 || ending || h.DB.InMemory() {
 		return
 	}
 	chain.Start(h.Dir, h.task.Sender.File, h.Environ) // after an error the next tick does

@@ -6,7 +6,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 )
 
 // An Unbegun is a slot that has hooks to fire and no run: it is skipped, or no folder could hold its run.
@@ -14,26 +13,19 @@ type Unbegun struct{ r *Run }
 
 // Unbegun returns the slot of the record, which has its outcome already.
 func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
-	return Unbegun{c.newRun(*task, &runfile.File{Record: record})}
+	return Unbegun{c.newRun(*task, record)}
 }
 
-// Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once: the file at marks notes which were
-// started. It returns notes about those that failed. The error is statedir.ErrLocked while another process fires them.
-func (c Caller) Overdue(record outcome.Record, task *schedule.Task, marks string, untold func() bool) (notes []string, err error) {
-	file, state, err := runfile.Mark(marks, record)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if !untold() {
-		return nil, nil
-	}
-	r := c.newRun(*task, file)
+// Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once: the database notes which have
+// ended. It returns notes about those that failed. The caller sees to it that no other process does the same.
+func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []string) {
+	r := c.newRun(*task, record)
+	r.own, r.row.ID = c.DB.Unowned(), record.Run
 	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
-	notes = r.hooks.run(fired, state, record)
-	r.hooks.queue(fired, state, record)
+	notes = r.hooks.run(fired, record)
+	r.hooks.queue(fired, record)
 	r.hooks.send()
-	return notes, nil
+	return notes
 }
 
 // Skip fires the on_skip hooks of the task, and returns the record with the notes about those that failed.
@@ -50,14 +42,14 @@ func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
 func (u Unbegun) fire(hooks []keyedHooks, lock mutex.Lock) outcome.Record {
 	record := u.r.Record()
 	for _, h := range hooks {
-		record.Notes = append(record.Notes, u.r.hooks.run(h, runfile.State{}, record)...)
+		record.Notes = append(record.Notes, u.r.hooks.run(h, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, h := range hooks {
-		u.r.hooks.queue(h, runfile.State{}, record)
-		u.r.hooks.trigger(h, runfile.State{}, &record)
+		u.r.hooks.queue(h, record)
+		u.r.hooks.trigger(h, &record)
 	}
 	u.r.hooks.startTriggered(record)
 	u.r.hooks.send()

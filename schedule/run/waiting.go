@@ -5,30 +5,28 @@ import (
 	"errors"
 	"time"
 
-	"sched/mutex"
 	"sched/mutex/pool"
 	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/turn"
 )
 
 // This file is about runs that began to wait for what others have (`without_overlapping: wait`). Their supervisor waits, in package turn.
 
-// errStopAsked says that `sched stop` ended the wait; the result has it from the run's file.
+// errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
 var errStopAsked = errors.New("stopped while it waited")
 
 // awaitTurn waits until the run has what it must hold. A result with an outcome is that of a run whose command will not start.
 func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
-	record := r.Record()
+	record := r.record
 	if !record.Queued() {
 		return result
 	}
 	r.begun()
-	r.file.Sync() // it may take long: see syncAfter
 	since := record.Wait.Since
 	holder := NewHolder(record)
 	holder.Since = since
@@ -38,7 +36,6 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 		Need: NeedOf(&r.task), Store: r.Mutexes(), Shared: r.Store != nil, Queue: waiters, Holder: holder,
 		Waited: max(0, clock.Now().Sub(since)), AtMost: record.Wait.Until.Sub(since),
 		Ended:   func() error { return r.stopError() },
-		Busy:    func(name string) (mutex.Holder, bool) { return r.HeldElsewhere(r.Locks(), name) },
 		Refused: r.refused,
 		Patient: r.task.RunAfterPause,
 		Took:    r.took,
@@ -48,7 +45,7 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 		r.left = nil // nothing of it had started before
 		return result
 	}
-	result = r.soFar(nil)
+	result = r.soFar()
 	result.Waited, result.Ended = waited, clock.Now()
 	var skip *turn.SkipError
 	switch {
@@ -83,7 +80,7 @@ func QueuesOf(need pool.Need) (names []string) {
 }
 
 func (r *Run) stopError() error {
-	if _, asked := r.file.StopRequested(); asked {
+	if r.stopRequest() != nil {
 		return errStopAsked
 	}
 	return nil
@@ -102,12 +99,13 @@ func (r *Run) refused() string {
 
 // took writes down what the run has, and for how long it waited.
 func (r *Run) took(held pool.Holding, waited time.Duration) error {
-	record := r.Record()
-	r.Storage.Held(&record, held)
-	record.Waited = waited
-	err := r.file.Append(runfile.Event{Turn: &runfile.Turn{Waited: waited, Locks: record.Locks, Seat: record.Seat}})
+	err := r.write(func(ctx context.Context) error { return r.own.Took(ctx, r.row.ID, held.Mutex, held.Seat, waited) },
+		func(row *state.Row) {
+			row.Locked, row.Seat, row.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
+		})
 	if err == nil {
-		r.lock, r.file.Record = held.Lock, record
+		r.lock = held.Lock
+		r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
 	}
 	return err
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func getStatus(r *request) (any, error) {
-	return r.view.Status(status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files)), nil
+	return r.view.Status(status.Of(r.schedule, r.invalid != nil, r.server.Now())), nil
 }
 
 func getTasks(r *request) (any, error) {

@@ -24,7 +24,7 @@ func getDocument(r *request) (any, error) { return content{text: r.server.openap
 func getSchema(*request) (any, error) { return content{text: schema.JSON()}, nil }
 
 func getMetrics(r *request) (any, error) {
-	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files).Metrics()}, nil
+	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
 }
 
 func (r *request) key(scope access.Scope, key string) (task string, err error) {

@@ -147,9 +147,7 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 		return nil, err
 	}
 	r.schedule, r.invalid, r.view = valid, invalid, s.Schedules.View(valid)
-	if r.view.Problem, r.view.Files = r.tell, &s.files; r.Method == http.MethodGet && of.kind != eventStream {
-		r.view.Files = s.files.Once()
-	}
+	r.view.Problem = r.tell
 	return leave, nil
 }
 

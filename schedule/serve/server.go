@@ -10,7 +10,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/forecast"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/serve/watch"
@@ -55,11 +54,10 @@ type Server struct {
 	access     *access.Access
 	watcher    *watch.Watcher
 	forecasts  *forecast.Cache
-	files      runfile.Surveyor // what requests have read of the files of runs
-	editing    sync.Mutex       // one edit at a time
-	stopping   chan struct{}    // bounds the runs that are being stopped at the same time
-	foreseeing chan struct{}    // has an element for each request for a forecast
-	work       chan struct{}    // bounds the requests that are answered at the same time
+	editing    sync.Mutex    // one edit at a time
+	stopping   chan struct{} // bounds the runs that are being stopped at the same time
+	foreseeing chan struct{} // has an element for each request for a forecast
+	work       chan struct{} // bounds the requests that are answered at the same time
 	routes     []route
 
 	bodyTimeout time.Duration // longestBody, but for tests
@@ -83,7 +81,7 @@ func New(c Config) (*Server, error) {
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
 	})
-	s.watcher = &watch.Watcher{Schedule: s.current.get, Files: &s.files}
+	s.watcher = &watch.Watcher{Schedule: s.current.get}
 	for _, r := range routes() {
 		if s.offers(r) {
 			s.routes = append(s.routes, r)

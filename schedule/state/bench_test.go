@@ -54,7 +54,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				db, err := Open(dir, Patience)
 				must(b, err)
-				owner, err := db.NewOwner(Tick)
+				owner, err := db.Owners().New(Tick)
 				must(b, err)
 				minute = minute.Add(time.Minute)
 				rows := make([]Row, 0, slots)
@@ -89,7 +89,7 @@ func BenchmarkRun(b *testing.B) {
 		must(b, err)
 		must(b, ours.Start(ctx, row.ID, Attempt{Number: 1, At: slot}))
 		must(b, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
-		must(b, ours.End(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: slot}, Also{}))
+		must(b, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: slot}}))
 	}
 }
 

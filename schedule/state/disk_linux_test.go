@@ -49,7 +49,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	if !Unwritable(err) || !strings.Contains(err.Error(), "no room left") && !strings.Contains(err.Error(), "the disk failed") {
 		t.Fatalf("%v", err)
 	}
-	if _, err := db.NewOwner(Tick); err == nil {
+	if _, err := db.Owners().New(Tick); err == nil {
 		t.Log("an owner can still be made") // an empty file needs no room
 	}
 	if n := count(t, db); n != rows {
@@ -109,7 +109,7 @@ func TestTheDiskBecomesReadOnly(t *testing.T) {
 		if err := request(db); !Unwritable(err) {
 			t.Errorf("%v", err)
 		}
-		if _, err := db.NewOwner(Tick); !Unwritable(err) {
+		if _, err := db.Owners().New(Tick); !Unwritable(err) {
 			t.Errorf("%v", err)
 		}
 	} else if !Unwritable(err) {

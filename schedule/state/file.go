@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/schedule/statedir"
@@ -24,6 +25,7 @@ type file struct {
 	info     os.FileInfo  // what conn has open; nil for memory, and when there was no file
 	setAside string
 	closed   bool
+	used     atomic.Int64 // when a call began last, in nanoseconds since 1970
 }
 
 // An access says what may be done with a file.
@@ -56,6 +58,7 @@ func (f *file) once(op func(*sql.DB) error) (os.FileInfo, error) {
 		return nil, err
 	}
 	defer f.mu.RUnlock()
+	f.used.Store(time.Now().UnixNano())
 	return f.info, op(f.conn)
 }
 

@@ -39,9 +39,6 @@ type Position struct {
 	ID   string
 }
 
-// PositionOf returns the place below a row.
-func PositionOf(r Row) Position { return Position{r.Slot, r.ID} }
-
 // Matches reports whether a row of one slot is one that q says, whatever its Limit.
 func (q Query) Matches(r Row) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
@@ -162,6 +159,80 @@ func (r Runs) Live(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase <> 'ended' ORDER BY slot, id")
 }
 
+// Going returns the rows that have not ended, with their snapshots, the oldest id first: those that
+// wait or that a living process looks after, and those whose process is dead, which the next tick
+// will finish.
+func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
+	rows, err := db.Runs().list(ctx, "phase <> 'ended' ORDER BY id")
+	alive := map[int64]bool{0: true}
+	for _, r := range rows {
+		if _, asked := alive[r.Owner]; !asked {
+			alive[r.Owner] = db.Owners().Alive(r.Owner)
+		}
+		if alive[r.Owner] || r.Waits() {
+			live = append(live, r)
+		} else {
+			lost = append(lost, r)
+		}
+	}
+	return live, lost, err
+}
+
+// AnyWaits reports whether something in the database is left for a later tick to see to: a run that has
+// not ended, that nobody has reported or published, or a message.
+func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
+			OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
+			OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
+			OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`).Scan(&waits)
+	})
+	return waits, err
+}
+
+// Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
+// there is none.
+func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", id)
+		if err == nil && len(found) == 0 {
+			return ErrNotFound
+		}
+		if err == nil {
+			err = addSnapshots(ctx, q, found)
+		}
+		if err == nil {
+			row = found[0]
+		}
+		return err
+	})
+	return row, err
+}
+
+// Unreported returns the runs that ended badly and that no tick has printed yet, the first to end
+// first.
+func (r Runs) Unreported(ctx context.Context) (rows []Row, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+		return err
+	})
+	return rows, err
+}
+
+// Report takes a run for printing. It reports false when another tick has taken it.
+func (r Runs) Report(ctx context.Context, run string) (ours bool, err error) {
+	err = r.store.write(ctx, func(q querier) error {
+		did, err := q.ExecContext(ctx, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
+		if err != nil {
+			return err
+		}
+		n, err := did.RowsAffected()
+		ours = n > 0
+		return err
+	})
+	return ours, err
+}
+
 // Waiting returns the rows that wait, with their snapshots. What has waited longest comes first.
 func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
@@ -184,39 +255,6 @@ func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, 
 		return err
 	})
 	return rows, err
-}
-
-// Busy counts what runs have that go on, those between two attempts included.
-type Busy struct {
-	Mutexes map[string]int // by name
-	Pools   map[string]int // taken seats, by name
-}
-
-// Busy returns what the runs of this database have. Locks of the kernel and of the store decide who
-// gets a mutex; this says why it is taken.
-func (r Runs) Busy(ctx context.Context) (busy Busy, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		busy = Busy{map[string]int{}, map[string]int{}}
-		rows, err := q.QueryContext(ctx, `SELECT mutex, pool, seat <> '' FROM run
-			WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended' AND (phase <> 'ready' OR attempt > 0 OR seat <> '')`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var mutex, pool string
-			var seated bool
-			if err := rows.Scan(&mutex, &pool, &seated); err != nil {
-				return err
-			}
-			busy.Mutexes[mutex]++
-			if seated {
-				busy.Pools[pool]++
-			}
-		}
-		return rows.Err()
-	})
-	return busy, err
 }
 
 // Last returns, for each of the tasks that has one, its newest row that says how its command went.
@@ -248,21 +286,10 @@ func columnsOf(table string) string {
 // Previous returns the newest row of the task that is older than run and says how its command went,
 // and false when there is none. The run itself need not have a row.
 func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
-	return r.newest(ctx, "task = ? AND "+ran+" AND id < ?", task, run)
-}
-
-// LastSuccess returns the newest row of the task that succeeded, and false when there is none.
-func (r Runs) LastSuccess(ctx context.Context, task string) (Row, bool, error) {
-	return r.newest(ctx, "task = ? AND "+ran+" AND outcome = 'succeeded'", task)
-}
-
-// ran is the condition of the index run_ran, in its very words.
-const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
-
-func (r Runs) newest(ctx context.Context, where string, args ...any) (Row, bool, error) {
 	var rows []Row
 	err := r.store.read(ctx, func(q querier) (err error) {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE "+where+" ORDER BY id DESC LIMIT 1", args...)
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE task = ? AND "+ran+" AND id < ? ORDER BY id DESC LIMIT 1",
+			task, run)
 		return err
 	})
 	if err != nil || len(rows) == 0 {
@@ -270,6 +297,9 @@ func (r Runs) newest(ctx context.Context, where string, args ...any) (Row, bool,
 	}
 	return rows[0], true, nil
 }
+
+// ran is the condition of the index run_ran, in its very words.
+const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
 
 // Hooks returns the hooks of a run that is finishing, as far as they have begun.
 func (r Runs) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {

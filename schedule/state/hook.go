@@ -7,15 +7,15 @@ import (
 )
 
 // HookBegun says that a hook is about to be fired. It must be committed before that. It reports
-// false for a hook that has ended already: then it must not be fired. A hook that has begun and not
+// false for a hook that has ended already, or was fired twice: then it must not be fired. A hook that has begun and not
 // ended is fired again, because the process was killed that fired it.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
 	err = o.store.write(ctx, func(q querier) error {
-		if err := o.finishing(ctx, q, run); err != nil {
+		if err := o.has(ctx, q, run); err != nil {
 			return err
 		}
 		did, err := q.ExecContext(ctx, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
-			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL WHERE ended IS NULL`, run, name, at.UnixMicro())
+			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1 WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
 		if err != nil {
 			return err
 		}
@@ -26,10 +26,13 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 	return fire, err
 }
 
+// hookTries bounds how often a hook is fired: one that kills its own process would be fired for ever.
+const hookTries = 2
+
 // HookForked writes down the process of a hook.
 func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.finishing(ctx, q, run); err != nil {
+		if err := o.has(ctx, q, run); err != nil {
 			return err
 		}
 		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL", pid, run, name)
@@ -37,24 +40,26 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 	})
 }
 
-// HookEnded says that a hook has ended, and adds notes to the run, with messages for the outbox and
-// runs that come after this one: everything that the hook did, in one transaction.
-func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, also Also) error {
+// HookEnded says that a hook has ended, and adds a note to the run if it failed.
+func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.finishing(ctx, q, run); err != nil {
+		if err := o.has(ctx, q, run); err != nil {
 			return err
 		}
-		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ? WHERE run = ? AND name = ?", at.UnixMicro(), run, name); err != nil {
+		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?", at.UnixMicro(), note, run, name); err != nil || note == "" || o.owner == nobody {
 			return err
 		}
-		return also.add(ctx, q, run)
+		return addNotes(ctx, q, run, []string{note})
 	})
 }
 
-// finishing returns an error unless the row is ours and finishing.
-func (o Owned) finishing(ctx context.Context, q querier, run string) error {
+// has returns an error unless the row is ours.
+func (o Owned) has(ctx context.Context, q querier, run string) error {
+	if o.owner == nobody {
+		return nil
+	}
 	var ours bool
-	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ? AND phase = 'finishing')", run, o.owner).Scan(&ours)
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, o.owner).Scan(&ours)
 	if err == nil && !ours {
 		err = stale(ctx, q, run)
 	}
@@ -76,10 +81,11 @@ type Hook struct {
 	Begun time.Time
 	Ended time.Time // zero when it has not
 	PID   int       // of a command; 0 for others, and before it is known
+	Note  string    // how it failed; empty for one that has not
 }
 
 func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT name, begun, ended, pid FROM hook WHERE run = ? ORDER BY begun, name", run)
+	rows, err := q.QueryContext(ctx, "SELECT name, begun, ended, pid, note FROM hook WHERE run = ? ORDER BY begun, name", run)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +93,25 @@ func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err erro
 	for rows.Next() {
 		var h Hook
 		var begun, ended, pid sql.NullInt64
-		if err := rows.Scan(&h.Name, &begun, &ended, &pid); err != nil {
+		if err := rows.Scan(&h.Name, &begun, &ended, &pid, &h.Note); err != nil {
 			return nil, err
 		}
 		h.Begun, h.Ended, h.PID = unpackTime(begun), unpackTime(ended), int(pid.Int64)
 		hooks = append(hooks, h)
 	}
 	return hooks, rows.Err()
+}
+
+// nobody is the owner of hooks that belong to no run.
+const nobody = 0
+
+// Unowned notes hooks that belong to no run of ours, such as those of an incident. ForgetHooks removes them.
+func (db *DB) Unowned() Owned { return Owned{db, nobody} }
+
+// ForgetHooks removes what was noted of the hooks of an incident.
+func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
+	return db.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", incident)
+		return err
+	})
 }

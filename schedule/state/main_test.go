@@ -122,7 +122,7 @@ func open(t testing.TB, dir string) *DB {
 // owned returns an owner of this process.
 func owned(t testing.TB, db *DB) Owned {
 	t.Helper()
-	o, err := db.NewOwner(Tick)
+	o, err := db.Owners().New(Tick)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func (m Messages) freeDead(ctx context.Context, q querier) error {
 		return err
 	}
 	for _, owner := range owners {
-		if m.db.Alive(owner) {
+		if m.db.Owners().Alive(owner) {
 			continue
 		}
 		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner); err != nil {

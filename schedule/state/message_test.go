@@ -20,7 +20,7 @@ type box struct {
 func boxOf(t *testing.T, dir string) box {
 	t.Helper()
 	db := open(t, dir)
-	owner, err := db.NewOwner(Finish)
+	owner, err := db.Owners().New(Finish)
 	must(t, err)
 	t.Cleanup(func() { owner.Close() })
 	return box{db.Messages(), owner, t}

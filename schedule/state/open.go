@@ -57,9 +57,19 @@ func (db *DB) Close() error { return db.file.close() }
 
 // Rest closes the file until the next call needs it, so that nothing slow happens with it open.
 func (db *DB) Rest() error {
+	if db.InMemory() {
+		return nil
+	}
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
 	return db.file.explain(db.file.disconnect())
+}
+
+// RestIfIdle is Rest for a database that nobody has used for so long.
+func (db *DB) RestIfIdle(idle time.Duration) {
+	if time.Since(time.Unix(0, db.file.used.Load())) >= idle {
+		db.Rest() //nolint: it is opened again when it is needed
+	}
 }
 
 // SetAside returns the path to which a damaged file was renamed; empty when none was.

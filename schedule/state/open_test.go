@@ -207,6 +207,8 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	if db.SetAside() == "" {
 		t.Error("it was not set aside")
 	}
+	traceless := Row{ID: outcome.MissedID("task", noon), Task: "task", Slot: noon, Phase: Ended, Result: Result{Outcome: outcome.Lost, Ended: noon}}
+	must(t, db.Runs().Record(ctx, []Row{traceless}, false)) // by a tick that does not find the run
 	must(t, ours.Restore(ctx, live))
 	must(t, ours.Restore(ctx, live))
 	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 1}))
@@ -315,7 +317,7 @@ func TestTheDatabaseInMemory(t *testing.T) {
 	db, err := OpenMemory()
 	must(t, err)
 	defer db.Close()
-	owner, err := db.NewOwner(Tick)
+	owner, err := db.Owners().New(Tick)
 	must(t, err)
 	ours, err := db.Enroll(ctx, owner)
 	must(t, err)
@@ -325,8 +327,8 @@ func TestTheDatabaseInMemory(t *testing.T) {
 		t.Errorf("%v", rows)
 	}
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
-	must(t, ours.End(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon}, Also{}))
-	must(t, errors.Join(owner.Release(), db.RemoveStaleLocks(ctx)))
+	must(t, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
+	must(t, errors.Join(owner.Release(), db.Owners().RemoveStale(ctx)))
 	if n := count(t, db); n != 1 || !db.InMemory() {
 		t.Errorf("%d rows", n)
 	}
@@ -495,7 +497,7 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 				return
 			}
 			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}), ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
-				ours.End(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon}, Also{}))
+				ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
 		})
 	}
 	working.Wait()

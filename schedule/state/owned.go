@@ -36,9 +36,16 @@ func (o Owned) Take(ctx context.Context, r Row) error {
 		WHERE id = ?1 AND phase = ?3 AND coalesce(owner, 0) = ?4`, string(r.Phase), r.Owner)
 }
 
-// HandOver gives our row to another owner, in the same phase.
-func (o Owned) HandOver(ctx context.Context, run string, to int64) error {
-	return o.update(ctx, run, `UPDATE run SET owner = ?3 WHERE id = ?1 AND owner = ?2`, to)
+// HandOver gives our rows to another owner, all or none, in the same phase.
+func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
+	return o.store.write(ctx, func(q querier) error {
+		for _, run := range runs {
+			if err := o.change(ctx, q, run, `UPDATE run SET owner = ?3 WHERE id = ?1 AND owner = ?2`, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Wait has a ready row wait without an owner. Since says when it began to wait for what others
@@ -51,11 +58,43 @@ func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
 }
 
+// Begin adds a row that we are about to start, ready and ours. It takes the place of a row that
+// waited under the same id. A second run of a slot is a row that the schedule did not ask for; a
+// slot that was taken for missed has run, after all.
+func (o Owned) Begin(ctx context.Context, r Row) error {
+	r.Phase, r.Owner = Ready, o.owner
+	return o.store.write(ctx, func(q querier) error {
+		if err := forgetWaiting(ctx, q, r.ID); err != nil {
+			return err
+		}
+		rec, err := newRecorder(ctx, q, []Row{r})
+		if err != nil {
+			return err
+		}
+		defer rec.Close()
+		if err := rec.record(r); err != nil {
+			return err
+		}
+		var ours bool
+		err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", r.ID, o.owner).Scan(&ours)
+		if err == nil && !ours {
+			err = stale(ctx, q, r.ID)
+		}
+		return err
+	})
+}
+
+// Took says that a row which waited for its mutex or a seat has them now.
+func (o Owned) Took(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
+	return o.update(ctx, run, `UPDATE run SET locked = ?3, seat = ?4, waited = ?5, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
+		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, locked, seat, waited.Microseconds())
+}
+
 // Start says that an attempt is about to begin. It must be committed before the command is forked:
 // a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = ?3, attempt_started = ?4, boot = ?5, pid = NULL, pid_started = NULL,
-			started = coalesce(started, ?4), not_before = NULL, until = NULL, waits_for = '', reason = '',
+			started = coalesce(started, ?4), not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
 			waited = waited + coalesce(max(?4 - waiting_since, 0), 0), waiting_since = NULL
 		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, a.Number, packTime(a.At), a.Boot)
 }
@@ -66,19 +105,37 @@ func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID, orNull(a.PIDStarted))
 }
 
+// Ending says that we are about to end the command of the attempt, and why: whoever sees its exit
+// code then knows that it did not end by itself.
+func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome.Kind, reason string) error {
+	return o.update(ctx, run, "UPDATE run SET kind = ?4, reason = ?5 WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3",
+		attempt, string(kind), reason)
+}
+
 // Again says that an attempt has ended and that we start the next one, not before then. r is what
 // the attempts so far came to.
 func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL, pid_started = NULL,
-			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9
+			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar()...)...)
 }
 
-// Defer is Again for a next attempt that any tick starts: until then the row has no owner.
-func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, not_before = ?3, waits_for = 'time', reason = ?4,
-			pid = NULL, pid_started = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, seat = ''
-		WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar()...)...)
+// Defer is Again for a next attempt that any tick starts: until then the row has no owner, no mutex
+// and no seat. A run that was lost before its first attempt has lost that one.
+func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
+	return o.store.write(ctx, func(q querier) error {
+		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
+			reason = ?4, kind = '', pid = NULL, pid_started = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9,
+			background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
+			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar()...)...)
+		if err == nil {
+			err = addNotes(ctx, q, run, notes)
+		}
+		if err == nil { // what comes before the first attempt comes again
+			_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?1 AND EXISTS (SELECT 1 FROM run WHERE id = ?1 AND started IS NULL)", run)
+		}
+		return err
+	})
 }
 
 func (r Result) soFar() []any {
@@ -86,9 +143,15 @@ func (r Result) soFar() []any {
 }
 
 // Finish says what became of the run. Its hooks are left.
-func (o Owned) Finish(ctx context.Context, run string, r Result) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'finishing', `+setResult+`
-		WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled()...)
+func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string) error {
+	return o.store.write(ctx, func(q querier) error {
+		err := o.change(ctx, q, run, `UPDATE run SET phase = 'finishing', `+setResult+`
+			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled()...)
+		if err == nil {
+			err = addNotes(ctx, q, run, notes)
+		}
+		return err
+	})
 }
 
 // setResult sets the values of Result.settled, from the third parameter on.
@@ -97,36 +160,6 @@ const setResult = `reason = ?3, exit_code = ?4, user_cpu = ?5, system_cpu = ?6, 
 
 func (r Result) settled() []any {
 	return append(r.soFar(), string(r.Outcome), string(r.Kind), packTime(r.Ended))
-}
-
-// Also is what a change of a row brings with it.
-type Also struct {
-	Notes    []string
-	Messages []Message
-	Runs     []Row // that come after it, ready or waiting; those whose id is known already are left as they are
-}
-
-func (a Also) add(ctx context.Context, q querier, run string) error {
-	if err := addNotes(ctx, q, run, a.Notes); err != nil {
-		return err
-	}
-	added, err := insert(ctx, q, a.Runs)
-	if err != nil {
-		return err
-	}
-	for _, r := range added {
-		_, err := q.ExecContext(ctx, `UPDATE run SET triggered = json_insert(coalesce(triggered, '[]'), '$[#]', json_object('task', ?2, 'run', ?3))
-			WHERE id = ?1`, run, r.Task, r.ID)
-		if err != nil {
-			return err
-		}
-	}
-	for _, m := range a.Messages {
-		if err := m.put(ctx, q); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func addNotes(ctx context.Context, q querier, run string, notes []string) error {
@@ -157,16 +190,25 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 	return err
 }
 
-// End ends a run that has nothing left to do: one that is finishing, with a zero Result, or one
-// that ran, was skipped, missed or lost and has no hooks to fire, with its Result. Messages and the
-// runs that come after it are added in the same transaction.
-func (o Owned) End(ctx context.Context, run string, r Result, also Also) error {
+// End ends a run that has nothing left to do: one that is finishing, or one that ran, was skipped,
+// missed or lost and has no hooks to fire.
+func (o Owned) End(ctx context.Context, run string, e End) error {
+	triggered, err := packJSON(e.Triggered, len(e.Triggered) == 0)
+	if err != nil {
+		return err
+	}
 	return o.store.write(ctx, func(q querier) error {
-		err := o.end(ctx, q, run, r)
+		shared, err := beginSharing(ctx, q, e.Share)
 		if err != nil {
 			return err
 		}
-		if err := also.add(ctx, q, run); err != nil {
+		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0, triggered = coalesce(?12, triggered), unpublished = ?13,
+			unreported = ?14, `+setResult+` WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running', 'finishing')`,
+			append(e.settled(), triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported)...)
+		if err != nil {
+			return err
+		}
+		if err := addNotes(ctx, q, run, e.Notes); err != nil {
 			return err
 		}
 		_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", run)
@@ -174,24 +216,29 @@ func (o Owned) End(ctx context.Context, run string, r Result, also Also) error {
 	})
 }
 
-func (o Owned) end(ctx context.Context, q querier, run string, r Result) error {
-	if r.Outcome == "" {
-		return o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '' WHERE id = ?1 AND owner = ?2 AND phase = 'finishing'`)
-	}
-	return o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', `+setResult+`
-		WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled()...)
+// An End is what a run came to.
+type End struct {
+	Result
+	Notes      []string
+	Triggered  []outcome.Triggered // the runs that its hooks asked for
+	Share      bool                // from now on other servers are told of runs
+	Unreported bool                // the next tick is to print it
 }
 
 // Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the
-// row is there.
+// row is there. A tick may have found meanwhile that its slot left no trace: that gives way.
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.owner
 		if _, err := q.ExecContext(ctx, "INSERT OR IGNORE INTO owner (id, kind, pid, since) VALUES (?1, 'restored', 0, ?1)", o.owner); err != nil {
 			return err
 		}
-		_, err := insert(ctx, q, []Row{r})
-		return err
+		rec, err := newRecorder(ctx, q, []Row{r})
+		if err != nil {
+			return err
+		}
+		defer rec.Close()
+		return rec.record(r)
 	})
 }
 
@@ -205,9 +252,9 @@ func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 	})
 }
 
-// Hold writes down what the run has: the claim of its slot in the store, and a seat of its pool.
-func (o Owned) Hold(ctx context.Context, run string, claimed bool, seat string) error {
-	return o.update(ctx, run, "UPDATE run SET claimed = ?3, seat = ?4 WHERE id = ?1 AND owner = ?2", claimed, seat)
+// Hold writes down what the run has: its mutex, and a seat of its pool.
+func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) error {
+	return o.update(ctx, run, "UPDATE run SET locked = ?3, seat = ?4 WHERE id = ?1 AND owner = ?2", locked, seat)
 }
 
 // Rows returns our rows, with their snapshots, the oldest first.
@@ -223,19 +270,20 @@ func (o Owned) Rows(ctx context.Context) (rows []Row, err error) {
 	return rows, err
 }
 
-// Stops returns who asked to stop which of our rows.
-func (o Owned) Stops(ctx context.Context) (stops map[string]Stop, err error) {
-	stops = map[string]Stop{}
+// Stop returns who asked to stop our row; nil when nobody did.
+func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	err = o.store.read(ctx, func(q querier) error {
-		clear(stops)
-		rows, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
-			AND owner = ? AND stop IS NOT NULL`, o.owner)
-		for _, r := range rows {
-			stops[r.ID] = *r.Stop
+		var text sql.NullString
+		err := q.QueryRowContext(ctx, "SELECT stop FROM run WHERE id = ? AND stop IS NOT NULL", run).Scan(&text)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			err = unpackJSON(text, &stop)
 		}
 		return err
 	})
-	return stops, err
+	return stop, err
 }
 
 // update is one change in a transaction of its own. The first parameter of its text is the run, the
@@ -268,14 +316,4 @@ func stale(ctx context.Context, q querier, run string) error {
 		return err
 	}
 	return e
-}
-
-// Missed returns the Result of a slot that nobody ran.
-func Missed(kind outcome.Kind, reason string, at time.Time) Result {
-	return Result{Outcome: outcome.Missed, Kind: kind, Reason: reason, Ended: at}
-}
-
-// Skipped returns the Result of a slot that was not to run.
-func Skipped(kind outcome.Kind, reason string, at time.Time) Result {
-	return Result{Outcome: outcome.Skipped, Kind: kind, Reason: reason, Ended: at}
 }

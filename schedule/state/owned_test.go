@@ -28,22 +28,21 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	}
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}))
 	must(t, ours.Note(ctx, row.ID, "first"))
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second), ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second), ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}, nil))
 	fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(41*time.Second))
 	if !fire || err != nil {
 		t.Errorf("%v, %v", fire, err)
 	}
-	after := Row{ID: outcome.TriggeredID(row.ID, "on_success 1", noon), Task: "report", Mutex: "report", Slot: noon, Origin: "backup",
-		Cause: &outcome.Cause{Task: "backup", Run: row.ID, Outcome: outcome.Succeeded}, Phase: Waiting}
-	must(t, ours.HookEnded(ctx, row.ID, "on_success 1", noon.Add(42*time.Second), Also{Notes: []string{"second"}, Runs: []Row{after}}))
+	must(t, ours.HookEnded(ctx, row.ID, "on_success 1", noon.Add(42*time.Second), "second"))
 	if fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(43*time.Second)); fire || err != nil {
 		t.Errorf("a hook that has ended is fired again: %v, %v", fire, err)
 	}
-	must(t, ours.End(ctx, row.ID, Result{}, Also{Runs: []Row{after}})) // again: it is one run
+	triggered := []outcome.Triggered{{Task: "report", Run: "other"}}
+	must(t, ours.End(ctx, row.ID, End{Result: get(t, db, row.ID).Result, Triggered: triggered}))
 
 	r := get(t, db, row.ID)
 	want := Row{ID: row.ID, Task: "backup", Mutex: "backup", Slot: noon, Slots: 1, Scheduled: true, Server: "web-1", Snapshot: row.Snapshot, DefinitionID: 1,
-		Triggered: []outcome.Triggered{{Task: "report", Run: after.ID}}, Phase: Ended, Attempt: Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"},
+		Triggered: triggered, Phase: Ended, Attempt: Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"},
 		Started: noon.Add(time.Second), Notes: []string{"first", "second"}, Result: Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
 			ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}}
 	if !reflect.DeepEqual(r, want) {
@@ -51,9 +50,6 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	}
 	if hooks, err := db.Runs().Hooks(ctx, row.ID); len(hooks) != 0 || err != nil {
 		t.Errorf("hooks of a run that is over: %v, %v", hooks, err)
-	}
-	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Cause.Run != row.ID {
-		t.Errorf("%+v, %v", waiting, err)
 	}
 }
 
@@ -63,7 +59,7 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	ours := owned(t, db)
 	row := due("backup", noon, ours.ID())
 	add(t, db, row)
-	must(t, ours.Finish(ctx, row.ID, Skipped(outcome.Overlapping, "still running", noon)))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Overlapping, Reason: "still running", Ended: noon}, nil))
 	for range 2 {
 		if fire, err := ours.HookBegun(ctx, row.ID, "on_skip 1", noon); !fire || err != nil {
 			t.Fatalf("%v, %v", fire, err)
@@ -95,18 +91,17 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 		_, begun := late.HookBegun(ctx, row.ID, "after 1", noon)
 		for name, err := range map[string]error{
 			"Take":       late.Take(ctx, Row{ID: row.ID, Phase: Ready, Owner: late.ID()}),
-			"HandOver":   late.HandOver(ctx, row.ID, 1),
+			"HandOver":   late.HandOver(ctx, 1, row.ID),
 			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
 			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
 			"Forked":     late.Forked(ctx, row.ID, Attempt{Number: 0, PID: 1}),
 			"Again":      late.Again(ctx, row.ID, Result{}, noon),
-			"Defer":      late.Defer(ctx, row.ID, Result{}, noon),
-			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}),
+			"Defer":      late.Defer(ctx, row.ID, Result{}, noon, nil),
+			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}, nil),
 			"HookBegun":  begun,
 			"HookForked": late.HookForked(ctx, row.ID, "after 1", 12),
-			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, Also{Notes: []string{"x"}}),
-			"End":        late.End(ctx, row.ID, Result{}, Also{}),
-			"End with":   late.End(ctx, row.ID, Result{Outcome: outcome.Lost}, Also{Notes: []string{"x"}}),
+			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, "x"),
+			"End":        late.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Lost}}),
 			"Note":       late.Note(ctx, row.ID, "x"),
 			"Hold":       late.Hold(ctx, row.ID, true, "seat"),
 		} {
@@ -130,19 +125,20 @@ func TestPhasesFollowEachOther(t *testing.T) {
 	db := open(t, folder(t))
 	ours := owned(t, db)
 	allowed := map[string][]Phase{
-		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Running}, "Finish": {Ready, Running},
-		"End": {Finishing}, "End with": {Ready, Running},
+		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Ready, Running}, "Finish": {Ready, Running},
+		"End": {Ready, Running, Finishing},
 	}
 	for _, phase := range []Phase{Ready, Running, Finishing} {
 		for name, do := range map[string]func(run string) error{
-			"Wait":     func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
-			"Start":    func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
-			"Forked":   func(run string) error { return ours.Forked(ctx, run, Attempt{PID: 1}) },
-			"Again":    func(run string) error { return ours.Again(ctx, run, Result{}, noon) },
-			"Defer":    func(run string) error { return ours.Defer(ctx, run, Result{}, noon) },
-			"Finish":   func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}) },
-			"End":      func(run string) error { return ours.End(ctx, run, Result{}, Also{}) },
-			"End with": func(run string) error { return ours.End(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, Also{}) },
+			"Wait":   func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
+			"Start":  func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
+			"Forked": func(run string) error { return ours.Forked(ctx, run, Attempt{PID: 1}) },
+			"Again":  func(run string) error { return ours.Again(ctx, run, Result{}, noon) },
+			"Defer":  func(run string) error { return ours.Defer(ctx, run, Result{}, noon, nil) },
+			"Finish": func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, nil) },
+			"End": func(run string) error {
+				return ours.End(ctx, run, End{Result: Result{Outcome: outcome.Lost, Ended: noon}})
+			},
 		} {
 			row := due(name+string(phase), noon, ours.ID())
 			if row.Phase = phase; phase == Finishing {
@@ -175,7 +171,7 @@ func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
 	retry := due("retry", noon.Add(-time.Hour), ours.ID())
 	add(t, db, retry)
 	must(t, ours.Start(ctx, retry.ID, Attempt{Number: 1, At: noon.Add(-time.Hour)}))
-	must(t, ours.Defer(ctx, retry.ID, Result{}, noon.Add(30*time.Minute)))
+	must(t, ours.Defer(ctx, retry.ID, Result{}, noon.Add(30*time.Minute), nil))
 
 	order := func(now time.Time) (ids []string) {
 		plan, err := db.Plan(ctx)
@@ -221,10 +217,10 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	if _, err := db.Runs().AskStop(ctx, running.ID, Stop{By: "bob"}); err != nil {
 		t.Error(err)
 	}
-	if stops, err := ours.Stops(ctx); err != nil || !reflect.DeepEqual(stops, map[string]Stop{running.ID: stop}) {
-		t.Errorf("%v, %v", stops, err)
+	if asked, err := ours.Stop(ctx, running.ID); err != nil || asked == nil || *asked != stop {
+		t.Errorf("%v, %v", asked, err)
 	}
-	must(t, ours.End(ctx, running.ID, Result{Outcome: outcome.Stopped, Kind: outcome.Asked, Ended: noon}, Also{}))
+	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped, Kind: outcome.Asked, Ended: noon}}))
 	var over *OverError
 	if _, err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
 		t.Errorf("%v", err)
@@ -242,10 +238,10 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	if _, err := db.Runs().Forget(ctx, asked.ID); err == nil {
 		t.Error("a run that waits was forgotten")
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Skipped(outcome.NotDefined, "no such task", noon)); !done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.NotDefined, Reason: "no such task", Ended: noon}); !done || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Skipped(outcome.NotDefined, "", noon)); done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.NotDefined, Reason: "", Ended: noon}); done || err != nil {
 		t.Errorf("it has its outcome: %v, %v", done, err)
 	}
 	if _, err := db.Runs().Forget(ctx, asked.ID); err != nil {
@@ -256,29 +252,26 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	}
 }
 
-// Of several processes that begin a run that waits one does. A kill in the middle leaves it waiting.
+// Of several processes that begin a run that waits one does.
 func TestAWaitingRunBeginsOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	asked := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Origin: "by ann"}
 	_, err := db.Runs().Request(ctx, asked)
 	must(t, err)
-	full := errors.New("the disk is full")
-	if began, err := db.Runs().Begin(ctx, asked.ID, func() error { return full }); began || !errors.Is(err, full) {
-		t.Errorf("%v, %v", began, err)
-	}
 	held := Wait{For: ForMutex, Since: noon}
 	must(t, db.Runs().WaitOn(ctx, asked.ID, held, "it is held"))
 	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Wait != held || waiting[0].Reason != "it is held" {
 		t.Errorf("%+v, %v", waiting, err)
 	}
-	for i := range 2 {
-		if began, err := db.Runs().Begin(ctx, asked.ID, func() error { return nil }); began != (i == 0) || err != nil {
-			t.Errorf("%v, %v", began, err)
-		}
+	ours, others := owned(t, db), owned(t, db)
+	must(t, ours.Begin(ctx, asked))
+	var stale *StaleError
+	if err := others.Begin(ctx, asked); !errors.As(err, &stale) || stale.Owner != ours.ID() {
+		t.Errorf("another process begins it, too: %v", err)
 	}
-	if waits, err := Waits(ctx, db); waits || err != nil {
-		t.Errorf("%v, %v", waits, err)
+	if r := get(t, db, asked.ID); r.Phase != Ready || r.Owner != ours.ID() {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -306,29 +299,5 @@ func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
 	}
 	if rows, err := db.Runs().Find(ctx, Query{Task: "task", Ended: true}); err != nil || len(rows) != 2 {
 		t.Errorf("%+v, %v", rows, err)
-	}
-}
-
-func TestBusy(t *testing.T) {
-	t.Parallel()
-	db := open(t, folder(t))
-	ours := owned(t, db)
-	for i, phase := range []Phase{Running, Finishing, Ready, Waiting, Ended} {
-		row := due("task-"+string(phase), noon.Add(time.Duration(i)), ours.ID())
-		row.Mutex, row.Pool, row.Phase, row.Seat = "database", "heavy", phase, "seat"
-		switch phase {
-		case Ready:
-			row.Seat = "" // about to be started: it has nothing yet
-		case Finishing:
-			row.Outcome = outcome.Failed
-		case Waiting:
-			row.Owner = 0
-		case Ended:
-			row.Owner, row.Outcome = 0, outcome.Failed
-		}
-		add(t, db, row)
-	}
-	if busy, err := db.Runs().Busy(ctx); err != nil || busy.Mutexes["database"] != 2 || busy.Pools["heavy"] != 2 {
-		t.Errorf("%v, %v", busy, err)
 	}
 }

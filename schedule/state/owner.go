@@ -35,27 +35,36 @@ type Owner struct {
 	file *os.File // at path, locked; nil for an owner of a database in memory
 }
 
-// ownerTries bounds the ids that NewOwner tries.
+// ownerTries bounds the ids that Owners.New tries.
 const ownerTries = 1000
 
-// NewOwner makes an owner, and locks its file. It comes before the first row that the owner has.
+// Owners are the processes that are responsible for rows.
+type Owners struct{ db *DB }
+
+// Owners returns the owners of the rows of this database.
+func (db *DB) Owners() Owners { return Owners{db} }
+
+// New makes an owner, and locks its file. It comes before the first row that the owner has.
 //
 // A process that finds the new file before it is locked may lock it and remove it
-// (RemoveStaleLocks). Then the next id is tried.
-func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
+// (Owners.RemoveStale). Then the next id is tried.
+func (o Owners) New(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
-	if db.file.access == memory {
+	if o.db.file.access == memory {
 		return &Owner{ID: id, Kind: kind}, nil
 	}
-	if err := db.file.ready(); err != nil { // the folder of the locks is made with the database
-		return nil, db.file.explain(err)
+	if err := statedir.Check(o.db.file.dir); err != nil {
+		return nil, err
 	}
-	db.file.mu.RUnlock()
+	if err := o.db.file.ready(); err != nil { // the folder of the locks is made with the database
+		return nil, o.db.file.explain(err)
+	}
+	o.db.file.mu.RUnlock()
 	for range ownerTries {
-		file, err := statedir.Open(db.ownerPath(id), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		file, err := statedir.Open(o.path(id), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 		if err == nil {
-			if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && statedir.IsAt(file, db.ownerPath(id)) {
-				return &Owner{ID: id, Kind: kind, path: db.ownerPath(id), file: file}, nil
+			if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && statedir.IsAt(file, o.path(id)) {
+				return &Owner{ID: id, Kind: kind, path: o.path(id), file: file}, nil
 			}
 			file.Close()
 		} else if !errors.Is(err, fs.ErrExist) {
@@ -63,14 +72,27 @@ func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 		}
 		id++
 	}
-	return nil, fmt.Errorf("%s: no lock for this process can be had", db.file.locksDir())
+	return nil, fmt.Errorf("%s: no lock for this process can be had", o.db.file.locksDir())
 }
 
-// InheritOwner returns an owner that another process has made, and whose descriptor this process
+// Inherit returns an owner that another process has made, and whose descriptor this process
 // has from it (Files).
-func (db *DB) InheritOwner(id int64, kind OwnerKind, file *os.File) *Owner {
+func (o Owners) Inherit(id int64, kind OwnerKind, file *os.File) *Owner {
 	unix.CloseOnExec(int(file.Fd()))
-	return &Owner{ID: id, Kind: kind, path: db.ownerPath(id), file: file}
+	return &Owner{ID: id, Kind: kind, path: o.path(id), file: file}
+}
+
+// Inherited returns an owner whose file this process has at a descriptor; false when something else
+// is open there.
+func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, bool) {
+	var here, there unix.Stat_t
+	if unix.Fstat(descriptor, &here) != nil || here.Mode&unix.S_IFMT != unix.S_IFREG || int(here.Uid) != os.Geteuid() {
+		return nil, false
+	}
+	if unix.Lstat(o.path(id), &there) == nil && (here.Ino != there.Ino || here.Dev != there.Dev) {
+		return nil, false
+	} // else somebody has deleted the folder
+	return o.Inherit(id, kind, os.NewFile(uintptr(descriptor), o.path(id))), true
 }
 
 // Files returns what another process has to inherit to be the owner, too; nothing for a database in
@@ -101,11 +123,11 @@ func (o *Owner) Release() error {
 
 // Alive reports whether the owner lives. When nobody can tell, as when this process can open no
 // more files, it is true: a row that somebody has is never taken.
-func (db *DB) Alive(id int64) bool {
-	if db.file.access == memory {
+func (o Owners) Alive(id int64) bool {
+	if o.db.file.access == memory {
 		return true
 	}
-	file, err := statedir.OpenPlain(db.ownerPath(id), os.O_RDONLY)
+	file, err := statedir.OpenPlain(o.path(id), os.O_RDONLY)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
@@ -116,15 +138,15 @@ func (db *DB) Alive(id int64) bool {
 // ownerPrefix begins the names of the files of owners.
 const ownerPrefix = "owner-"
 
-func (db *DB) ownerPath(id int64) string {
-	return filepath.Join(db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
+func (o Owners) path(id int64) string {
+	return filepath.Join(o.db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
 }
 
 // Enroll writes down the owner, and returns what it may do with its rows.
 func (db *DB) Enroll(ctx context.Context, o *Owner) (Owned, error) { return enroll(ctx, db, o) }
 
-// OwnedBy returns what an owner may do with its rows that is enrolled already.
-func (db *DB) OwnedBy(o *Owner) Owned { return Owned{db, o.ID} }
+// Owned returns what an owner may do with its rows that is enrolled already.
+func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
 
 func enroll(ctx context.Context, s store, o *Owner) (Owned, error) {
 	err := s.write(ctx, func(q querier) error {
@@ -135,8 +157,8 @@ func enroll(ctx context.Context, s store, o *Owner) (Owned, error) {
 	return Owned{s, o.ID}, err
 }
 
-// deadOwners returns the enrolled owners that do not live.
-func (db *DB) deadOwners(ctx context.Context, q querier) (dead []int64, err error) {
+// dead returns the enrolled owners that do not live.
+func (o Owners) dead(ctx context.Context, q querier) (dead []int64, err error) {
 	rows, err := q.QueryContext(ctx, "SELECT id FROM owner")
 	if err != nil {
 		return nil, err
@@ -147,43 +169,59 @@ func (db *DB) deadOwners(ctx context.Context, q querier) (dead []int64, err erro
 		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		if !db.Alive(id) {
+		if !o.Alive(id) {
 			dead = append(dead, id)
 		}
 	}
 	return dead, rows.Err()
 }
 
-// RemoveStaleLocks removes the files of owners that died before they were enrolled, or after nobody
-// knew them any more. Once a day is enough.
-func (db *DB) RemoveStaleLocks(ctx context.Context) error {
-	if db.file.access != writing {
+// RemoveStale forgets owners that are dead and have no rows and no messages, and removes their
+// files. Once a day is enough.
+func (o Owners) RemoveStale(ctx context.Context) error {
+	if o.db.file.access != writing {
 		return nil
 	}
-	entries, err := os.ReadDir(db.file.locksDir())
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
-		id, err := strconv.ParseInt(text, 10, 64)
-		if !ok || err != nil {
-			continue
+	known := map[int64]bool{}
+	err := o.db.write(ctx, func(q querier) error {
+		dead, err := o.dead(ctx, q)
+		for _, id := range dead {
+			if _, derr := q.ExecContext(ctx, `DELETE FROM owner WHERE id = ?1
+				AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?1)`, id); derr != nil {
+				return derr
+			}
 		}
-		known := false
-		err = db.read(ctx, func(q querier) error {
-			return q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM owner WHERE id = ?)", id).Scan(&known)
-		})
 		if err != nil {
 			return err
 		}
-		if known {
+		rows, err := q.QueryContext(ctx, "SELECT id FROM owner")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			known[id] = true
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(o.db.file.locksDir())
+	for _, entry := range entries {
+		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
+		id, perr := strconv.ParseInt(text, 10, 64)
+		if !ok || perr != nil || known[id] {
 			continue
 		}
-		if file, err := statedir.OpenLocked(db.ownerPath(id), os.O_RDWR); err == nil {
-			os.Remove(db.ownerPath(id))
+		if file, err := statedir.OpenLocked(o.path(id), os.O_RDWR); err == nil {
+			os.Remove(o.path(id))
 			file.Close()
 		}
 	}
-	return nil
+	return err
 }

@@ -16,7 +16,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		owner, err := db.NewOwner(Supervisor)
+		owner, err := db.Owners().New(Supervisor)
 		if err != nil {
 			return err
 		}
@@ -62,18 +62,18 @@ func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
 	id, err := strconv.ParseInt(strings.TrimSpace(c.line()), 10, 64)
 	must(t, err)
 	db := open(t, dir)
-	if !db.Alive(id) || len(orphans(t, db)) > 0 {
+	if !db.Owners().Alive(id) || len(orphans(t, db)) > 0 {
 		t.Error("it lives, and its row was found to be an orphan")
 	}
 	c.kill()
-	if db.Alive(id) {
+	if db.Owners().Alive(id) {
 		t.Error("it was killed")
 	}
 	rows := orphans(t, db)
 	if len(rows) != 1 || rows[0].Owner != id || len(rows[0].Snapshot) == 0 {
 		t.Fatalf("%+v", rows)
 	}
-	if _, err := os.Stat(db.ownerPath(id)); err != nil {
+	if _, err := os.Stat(db.Owners().path(id)); err != nil {
 		t.Errorf("the owner has a row still: %v", err)
 	}
 	ours := owned(t, db)
@@ -81,7 +81,7 @@ func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
 	if rows := orphans(t, db); len(rows) != 0 {
 		t.Errorf("%+v", rows)
 	}
-	if _, err := os.Stat(db.ownerPath(id)); !os.IsNotExist(err) {
+	if _, err := os.Stat(db.Owners().path(id)); !os.IsNotExist(err) {
 		t.Errorf("nobody needs the file of the owner any more: %v", err)
 	}
 }
@@ -91,16 +91,16 @@ func TestAnOwnerLivesInTheProcessesThatInheritedIt(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	db := open(t, dir)
-	owner, err := db.NewOwner(Supervisor)
+	owner, err := db.Owners().New(Supervisor)
 	must(t, err)
 	c := start(t, "inherit an owner", dir, func(c *exec.Cmd) { c.ExtraFiles = owner.Files() })
 	c.line()
 	must(t, owner.Close())
-	if !db.Alive(owner.ID) {
+	if !db.Owners().Alive(owner.ID) {
 		t.Error("the process that inherited it lives")
 	}
 	c.kill()
-	if db.Alive(owner.ID) {
+	if db.Owners().Alive(owner.ID) {
 		t.Error("all its processes are dead")
 	}
 }
@@ -110,7 +110,7 @@ func TestOwnersHaveDifferentIDs(t *testing.T) {
 	db := open(t, folder(t))
 	seen := map[int64]bool{}
 	for range 200 {
-		owner, err := db.NewOwner(Finish)
+		owner, err := db.Owners().New(Finish)
 		must(t, err)
 		if seen[owner.ID] {
 			t.Fatal("twice")
@@ -124,8 +124,8 @@ func TestOwnersHaveDifferentIDs(t *testing.T) {
 func TestAnOwnerThatCannotBeLookedAtLives(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
-	must(t, os.Mkdir(db.ownerPath(7), 0o700)) // no file: it cannot be opened as one
-	if !db.Alive(7) {
+	must(t, os.Mkdir(db.Owners().path(7), 0o700)) // no file: it cannot be opened as one
+	if !db.Owners().Alive(7) {
 		t.Error("nobody knows, and it was taken for dead")
 	}
 }
@@ -133,16 +133,16 @@ func TestAnOwnerThatCannotBeLookedAtLives(t *testing.T) {
 func TestStaleLocksAreRemoved(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
-	dead, err := db.NewOwner(Tick)
+	dead, err := db.Owners().New(Tick)
 	must(t, err)
 	must(t, dead.Close())
-	lives, err := db.NewOwner(Tick)
+	lives, err := db.Owners().New(Tick)
 	must(t, err)
-	must(t, db.RemoveStaleLocks(ctx))
-	if _, err := os.Stat(db.ownerPath(dead.ID)); !os.IsNotExist(err) {
+	must(t, db.Owners().RemoveStale(ctx))
+	if _, err := os.Stat(db.Owners().path(dead.ID)); !os.IsNotExist(err) {
 		t.Errorf("the one that is dead: %v", err)
 	}
-	if _, err := os.Stat(db.ownerPath(lives.ID)); err != nil {
+	if _, err := os.Stat(db.Owners().path(lives.ID)); err != nil {
 		t.Errorf("the one that lives: %v", err)
 	}
 	must(t, lives.Release())

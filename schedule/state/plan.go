@@ -55,7 +55,7 @@ func (p *Plan) Commit() error {
 	}
 	for _, id := range p.dead {
 		if p.db.file.access == writing {
-			os.Remove(p.db.ownerPath(id))
+			os.Remove(p.db.Owners().path(id))
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (p *Plan) Pauses(of string) Pauses { return Pauses{p, of} }
 func (p *Plan) Values() Values { return Values{p} }
 
 // Enroll writes down an owner, and returns what it may do with its rows until the plan is over.
-// Afterwards use DB.OwnedBy.
+// Afterwards use Owners.Owned.
 func (p *Plan) Enroll(ctx context.Context, o *Owner) (Owned, error) { return enroll(ctx, p, o) }
 
 // Cover says that this tick accounts for all minutes up to this one. It replaces a later minute,
@@ -138,7 +138,7 @@ const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot,
 // dead owners that have no rows.
 func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
-		dead, err := p.db.deadOwners(ctx, q)
+		dead, err := p.db.Owners().dead(ctx, q)
 		if err != nil || len(dead) == 0 {
 			return err
 		}

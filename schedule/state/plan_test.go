@@ -33,7 +33,7 @@ func planMinute(dir string, out io.Writer) error {
 		return err
 	}
 	defer db.Close()
-	owner, err := db.NewOwner(Tick)
+	owner, err := db.Owners().New(Tick)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func workUntilKilled(dir string, out io.Writer) error {
 }
 
 func oneMinute(db *DB) error {
-	owner, err := db.NewOwner(Tick)
+	owner, err := db.Owners().New(Tick)
 	if err != nil {
 		return err
 	}
@@ -144,20 +144,21 @@ func oneMinute(db *DB) error {
 	if err := errors.Join(plan.Cover(ctx, minute), plan.Commit()); err != nil {
 		return err
 	}
-	ours = db.OwnedBy(owner)
+	ours = db.Owners().Owned(owner)
 	for _, r := range append(orphans, row) {
 		if r.Phase == Ready {
 			err = errors.Join(ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}), ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
 		}
 		if r.Phase == Ready || r.Phase == Running {
-			err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}))
+			err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))
 		}
 		fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
 		if err = errors.Join(err, herr); err == nil && fire {
-			err = ours.HookEnded(ctx, r.ID, "after 1", minute, Also{
-				Messages: []Message{{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}}})
+			message := Message{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
+			_, err = db.Messages().Put(ctx, owner, &message)
+			err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
 		}
-		if err = errors.Join(err, ours.End(ctx, r.ID, Result{}, Also{})); err != nil {
+		if err = errors.Join(err, ours.End(ctx, r.ID, End{Result: Result{Outcome: outcome.Lost, Ended: minute}})); err != nil {
 			return err
 		}
 	}
@@ -203,7 +204,7 @@ func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	if err != nil || messages != len(rows) {
 		t.Errorf("%d messages of %d runs, %v", messages, len(rows), err)
 	}
-	must(t, db.RemoveStaleLocks(ctx))
+	must(t, db.Owners().RemoveStale(ctx))
 	files, err := os.ReadDir(db.file.locksDir())
 	must(t, err)
 	var left int

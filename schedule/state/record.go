@@ -145,7 +145,7 @@ func (rec *recorder) endWaiting(row Row) error {
 	if !rec.waits {
 		return nil
 	}
-	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended'
+	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended' AND attempt = 0
 		AND (id = ?1 OR ?2 AND task = ?3 AND slot = ?4 AND scheduled = 1)`, row.ID, row.Origin == "" && row.LastSlot.IsZero(), row.Task, row.Slot.UnixMicro())
 	return err
 }
@@ -306,7 +306,7 @@ func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
 	})
 }
 
-// A Slot says that a slot of the schedule has an outcome. One of a row of several slots stands for
+// A Slot says that a slot of the schedule has a row. One of a row of several slots stands for
 // those from At through Until.
 type Slot struct {
 	Task      string
@@ -314,12 +314,13 @@ type Slot struct {
 	Missed    bool      // that is the outcome
 }
 
-// Slots returns the slots from from to before to that have an outcome, in no order.
+// Slots returns the slots from from to before to that have a row, in no order, but for those that
+// wait and have not begun.
 func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		slots = nil
-		const what = "SELECT task, slot, coalesce(last_slot, slot), outcome = 'missed' FROM run INDEXED BY "
-		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND outcome IS NOT NULL UNION ALL "+
+		const what = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
+		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) UNION ALL "+
 			what+"run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL", ceilMicro(from), ceilMicro(to))
 		if err != nil {
 			return err

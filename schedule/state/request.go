@@ -63,24 +63,6 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, 
 	return phase, err
 }
 
-// Begin calls begin for a run that waits, and removes its row: from here on something else stands for
-// the run. Meanwhile no other process can begin it. It reports whether begin was called and returned
-// nil; then the run has begun, even if there is an error. Begin must not use the database.
-func (r Runs) Begin(ctx context.Context, run string, begin func() error) (began bool, err error) {
-	err = r.store.write(ctx, func(q querier) error {
-		var waits bool
-		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND phase = 'waiting')", run).Scan(&waits); err != nil || !waits {
-			return err
-		}
-		if err := begin(); err != nil {
-			return err
-		}
-		began = true
-		return forgetWaiting(ctx, q, run)
-	})
-	return began, err
-}
-
 func forgetWaiting(ctx context.Context, q querier, run string) error {
 	_, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'waiting'", run)
 	return err

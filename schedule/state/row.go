@@ -60,6 +60,7 @@ type Row struct {
 	Owner   int64 // 0 for none
 	Wait    Wait
 	Claimed bool   // this server has the claim of the slot in the store
+	Locked  bool   // it has its mutex
 	Seat    string // that it has in its pool
 	Stop    *Stop  // somebody asked to stop it
 
@@ -69,6 +70,10 @@ type Row struct {
 	Notes   []string
 
 	Unpublished bool // other servers of the store do not know of it yet
+	Unreported  bool // it ended badly, and no tick has printed that yet
+
+	// LastTold is when another server told of the run last, if that server has fallen silent since. It has no column.
+	LastTold time.Time
 }
 
 // A Wait says for what, since when and how long a row waits.
@@ -133,11 +138,40 @@ func (r Row) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
+// Queued reports whether the run waits for its mutex or for a seat, before anything of it has
+// started. A process watches it, or the next tick gives it to one.
+func (r Row) Queued() bool {
+	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat)
+}
+
+// Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it yet.
+func (r Row) Requested() bool { return r.Phase == Waiting && !r.Scheduled && r.Attempt.Number == 0 }
+
+// KeptSlot reports whether a slot of the schedule waits for the store, or for the end of a pause.
+func (r Row) KeptSlot() bool { return r.Phase == Waiting && r.Scheduled && r.Attempt.Number == 0 }
+
+// NotBegun reports whether it is Requested, or a KeptSlot.
+func (r Row) NotBegun() bool { return r.Phase == Waiting && r.Attempt.Number == 0 }
+
+// Deferred reports whether the run waits for a tick to go on with its next attempt. No process
+// watches it meanwhile.
+func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempt.Number > 0 }
+
+// Waits reports whether no command of the run lives, nor is about to: it waits for its turn, or for
+// a tick.
+func (r Row) Waits() bool { return r.Phase == Waiting || r.Queued() }
+
+// Resting reports whether the process that watches the run waits for its next attempt.
+func (r Row) Resting() bool { return r.Phase == Ready && r.Attempt.Number > 0 }
+
+// Begun reports whether an attempt of the run has begun.
+func (r Row) Begun() bool { return r.Attempt.Number > 0 }
+
 // columns are those of a row, in the order of values and scan; definition comes last.
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
-	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, seat, stop,
+	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, locked, seat, stop,
 	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, definition`
+	peak_memory, output, notes, triggered, unpublished, unreported, definition`
 
 // insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -287,10 +321,10 @@ func (r Row) values() ([]any, error) {
 		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
 		string(r.Phase), orNull(r.Owner), packTime(r.Wait.NotBefore), packTime(r.Wait.Until), string(r.Wait.For), packTime(r.Wait.Since),
-		r.Wait.Waited.Microseconds(), r.Claimed, r.Seat, stop,
+		r.Wait.Waited.Microseconds(), r.Claimed, r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), orNull(r.Attempt.PIDStarted), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -301,9 +335,9 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
-		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Seat, &stop,
+		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &pidStarted, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &definition)
+		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &definition)
 	if err != nil {
 		return r, err
 	}

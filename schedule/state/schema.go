@@ -49,6 +49,7 @@ CREATE TABLE run (
 	waiting_since INTEGER,                  -- when it began to wait for what others have; NULL when it does not
 	waited      INTEGER NOT NULL DEFAULT 0, -- how long it waited for that, in all
 	claimed     INTEGER NOT NULL DEFAULT 0, -- 1: this server has the claim of the slot in the store
+	locked      INTEGER NOT NULL DEFAULT 0, -- 1: it has its mutex
 	seat        TEXT NOT NULL DEFAULT '',   -- that it has in its pool
 	stop        TEXT,                       -- JSON: who asked to stop it, where, when and why
 
@@ -71,6 +72,7 @@ CREATE TABLE run (
 	notes       TEXT,                       -- JSON: a list of texts
 	triggered   TEXT,                       -- JSON: the runs that its hooks asked for, a task and a run each
 	unpublished INTEGER NOT NULL DEFAULT 0, -- 1: other servers of the store do not know of it yet
+	unreported  INTEGER NOT NULL DEFAULT 0, -- 1: it ended badly, and no tick has printed that yet
 
 	CHECK ((outcome IS NOT NULL) = (phase IN ('finishing', 'ended')))
 );
@@ -88,6 +90,7 @@ CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
 CREATE INDEX run_range ON run (last_slot, slot, task) WHERE last_slot IS NOT NULL;
 CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run by the end of its id
 CREATE INDEX run_unpublished ON run (unpublished) WHERE unpublished = 1;
+CREATE INDEX run_unreported ON run (unreported) WHERE unreported = 1;
 
 -- How many slots of each task have ended with each outcome, the pruned ones included: monitoring counts on numbers
 -- that never go down. Only a slot that was missed and turns out to have run is taken back.
@@ -108,13 +111,15 @@ CREATE TRIGGER total_changed AFTER UPDATE OF slots ON run WHEN OLD.outcome IS NO
 	UPDATE total SET slots = slots + NEW.slots - OLD.slots WHERE task = NEW.task AND outcome = OLD.outcome;
 END;
 
--- Hooks of runs in phase finishing. A hook with no end was being fired when its process was killed: it is fired again.
+-- Hooks of runs that have not ended. A hook without an end was being fired when its process was killed: it is fired again.
 CREATE TABLE hook (
-	run   TEXT NOT NULL REFERENCES run (id),
+	run   TEXT NOT NULL,                    -- or the id of an incident: see on_overdue
 	name  TEXT NOT NULL,                    -- on_failure 1: the key, and the place in its list
 	begun INTEGER NOT NULL,
+	tries INTEGER NOT NULL DEFAULT 1,       -- how often it has begun
 	ended INTEGER,
 	pid   INTEGER,                          -- of a command; NULL for others
+	note  TEXT NOT NULL DEFAULT '',         -- how it failed
 	PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
 

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,19 +52,6 @@ func Settled(dir, words string) (said, unchanged bool) {
 	_, last, _ := strings.Cut(string(text), "\n")
 	said = last == words
 	return said, said && unchangedSince(dir, string(text))
-}
-
-// Waits reports whether a run or a notification waits for a later tick.
-func Waits(ctx context.Context, db *DB) (waits bool, err error) {
-	messages, err := db.Messages().Waiting(ctx)
-	if err != nil || messages > 0 {
-		return true, err
-	}
-	err = db.read(ctx, func(q querier) error {
-		waits, err = anyWaits(ctx, q)
-		return err
-	})
-	return waits, err
 }
 
 // NothingWaits reports whether nothing in the database is left for a later tick to see to: nothing

@@ -55,8 +55,8 @@ func (s *Status) poolMetrics(m *metrics) {
 	}
 	taken := map[string]float64{}
 	for _, t := range s.Tasks {
-		for _, state := range t.Running {
-			if name, ok := pool.Of(state.Begin.Seat.Name); ok {
+		for _, row := range t.Running {
+			if name, ok := pool.Of(row.Seat); ok {
 				taken[name]++
 			}
 		}

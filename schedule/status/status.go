@@ -13,9 +13,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
-	"sched/schedule/records"
-	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -32,7 +29,7 @@ type Status struct {
 	Undelivered state.Undelivered // the notifications that wait
 	Outage      *cluster.Outage   // of the store, as the last tick found it; nil where there is none
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
-	Err         error             // why the history, the controls or the file of a run could not be read
+	Err         error             // why the database could not be read
 }
 
 // A TaskStatus is how an active task is doing.
@@ -42,14 +39,14 @@ type TaskStatus struct {
 	Last    outcome.Record // its newest run that has ended, in short; without a Run there is none
 	Success time.Time      // when its newest success ended; zero when there is none
 	Usual   state.Usual    // read only while the task runs longer than slowLeast; zero with too little history
-	Running []runfile.State
-	Lost    []runfile.State    // runs without a process, which no tick has finished yet
+	Running []state.Row
+	Lost    []state.Row        // runs without a process, which no tick has finished yet
 	Overdue []overdue.Incident // that go on, as the last tick found them
 }
 
 // Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
-// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history. Files may be nil.
-func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Surveyor) *Status {
+// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history.
+func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	status := &Status{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
 	index := map[string]*TaskStatus{}
 	status.Tasks = make([]TaskStatus, 0, len(s.Tasks))
@@ -59,22 +56,27 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 			index[t.Name] = &status.Tasks[len(status.Tasks)-1]
 		}
 	}
-	live, lost, ended, err := records.Survey(s.StateDir, files)
+	db, err := history.OpenRead(s.StateDir)
+	var live, lost []state.Row
+	if err == nil {
+		defer db.Close()
+		live, lost, err = db.Going(context.Background())
+	}
 	status.Err = err
 	alive := map[string]bool{}
-	for _, state := range live {
-		alive[state.Begin.Run] = true
-		if state.Waits() { // nothing of it runs
+	for _, row := range live {
+		alive[row.ID] = true
+		if row.Waits() { // nothing of it runs
 			continue
 		}
 		status.Running++
-		if t := index[state.Begin.Task]; t != nil {
-			t.Running = append(t.Running, state)
+		if t := index[row.Task]; t != nil {
+			t.Running = append(t.Running, row)
 		}
 	}
-	for _, state := range lost {
-		if t := index[state.Begin.Task]; t != nil {
-			t.Lost = append(t.Lost, state)
+	for _, row := range lost {
+		if t := index[row.Task]; t != nil {
+			t.Lost = append(t.Lost, row)
 		}
 	}
 	if len(s.Store.Servers) > 0 {
@@ -87,11 +89,8 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 	}
 	status.Pauses = read.Pauses
 	status.addOverdue(index)
-	status.addHistory(index) // after the runs: what ended meanwhile is in it
-	for _, r := range ended {
-		if t := index[r.Task]; t != nil {
-			t.addEnded(r)
-		}
+	if err == nil {
+		status.addHistory(db, index)
 	}
 	for i := range status.Tasks {
 		t := &status.Tasks[i]
@@ -116,14 +115,8 @@ func (s *Status) addOverdue(index map[string]*TaskStatus) {
 	}
 }
 
-// addHistory gives each task what the history has of it. It opens the history once, for all tasks.
-func (s *Status) addHistory(index map[string]*TaskStatus) {
-	db, err := history.OpenRead(s.Schedule.StateDir)
-	if err != nil {
-		s.Err = cmp.Or(s.Err, err) // the same database has the pauses
-		return
-	}
-	defer db.Close()
+// addHistory gives each task what the history has of it.
+func (s *Status) addHistory(db *history.DB, index map[string]*TaskStatus) {
 	totals, err := db.Totals(context.Background())
 	if err == nil {
 		s.Undelivered, err = db.Messages().Undelivered(context.Background())
@@ -161,26 +154,11 @@ func (s *Status) addHistory(index map[string]*TaskStatus) {
 	}
 }
 
-// addEnded takes a record that is not in the history yet into account.
-func (t *TaskStatus) addEnded(r outcome.Record) {
-	if r.Run > t.Last.Run {
-		t.Last = r
-	}
-	if r.Outcome == outcome.Succeeded && r.Ended.After(t.Success) {
-		t.Success = r.Ended
-	}
-}
-
 // stale is how old the last tick may be: with an older one at least two did not come.
 const stale = 3 * time.Minute
 
-// LastTick returns the last minute that a tick covered with the state folder or a spare one; zero when none ever did.
-func LastTick(dir string) (last time.Time) {
-	for _, storage := range (run.Storage{Dir: dir}).Folders() {
-		last = humanize.Later(last, ledger.LastTick(storage.Dir))
-	}
-	return last
-}
+// LastTick returns the last minute that a tick covered with the state folder; zero when none ever did.
+func LastTick(dir string) time.Time { return ledger.LastTick(dir) }
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".
 func TicksMissing(last, now time.Time) string {

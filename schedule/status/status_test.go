@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -74,7 +74,7 @@ func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
 // troublesOf says the troubles in words: "a failed", "b missed 3".
 func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 	t.Helper()
-	status := Of(s, false, now, nil)
+	status := Of(s, false, now)
 	if err := status.Explain(); err != nil || status.Err != nil {
 		t.Fatal(err, status.Err)
 	}
@@ -155,34 +155,54 @@ func TestWhatIsSlow(t *testing.T) {
 	}
 }
 
+// A begunRun is one that a process looks after: this test.
+type begunRun struct {
+	t     *testing.T
+	db    *state.DB
+	owner *state.Owner
+	own   state.Owned
+	id    string
+}
+
 // begun begins a run that somebody watches until the test ends.
-func begun(t *testing.T, s *schedule.Schedule, task string) *runfile.File {
+func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 	t.Helper()
-	run, err := runfile.Create(s.StateDir, outcome.Record{Run: outcome.NewID(), Task: task, Slot: noon})
+	db, err := state.Open(s.StateDir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { run.Close() })
-	if err := run.Append(runfile.Event{Attempt: &runfile.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
+	r := &begunRun{t: t, db: db, id: outcome.NewID()}
+	t.Cleanup(func() { // and not before: a file that nobody refers to any more is closed
+		r.owner.Close()
+		db.Close()
+	})
+	r.owner, err = db.Owners().New(state.Supervisor)
+	if err == nil {
+		r.own, err = db.Enroll(t.Context(), r.owner)
+	}
+	row := state.Row{ID: r.id, Task: task, Slot: noon, Origin: "by a test"}
+	attempt := state.Attempt{Number: 1, PID: 1, At: time.Now()}
+	if err = errors.Join(err, r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt), r.own.Forked(t.Context(), r.id, attempt)); err != nil {
 		t.Fatal(err)
 	}
-	return run
+	return r
 }
+
+// vanishes is the end of the process that watches the run.
+func (r *begunRun) vanishes() { r.owner.Close() }
 
 func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
 	remember(t, s, ran("a", 4, outcome.Succeeded), ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Succeeded))
 	begun(t, s, "a")
 	begun(t, s, "gone")
-	vanished := begun(t, s, "b")
-	vanished.Close()
+	begun(t, s, "b").vanishes()
 	putOff := begun(t, s, "a") // until its next attempt
-	if err := putOff.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
+	if err := putOff.own.Defer(t.Context(), putOff.id, state.Result{}, noon.Add(time.Hour), nil); err != nil {
 		t.Fatal(err)
 	}
-	putOff.Close()
 
-	status := Of(s, false, noon, nil)
+	status := Of(s, false, noon)
 	if status.Running != 2 || len(status.Tasks[0].Running) != 1 {
 		t.Errorf("%d run, %d of a", status.Running, len(status.Tasks[0].Running))
 	}
@@ -194,18 +214,16 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	}
 }
 
-// A background run has its outcome before a tick puts it into the history.
-func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
+// A background run has its outcome before a tick came.
+func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ran("a", 2, outcome.Failed))
 	run := begun(t, s, "a")
-	end := run.Record
-	end.Outcome, end.Ended = outcome.Succeeded, noon
-	if err := run.Append(runfile.Event{End: &end}); err != nil {
+	end := state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+	if err := run.own.End(t.Context(), run.id, end); err != nil {
 		t.Fatal(err)
 	}
-	run.Close()
-	status := Of(s, false, noon, nil)
+	status := Of(s, false, noon)
 	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
@@ -215,11 +233,11 @@ func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded), ran("a", -300, outcome.Failed))
-	status := Of(s, false, noon, nil)
+	status := Of(s, false, noon)
 	if len(status.Troubles) > 0 || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
-	if later := Of(s, false, noon.Add(6*time.Hour), nil); later.Tasks[0].Last.Outcome != outcome.Failed {
+	if later := Of(s, false, noon.Add(6*time.Hour)); later.Tasks[0].Last.Outcome != outcome.Failed {
 		t.Errorf("hours later it is: %+v", later.Tasks[0].Last)
 	}
 }
@@ -231,7 +249,7 @@ func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon, nil); !state.Damaged(status.Err) {
+	if status := Of(s, false, noon); !state.Damaged(status.Err) {
 		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {

@@ -7,7 +7,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -50,16 +49,16 @@ func slow(running time.Duration, usual state.Usual) bool {
 }
 
 // runningFor returns how long the present attempt of a run has taken so far; 0 while it starts.
-func runningFor(state runfile.State, now time.Time) time.Duration {
-	if state.Attempt == nil {
+func runningFor(row state.Row, now time.Time) time.Duration {
+	if !row.Begun() {
 		return 0
 	}
-	return now.Sub(state.Attempt.At)
+	return now.Sub(row.Attempt.At)
 }
 
 func (t *TaskStatus) longest(now time.Time) (longest time.Duration) {
-	for _, state := range t.Running {
-		longest = max(longest, runningFor(state, now))
+	for _, row := range t.Running {
+		longest = max(longest, runningFor(row, now))
 	}
 	return longest
 }
@@ -73,9 +72,9 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 			all = append(all, Trouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
 		}
 	}
-	for _, state := range t.Running {
-		if running := runningFor(state, now); slow(running, t.Usual) {
-			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: state.Begin, For: running, Usual: t.Usual.Duration})
+	for _, row := range t.Running {
+		if running := runningFor(row, now); slow(running, t.Usual) {
+			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
 		}
 	}
 	for _, i := range t.Overdue {
@@ -85,8 +84,8 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 		}
 		all = append(all, one)
 	}
-	for _, state := range t.Lost {
-		all = append(all, Trouble{Kind: RunLost, Task: t.Name, Run: state.Begin})
+	for _, row := range t.Lost {
+		all = append(all, Trouble{Kind: RunLost, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
 	}
 	return all
 }

@@ -1,10 +1,12 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -12,28 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/supervisor/witness"
 )
 
-// A Handover gives the background runs of a tick to supervisors: one for all, but for the runs in a spare state folder, and
-// where there are more than one process may have open. Safe for concurrent use.
+// A Handover gives the background runs of a tick to supervisors: one for all, but where there are more than one process may
+// have open. Safe for concurrent use.
 type Handover struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
 
 	mu      sync.Mutex
-	newest  map[string]*link // by the state folder
+	newest  *link // nil before the first run
 	earlier []*link
-	failed  map[string]error // why there is none for a state folder: this was tried for long enough
+	failed  error // why there is none: this was tried for long enough
 }
 
 // A link is the tick's end of the socket to a supervisor.
 type link struct {
-	supervisor string
+	supervisor *state.Owner
 	socket     *net.UnixConn
 	given      int // runs
 }
@@ -47,21 +48,19 @@ const sendPatience = 5 * time.Second
 func (h *Handover) Give(r *run.Run) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l, err := h.link(r.Storage)
-	if err != nil {
-		return err
-	}
-	if err = l.give(r); err != nil {
-		h.leave(r.Dir) // witness and supervisor were killed, or stand still
-		if l, err = h.link(r.Storage); err == nil {
-			err = l.give(r)
+	var failed error
+	for range 2 { // witness and supervisor may have been killed, or stand still
+		l, err := h.link(r.Storage)
+		if err != nil {
+			return err
 		}
+		if failed = l.give(r); failed == nil {
+			r.Close()
+			return nil
+		}
+		h.leave()
 	}
-	if err != nil {
-		return err
-	}
-	r.Close()
-	return nil
+	return failed
 }
 
 // Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The first Give returns the error.
@@ -75,21 +74,20 @@ func (h *Handover) Ahead(storage run.Storage) {
 // be called once.
 func (h *Handover) Await(atMost time.Duration) {
 	h.mu.Lock()
-	given := map[*net.UnixConn]int{}
-	for _, l := range h.newest {
-		given[l.socket] = l.given
+	l := h.newest
+	if l == nil {
+		h.mu.Unlock()
+		return
 	}
+	socket, runs := l.socket, l.given
 	h.mu.Unlock()
-	end := time.Now().Add(atMost)
-	for socket, runs := range given {
-		socket.SetReadDeadline(end)
-		for begun, answer := 0, make([]byte, 256); begun < runs; {
-			n, err := socket.Read(answer)
-			if err != nil {
-				return
-			}
-			begun += n
+	socket.SetReadDeadline(time.Now().Add(atMost))
+	for begun, answer := 0, make([]byte, 256); begun < runs; {
+		n, err := socket.Read(answer)
+		if err != nil {
+			return
 		}
+		begun += n
 	}
 }
 
@@ -97,9 +95,7 @@ func (h *Handover) Await(atMost time.Duration) {
 func (h *Handover) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for dir := range h.newest {
-		h.leave(dir)
-	}
+	h.leave()
 	for _, l := range h.earlier {
 		l.socket.SetWriteDeadline(time.Now().Add(sendPatience))
 		l.socket.Write([]byte{noMore})
@@ -108,75 +104,74 @@ func (h *Handover) Close() {
 	h.earlier = nil
 }
 
-// leave has the next run of the folder start another supervisor.
-func (h *Handover) leave(dir string) {
-	h.earlier = append(h.earlier, h.newest[dir])
-	delete(h.newest, dir)
+// leave has the next run start another supervisor.
+func (h *Handover) leave() {
+	if h.newest != nil {
+		h.earlier, h.newest = append(h.earlier, h.newest), nil
+	}
 }
 
-// link returns the link to the supervisor for the next run of the state folder, which it starts if need be.
+// link returns the link to the supervisor for the next run, which it starts if need be.
 func (h *Handover) link(storage run.Storage) (*link, error) {
-	if l := h.newest[storage.Dir]; l != nil {
-		if l.given < mostRuns() {
-			return l, nil
-		}
-		h.leave(storage.Dir)
+	if h.newest != nil && h.newest.given >= mostRuns() {
+		h.leave()
 	}
-	if err := h.failed[storage.Dir]; err != nil {
-		return nil, err
+	if h.newest == nil && h.failed == nil {
+		h.newest, h.failed = h.start(storage)
 	}
-	l, err := h.start(storage)
-	if h.newest == nil {
-		h.newest, h.failed = map[string]*link{}, map[string]error{}
-	}
-	if err != nil {
-		h.failed[storage.Dir] = err
-		return nil, err
-	}
-	h.newest[storage.Dir] = l
-	return l, nil
+	return h.newest, h.failed
 }
 
 // start starts a witness, which starts its supervisor.
 func (h *Handover) start(storage run.Storage) (*link, error) {
-	id := outcome.NewID()
-	file, err := runfile.CreateSupervisor(storage.Dir, id)
+	owner, err := storage.DB.Owners().New(state.Supervisor)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer owner.Close()
+	if _, err := storage.DB.Enroll(context.Background(), owner); err != nil {
+		return nil, errors.Join(err, owner.Release())
+	}
 	ours, theirs, err := socketpair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	argv := append([]string{h.Self}, witness.Arguments(id)...)
+	argv := append([]string{h.Self}, witness.Arguments(strconv.FormatInt(owner.ID, 10))...)
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
-	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{file, theirs}, How: &syscall.SysProcAttr{Setsid: true}}.Fork()
+	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), How: &syscall.SysProcAttr{Setsid: true}}.Fork()
 	if err != nil {
 		ours.Close()
-		os.Remove(file.Name())
-		return nil, fmt.Errorf("cannot start the supervisor: %w", err)
+		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())
 	}
-	return &link{supervisor: id, socket: ours}, nil
+	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// give passes the run on.
+// give passes the run on. A run that could not be sent is ours again after the error, unless a witness has begun it or the database
+// cannot be written: then it stays with the supervisor.
 func (l *link) give(r *run.Run) error {
-	d, err := r.GiveTo(l.supervisor)
+	d, err := r.GiveTo(l.supervisor.ID)
 	if err != nil {
 		return err
 	}
+	if err := l.send(r, d); err != nil && r.TakeBack() == nil {
+		return err
+	}
 	l.given++
-	files := append([]*os.File{d.Runfile, d.Output}, d.Locks...)
+	return nil
+}
+
+// send sends the supervisor the run with its descriptors.
+func (l *link) send(r *run.Run, d run.Descriptors) error {
+	files := append([]*os.File{d.Output}, d.Locks...)
 	var fds []int
 	for _, file := range files {
 		fds = append(fds, int(file.Fd()))
 	}
 	for end := time.Now().Add(sendPatience); ; time.Sleep(10 * time.Millisecond) {
 		l.socket.SetWriteDeadline(end)
-		_, _, err = l.socket.WriteMsgUnix([]byte{oneRun}, unix.UnixRights(fds...), nil)
+		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Record().Run...), unix.UnixRights(fds...), nil)
 		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) { // the descriptors on their way count as open (unix(7))
 			return err
 		}

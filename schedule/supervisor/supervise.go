@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,20 +18,22 @@ import (
 	"sched/schedule/chain"
 	"sched/schedule/lease"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/supervisor/witness"
 )
 
-// A message of a tick to its supervisor is one byte, with the descriptors of the run that it gives. The supervisor answers with one
-// when it has started the command of the run.
+// A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with one byte when it has started the
+// command of the run.
 const (
-	oneRun = 'r' // the descriptors are those of run.Descriptors, in their order
+	oneRun = 'r' // the id of a run follows, with the descriptors of run.Descriptors, in their order
 	noMore = 'e' // the tick has given all runs
 )
 
+// messageBytes is how long the message of a run is.
+const messageBytes = 1 + 36
+
 // A supervisor watches runs in this process.
 type supervisor struct {
-	id              string
 	caller          run.Caller
 	finishes        *finishes
 	terminate, kill context.Context
@@ -54,52 +58,80 @@ func SuperviseOn(terminate, kill context.Context, caller run.Caller, self, id st
 }
 
 func watch(terminate, kill context.Context, caller run.Caller, self, id string, on bool) error {
-	file, socket, err := inherit(caller.Dir, id)
+	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
 	}
+	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Queues = &lease.Leases{}, &queue.Seen{}
 	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
+	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
-		s.runs.Go(s.takeOver)
+		s.runs.Go(func() {
+			s.takeOver(s.caller.Begun)
+			time.Sleep(onItsWay)
+			s.takeOver(func(state.Row) bool { return true })
+		})
 	}
-	if !s.receive(socket) {
-		s.runs.Go(s.takeOver) // the tick was killed: it may have written down that this one has a run, and not sent it
+	if !s.receive(socket) { // the tick was killed: it may have written down that this one has a run, and not sent it
+		s.takeOver(func(state.Row) bool { return true })
 	}
+	over := s.restWhileIdle()
 	s.runs.Wait()
+	over()
 	socket.Close()
-	if info, err := file.Stat(); err == nil && info.Size() == 0 {
-		os.Remove(file.Name())
+	if info, err := file.Stat(); err != nil || info.Size() > 0 { // what it has said stays
+		return owner.Close()
 	}
-	return file.Close()
+	caller.Self.Close()
+	return nil
+}
+
+// restWhileIdle closes the database while nobody has used it for a second, until over is called: commands may run for days.
+func (s *supervisor) restWhileIdle() (over func()) {
+	const idle = time.Second
+	ticker, done := time.NewTicker(idle), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				s.caller.DB.RestIfIdle(idle)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+	}
 }
 
 // errStrange says that the process that called this one is no witness.
 var errStrange = errors.New("start is what sched run calls for background tasks")
 
-// inherit returns the file of the supervisor and its socket, which this process inherited.
-func inherit(dir, id string) (*os.File, *net.UnixConn, error) {
-	var there, inherited unix.Stat_t
-	path := runfile.SupervisorPath(dir, id)
-	if unix.Fstat(witness.File, &inherited) != nil || unix.Lstat(path, &there) == nil && there.Ino != inherited.Ino {
-		return nil, nil, errStrange
+// inherit returns this process as the owner with the id, the file of that and the socket to the tick, which it inherited.
+func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil, nil, nil, errStrange
 	}
-	if unix.Fstat(witness.Socket, &there) != nil || there.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, nil, errStrange
+	var socket unix.Stat_t
+	owner, ok := db.Owners().Inherited(n, state.Supervisor, witness.File)
+	if !ok || unix.Fstat(witness.Socket, &socket) != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, nil, nil, errStrange
 	}
-	unix.CloseOnExec(witness.File)
 	unix.CloseOnExec(witness.Socket)
-	socket, err := connection(os.NewFile(witness.Socket, "the socket to a tick"))
-	return os.NewFile(witness.File, path), socket, err
+	link, err := connection(os.NewFile(witness.Socket, "the socket to a tick"))
+	return owner, owner.Files()[0], link, err
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and reports whether the tick said so.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
-	message, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*4))
+	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
 		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
 		switch {
@@ -108,9 +140,17 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		case message[0] == noMore:
 			return true
 		}
+		if _, err := io.ReadFull(socket, message[n:]); err != nil {
+			return false
+		}
+		id := string(message[1:])
+		if !s.takes(id) { // it was taken over
+			closeAll(descriptors(rights[:extra]))
+			continue
+		}
 		s.comes()
 		begun := func() { s.begun(socket) }
-		r, err := s.caller.Receive(descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
+		r, err := s.caller.Receive(id, descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
 			begun()
@@ -130,9 +170,7 @@ func descriptors(rights []byte) (d run.Descriptors) {
 	for i, fd := range fds {
 		switch i {
 		case 0:
-			d.Runfile = os.NewFile(uintptr(fd), "the file of a run")
-		case 1:
-			d.Output = os.NewFile(uintptr(fd), "its output")
+			d.Output = os.NewFile(uintptr(fd), "the output of a run")
 		default:
 			d.Locks = append(d.Locks, os.NewFile(uintptr(fd), "its lock"))
 		}
@@ -142,9 +180,6 @@ func descriptors(rights []byte) (d run.Descriptors) {
 
 // watch supervises a run to the end of its command.
 func (s *supervisor) watch(r *run.Run, begun func()) {
-	s.mu.Lock()
-	s.mine[r.Record().Run] = true
-	s.mu.Unlock()
 	r.Supervise(s.terminate, s.kill, begun, s.finishes.start)
 }
 
@@ -188,43 +223,45 @@ func (s *supervisor) startsFirst() {
 	}
 }
 
-const (
-	// takeOverPatience bounds how long a run is tried to be taken over whose file another process has open: a tick that looks
-	// for lost runs has it for a moment.
-	takeOverPatience = 10 * time.Second
-	takeOverPause    = 50 * time.Millisecond
-)
+// onItsWay is how long a run that has not begun is left to the message of the tick, which brings its descriptors.
+const onItsWay = time.Second
 
-// takeOver takes over the runs that were given to this supervisor and that no process has. Those of them that other processes have
-// open, or that are still on their way through the socket, are tried again for a while.
-func (s *supervisor) takeOver() {
-	for end := time.Now().Add(takeOverPatience); s.takeOverFree() > 0 && time.Now().Before(end); {
-		time.Sleep(takeOverPause)
+// takeOver goes on with the runs of this owner that which accepts: those that the killed supervisor had, or that the tick had written
+// down as given and did not send before it was killed.
+func (s *supervisor) takeOver(which func(state.Row) bool) {
+	own, err := s.caller.Self.Owned(context.Background())
+	var rows []state.Row
+	if err == nil {
+		rows, err = own.Rows(context.Background())
 	}
-}
-
-// takeOverFree takes over what it can, and returns how many runs it could not.
-func (s *supervisor) takeOverFree() (busy int) {
-	ids, err := runfile.List(s.caller.Dir)
 	if err != nil {
-		return 1
+		fmt.Fprintf(os.Stderr, "sched: the runs of a killed supervisor are left to the next tick: %v\n", err)
+		return
 	}
-	for _, id := range ids {
-		if s.has(id) {
+	for _, row := range rows {
+		if !which(row) || !s.takes(row.ID) {
 			continue
 		}
-		switch r, err := s.caller.TakeOver(id, s.id); {
-		case errors.Is(err, runfile.ErrAlive):
-			busy++
-		case err == nil && r != nil:
-			s.runs.Go(func() { s.watch(r, func() {}) })
+		r, err := s.caller.TakeOver(row)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
+			continue
 		}
+		s.runs.Go(func() { s.watch(r, func() {}) })
 	}
-	return busy
 }
 
-func (s *supervisor) has(id string) bool {
+// takes reports whether a run is new to this process, which has it from now on.
+func (s *supervisor) takes(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mine[id]
+	known := s.mine[id]
+	s.mine[id] = true
+	return !known
+}
+
+func closeAll(d run.Descriptors) {
+	for _, file := range append(d.Locks, d.Output) {
+		file.Close()
+	}
 }

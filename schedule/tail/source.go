@@ -2,13 +2,15 @@ package tail
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -36,8 +38,13 @@ func (s *source) ended() bool {
 	} else {
 		s.quit = now.Add(lookForEnd)
 	}
-	state, _, err := runfile.Read(stateDir(s.path), s.run)
-	return os.IsNotExist(err) || err == nil && state.End != nil
+	db, err := state.OpenRead(stateDir(s.path), state.Patience)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	row, err := db.Runs().Row(context.Background(), s.run)
+	return errors.Is(err, state.ErrNotFound) || err == nil && row.Phase == state.Ended
 }
 
 // read prints the whole lines that came since the last time. A file is opened when it holds something.

@@ -2,6 +2,7 @@ package tail
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // collected are the lines that a follower printed.
@@ -47,19 +49,25 @@ func (c *collected) until(t *testing.T, lines int) {
 	}
 }
 
-// begin makes the files of a run that has begun, and returns its record.
-func begin(t *testing.T, dir, task string) (outcome.Record, *runfile.File) {
+// begin begins a run, and returns its record, and what ends it.
+func begin(t *testing.T, dir, task string) (r outcome.Record, end func()) {
 	t.Helper()
-	r := outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0)}
+	r = outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0), Origin: "by a test"}
 	r.Output = output.Path(dir, r)
-	file, err := runfile.Create(dir, r)
+	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(r.Output), 0o700); err != nil {
+	t.Cleanup(func() { db.Close() })
+	own, err := db.Self(state.Tick).Owned(t.Context())
+	if err = errors.Join(err, own.Begin(t.Context(), history.RowOf(dir, r)), os.MkdirAll(filepath.Dir(r.Output), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	return r, file
+	return r, func() {
+		if err := own.End(t.Context(), r.Run, state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: time.Now()}}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // says appends to a file, as a command does.
@@ -104,11 +112,10 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	found := Discover(dir)
 	f := &Follower{Print: got.print}
 	for _, task := range []string{"a", "b/c", "a"} {
-		r, file := begin(t, dir, task)
+		r, over := begin(t, dir, task)
 		says(t, r.Output, "of "+task+"\n")
 		says(t, filepath.Join(filepath.Dir(r.Output), r.Run+".hooks.log"), "told")
-		file.Append(runfile.Event{End: &r})
-		file.Close()
+		over()
 	}
 	ctx, end := context.WithCancel(context.Background())
 	end()

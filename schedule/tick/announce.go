@@ -13,7 +13,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -78,17 +78,14 @@ func (t *Tick) self() cluster.Server {
 	s := cluster.Server{Name: t.Host.Server, Machine: cluster.Machine(t.Storage.Dir), Version: t.Host.Version, Minute: t.Minute,
 		File: t.Schedule.File, Digest: t.Schedule.Digest, Labels: t.Schedule.Machine.Labels,
 		Environment: t.Schedule.Environment, Zone: cluster.ZoneOf(t.Schedule, t.Minute.Year())}
-	for _, storage := range append(t.Storage.Spares(), t.Storage) {
-		ids, _ := runfile.List(storage.Dir)
-		for _, id := range ids {
-			state, alive, err := runfile.Read(storage.Dir, id)
-			if err != nil || !alive || state.End != nil || state.Waits() {
-				continue
-			}
-			holder := run.HolderOf(state)
-			s.Running = append(s.Running, cluster.Running{
-				Run: holder.Run, Task: state.Begin.Task, Slot: state.Begin.Slot.UTC(), PID: holder.PID, Since: holder.Since.UTC(),
-			})
+	if state.NothingWaits(t.Storage.Dir) {
+		return s
+	}
+	live, _, _ := t.Storage.DB.Going(context.Background())
+	for _, row := range live {
+		if !row.Waits() {
+			holder := run.HolderOf(row)
+			s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})
 		}
 	}
 	return s

@@ -13,12 +13,14 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
 // FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended now with the code (nil: 0).
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
-	caller := run.Caller{Storage: t.Storage, Environ: t.Host.Environ}
+	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
+	defer caller.Self.Close()
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
@@ -47,6 +49,7 @@ func (t *Tick) Collect() {
 	r.collectLost(over)
 	r.starter.handover.Close()
 	r.records.write()
+	r.reportEnded()
 }
 
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it
@@ -67,7 +70,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 		return record, nil
 	}
 	r.deliveries.start(kill)
-	begun, err := r.starter.caller(t.Storage).Begin(record, &here, lock)
+	begun, err := r.starter.caller().Begin(record, &here, lock)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())
@@ -83,7 +86,6 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 		shown.Wait()
 	})
 	r.deliveries.sender.Wait(terminate, notify.Patience)
-	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
 	r.records.write()
 	return record, nil
 }

@@ -117,7 +117,7 @@ func (c *conditions) failUnanswered(s *conditional) {
 	if !ok {
 		return
 	}
-	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output), begun.Dir)
+	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
 // start checks the conditions of a background slot, and hands its run over when they allow it. It does not wait: background does.

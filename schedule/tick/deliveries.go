@@ -26,9 +26,7 @@ func (d *deliveries) start(kill context.Context) {
 
 // sendWaiting tries again to deliver what earlier attempts did not.
 func (d *deliveries) sendWaiting() {
-	if !state.NothingWaits(d.tick.Storage.Dir) {
-		d.sender.SendWaiting()
-	}
+	d.sender.SendWaiting()
 }
 
 // sendHeld sends what at_most held back, if it may be sent now. Call it after the tasks of the tick have run: they may have newer

@@ -76,6 +76,6 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Record())
 	q.tick.db.Rest()
 	record := begun.Execute(q.contexts.terminate, q.contexts.kill)
-	q.tick.records.done(record, begun.Dir)
+	q.tick.records.done(record)
 	q.failed = q.failed || record.Outcome.Failure()
 }

@@ -38,7 +38,7 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC), again: map[time.Time]bool{}}
 	dir := t.TempDir()
 	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
-	w.storage = run.Storage{Dir: filepath.Join(dir, ".sched")}
+	w.storage = run.StorageAt(filepath.Join(dir, ".sched"), nil)
 	before := clock.Now
 	clock.Now = func() time.Time { return w.now }
 	t.Cleanup(func() { clock.Now = before })
@@ -86,7 +86,7 @@ func (t ticking) die() {
 
 func (w *world) tick() *Tick {
 	return &Tick{
-		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), Storage: w.storage, Valid: true,
+		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), Storage: run.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
 		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
 		Host:  Host{Server: "here", Environ: os.Environ()},
 		Report: Report{
@@ -195,25 +195,6 @@ func TestALongTickIsNotAGap(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.storage.Dir, "ticks/*")); len(left) != 0 {
 		t.Errorf("journals are left: %v", left)
-	}
-}
-
-// What was started and has neither a file nor a record is lost, not missed: it may have run.
-func TestARunWithoutATraceIsLost(t *testing.T) {
-	w := newWorld(t, 0, strings.Replace(eachMinute, "}", ", missed: once}", 1))
-	w.run("2026-01-01 10:43:00")
-	w.at("2026-01-01 10:44:01")
-	tick, slots := w.begin()
-	begun, ok := tick.starter.begin(slots[0])
-	if !ok {
-		t.Fatal("it did not begin")
-	}
-	begun.Close()
-	tick.die()
-	os.RemoveAll(filepath.Join(w.storage.Dir, "runs")) // as a full disk may, or a power cut
-	w.run("2026-01-01 10:45:01")
-	if got := w.outcomes("each"); got != "lost 1, succeeded 2" {
-		t.Error(got)
 	}
 }
 

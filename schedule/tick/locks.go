@@ -13,7 +13,6 @@ import (
 	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/admission"
-	"sched/schedule/clock"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -30,7 +29,7 @@ type refusal struct {
 type locks struct {
 	tick        *Tick
 	storage     run.Storage
-	spare       *spare
+	memory      *memory
 	began       time.Time
 	noNewStarts context.Context
 	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
@@ -61,14 +60,9 @@ func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock,
 	if !task.Locks() {
 		return nil, refusal{}
 	}
-	if task.WithoutOverlapping {
-		if holder, held := l.storage.HeldElsewhere(l.storage.Locks(), record.Mutex); held {
-			return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
-		}
-	}
 	lock, err := l.claimAndAcquire(l.storage, record, slot)
-	if spare, ok := l.spare.instead(err); ok {
-		lock, err = l.claimAndAcquire(spare, record, slot)
+	if memory, ok := l.memory.instead(err); ok {
+		lock, err = l.claimAndAcquire(memory, record, slot)
 	}
 	no := refusalOf(task, err)
 	if why := no.unknown; why != nil {
@@ -133,13 +127,13 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 			if holder, taken := seats[seat]; taken {
 				return holder, true
 			}
-			return l.storage.HeldElsewhere(storage.Locks(), seat)
+			return mutex.Holder{}, false
 		}
 		return need.Acquire(ctx, store, holder)
 	}
 	held, err := admission.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
-		storage.Held(record, held)
+		record.Locked, record.Seat = held.Mutex, held.Seat
 	}
 	return held.Lock, err
 }

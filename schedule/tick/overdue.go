@@ -1,10 +1,13 @@
 package tick
 
 import (
+	"context"
+	"slices"
+
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/overdue"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // watch returns what looks for tasks that are overdue; nil where nothing is expected of any, and for ticks with --at or --only.
@@ -26,7 +29,6 @@ func (r *running) lookForOverdue() {
 	if w == nil {
 		return
 	}
-	r.records.noteSuccesses()
 	began, untold, err := w.Look(r.liveRuns(w.Tasks))
 	if err != nil && r.onceAnHour("overdue") {
 		r.Report.Problem("whether a task is overdue is not known: %v", err)
@@ -37,7 +39,7 @@ func (r *running) lookForOverdue() {
 	for _, i := range untold {
 		task := r.task(i.Task)
 		r.starter.skipHooks.Go(func() {
-			notes, err := w.Tell(r.starter.caller(r.Storage), task, i)
+			notes, err := w.Tell(r.starter.caller(), task, i)
 			for _, note := range notes {
 				r.Report.Problem("%s: %s", i.Task, note)
 			}
@@ -49,15 +51,10 @@ func (r *running) lookForOverdue() {
 }
 
 // liveRuns returns the runs that live, where a task has a bound for them.
-func (r *running) liveRuns(tasks []*schedule.Task) (live []runfile.State) {
-	for _, t := range tasks {
-		if t.Expect.Within > 0 {
-			for _, storage := range r.Storage.Folders() {
-				some, _, _, _ := runfile.Survey(storage.Dir) // what cannot be read is told by those that collect it
-				live = append(live, some...)
-			}
-			return live
-		}
+func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
+	if r.quiet || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
+		return nil
 	}
-	return nil
+	live, _, _ := r.Storage.DB.Going(context.Background()) // what cannot be read is told by those that collect it
+	return live
 }

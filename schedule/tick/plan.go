@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sched/mutex"
@@ -14,7 +15,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Plan is what a tick would do with one due task.
@@ -30,7 +31,7 @@ func (t *Tick) Plan() []Plan {
 	r := t.prepare()
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := admission.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
-	live, now := liveRuns(t.Storage.Dir), clock.Now()
+	live, now := r.holding(), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -48,7 +49,7 @@ func (t *Tick) Plan() []Plan {
 
 // wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it would run, as far as its
 // condition commands allow it.
-func (r *running) wouldSkip(slot schedule.Slot, live []runfile.State, now time.Time) (reason, waits string) {
+func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time) (reason, waits string) {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason, ""
@@ -74,7 +75,7 @@ func (r *running) wouldSkip(slot schedule.Slot, live []runfile.State, now time.T
 
 // peek returns the error that taking the locks of a slot would have at this moment, and takes
 // nothing. A store that does not answer is no error for a task that runs without its locks then.
-func (r *running) peek(slot schedule.Slot, live []runfile.State, now time.Time) error {
+func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) error {
 	ctx, task, store := context.Background(), slot.Task, r.Storage.Store
 	claim := func() (err error) {
 		key := cluster.Key(slot)
@@ -114,14 +115,14 @@ func (r *running) peek(slot schedule.Slot, live []runfile.State, now time.Time) 
 	return err
 }
 
-// liveRuns returns the runs that may hold a mutex or a seat, from their files: trying the locks themselves would get in the way of a
-// tick.
-func liveRuns(dir string) (live []runfile.State) {
-	ids, _ := runfile.List(dir)
-	for _, id := range ids {
-		if state, alive, err := runfile.Read(dir, id); err == nil && alive && !state.Waits() {
-			live = append(live, state)
-		}
+// holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks themselves would get in the way
+// of a tick.
+func (t *Tick) holding() (holding []state.Row) {
+	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
+	if err != nil {
+		return nil
 	}
-	return live
+	defer db.Close()
+	live, _, _ := db.Going(context.Background())
+	return slices.DeleteFunc(live, state.Row.Waits)
 }

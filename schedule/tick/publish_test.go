@@ -57,7 +57,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 }
 
 func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
-	tick := &Tick{Storage: run.Storage{Dir: filepath.Join(t.TempDir(), "new")}}
+	tick := &Tick{Storage: run.StorageAt(filepath.Join(t.TempDir(), "new"), nil)}
 	expect := func(when string, want bool) {
 		t.Helper()
 		if got := tick.onceAnHour("clock"); got != want {

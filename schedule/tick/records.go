@@ -11,36 +11,41 @@ import (
 	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
-	"sched/schedule/run"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
-// records collects what a tick has to put into the history. Safe for concurrent use, but for write.
+// records collects the slots that have no run, for the history. Runs write down themselves what became of them. Safe for concurrent
+// use, but for write.
 type records struct {
 	tick     *Tick
-	spare    *spare
+	memory   *memory
 	ledger   *ledger.Account
 	history  *history.DB    // in the database of the tick
 	expected *overdue.Watch // nil where nothing is expected
 
-	mu    sync.Mutex
-	ended []run.Ended
-	notes map[string][]string // by run, for records that are in the history or in ended
+	mu      sync.Mutex
+	skipped []outcome.Record
+	notes   map[string][]string // by run, for records that are in the history or in skipped
+	runs    int                 // that have ended in this tick
 }
 
-// done reports an outcome and keeps its record for the history. Dir is the folder that has the run's files.
-func (r *records) done(record outcome.Record, dir string) {
-	r.add(run.Ended{Record: record, Dir: dir})
+// done reports what became of a run, or of a slot without one, which it keeps for the history.
+func (r *records) done(record outcome.Record) {
+	r.add(record)
 	r.tick.Report.Done(record)
 }
 
-// add keeps a record for the history without reporting it.
-func (r *records) add(e run.Ended) {
+// add is done without the report.
+func (r *records) add(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended = append(r.ended, e)
+	if record.Ran() {
+		r.runs++
+		r.expected.Ended(record)
+	} else {
+		r.skipped = append(r.skipped, record)
+	}
 }
 
 // note keeps a note for the record of a run.
@@ -67,52 +72,42 @@ func (r *records) writeUnlessSoon(soon <-chan struct{}) {
 	}
 }
 
-// write moves the collected records into the history, and reports those that no tick has reported. Where that fails they stay
-// collected, for the next write of this tick, and the files of the runs stay for a later tick.
+// write puts the collected records into the history. Where that fails they stay collected, for the next write of this tick.
 func (r *records) write() {
 	r.mu.Lock()
-	ended, notes := r.ended, r.notes
-	r.ended, r.notes = nil, nil
+	skipped, notes, runs := r.skipped, r.notes, r.runs
+	r.skipped, r.notes, r.runs = nil, nil, 0
 	r.mu.Unlock()
-	for _, row := range r.ledger.Backfill() {
-		ended = append(ended, run.Ended{Record: row})
-	}
-	mayPublish := r.tick.Storage.Store != nil && history.HasUnpublished(r.tick.Storage.Dir)
-	if len(ended) == 0 && len(notes) == 0 && !mayPublish {
-		r.ledger.Written()
-		return
-	}
-	for _, e := range ended {
-		r.expected.Ended(e.Record)
-	}
+	skipped = append(skipped, r.ledger.Backfill()...)
+	mayPublish := r.tick.Storage.Store != nil && !state.NothingWaits(r.tick.Storage.Dir)
 	if err := r.expected.Keep(); err != nil {
 		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
 	}
-	err := r.tick.Storage.PutAway(r.history, ended)
+	if len(skipped)+runs == 0 && len(notes) == 0 && !mayPublish {
+		r.ledger.Written()
+		return
+	}
+	add := r.history.Add
+	if r.tick.Storage.Store != nil {
+		add = r.history.AddShared
+	}
+	err := add(context.Background(), skipped)
 	if err == nil {
 		r.ledger.Written()
-		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(len(ended)))
+		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(len(skipped)+runs))
 	} else {
 		r.ledger.NotWritten()
-		r.collectAgain(ended, notes)
+		r.collectAgain(skipped, notes)
 	}
-	if err == nil {
-		err = run.RemoveFiles(ended, func(e run.Ended) {
-			if e.Unstated {
-				r.tick.Report.Done(e.Record)
-			}
-		})
-	}
-	if err != nil && !r.spare.InUse() { // else that was reported already
+	if err != nil && !r.memory.inUse() { // else that was reported already
 		r.tick.Report.Problem("the history is not written: %v", err)
 	}
 }
 
-// collectAgain takes back what could not be written. A skipped slot has no file of its own from which another tick could know it,
-// and where the disk is full its journal may lack it, too.
-func (r *records) collectAgain(ended []run.Ended, notes map[string][]string) {
+// collectAgain takes back what could not be written.
+func (r *records) collectAgain(skipped []outcome.Record, notes map[string][]string) {
 	r.mu.Lock()
-	r.ended = append(ended, r.ended...)
+	r.skipped = append(skipped, r.skipped...)
 	r.mu.Unlock()
 	for id, all := range notes {
 		for _, note := range all {
@@ -130,10 +125,8 @@ func (r *records) prune(added int) error {
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
 	}
-	runfile.SweepDrafts(dir, now)
 	r.tick.Storage.Queue().Sweep(now)
-	stale := db.RemoveStaleLocks(ctx)
-	r.tick.removeSpares(now)
+	stale := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.Least = 2 * added
 	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
@@ -172,13 +165,4 @@ func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration)
 	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
 		return db.Runs().Unknown(context.Background(), runs)
 	})
-}
-
-// noteSuccesses notes which runs have ended so far, for what is expected of their tasks.
-func (r *records) noteSuccesses() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.ended {
-		r.expected.Ended(e.Record)
-	}
 }

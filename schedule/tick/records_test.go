@@ -24,7 +24,7 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 		t.Fatal(err)
 	}
 	skipped := outcome.Record{Run: outcome.NewID(), Task: "t", Slot: slots[0].At, Outcome: outcome.Skipped}
-	tick.records.done(skipped, "")
+	tick.records.done(skipped)
 	tick.records.note(skipped.Run, "it was told")
 	tick.records.write()
 	if err := os.Remove(inTheWay); err != nil {

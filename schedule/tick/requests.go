@@ -12,7 +12,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -28,10 +27,10 @@ func (r requests) waiting() ([]state.Row, error) {
 		return nil, nil
 	}
 	all, err := r.rows().Waiting(context.Background())
-	return slices.DeleteFunc(all, func(row state.Row) bool { return row.Scheduled }), err
+	return slices.DeleteFunc(all, func(row state.Row) bool { return !row.Requested() }), err
 }
 
-func (r requests) rows() state.Runs { return r.records.history.Runs() }
+func (r requests) rows() state.Runs { return r.Storage.DB.Runs() }
 
 // triggered reports whether a hook asked for the run, so that it is started at once.
 func triggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
@@ -144,22 +143,19 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		return nil, false
 	}
 	if record.Queued() {
-		r.queued.add(task.Name, begun.Dir, record.Run)
+		r.queued.add(task.Name, record.Run)
 	}
 	return begun, true
 }
 
-// beginRow makes the file of a requested run, and removes its row. Of several ticks one does that; the others get nil. A run that has
-// a file was begun by a tick that was killed before it removed the row.
-func (r requests) beginRow(record outcome.Record, task *schedule.Task, lock mutex.Lock) (begun *run.Run) {
-	began, err := r.rows().Begin(context.Background(), record.Run, func() (err error) {
-		if !runfile.Exists(r.Storage.Dir, record.Run) {
-			begun, err = r.caller(r.Storage).Begin(record, task, lock)
-		}
-		return err
-	})
-	if err != nil && !began {
+// beginRow begins a requested run, which takes the place of its row. Of several ticks one does that; the others get nil.
+func (r requests) beginRow(record outcome.Record, task *schedule.Task, lock mutex.Lock) *run.Run {
+	begun, err := r.caller().Begin(record, task, lock)
+	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
 		r.Report.Problem("%s waits on, since it cannot begin: %v", record.Task, err)
+	}
+	if err != nil {
+		return nil
 	}
 	return begun
 }
@@ -192,19 +188,15 @@ func (r requests) refuse(row state.Row, reason string) {
 func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record outcome.Record, done bool, err error) {
 	record = t.requestRecord(row, t.taskOf(row))
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	done, err = rows.Settle(context.Background(), row.ID, state.Skipped("", reason, record.Ended))
+	done, err = rows.Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
 	return record, done, err
 }
 
 // Cancel takes back the request of a run, and records it as skipped for the reason. It reports false when the request does not wait
 // any more.
 func (t *Tick) Cancel(row state.Row, reason string) (done bool, err error) {
-	db, err := state.Open(t.Storage.Dir, state.Patience)
-	if err != nil {
-		return false, err
-	}
-	_, done, err = t.skipped(db.Runs(), row, reason)
-	return done, errors.Join(err, db.Close())
+	_, done, err = t.skipped(t.Storage.DB.Runs(), row, reason)
+	return done, err
 }
 
 // taskOf returns the task of a request, or one with only its name if it is no longer in the schedule.

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/supervisor"
 )
 
@@ -21,14 +22,19 @@ type starter struct {
 	*Tick
 	admission  *admitter
 	locks      *locks
-	spare      *spare
+	memory     *memory
 	ledger     *ledger.Account
 	records    *records
 	deliveries *deliveries
 	handover   *supervisor.Handover
 	handedOver ids
 	queued     waitingRuns
+	self       *state.Self // this tick in the database
+	inMemory   *state.Self // and in the one in memory, once that is used (once)
+	once       sync.Once
+	inside     sync.WaitGroup  // the background runs that this process watches itself
 	terminate  context.Context // see run.Caller; nil: never
+	kill       context.Context // as terminate
 	skipHooks  sync.WaitGroup  // the on_skip hooks that run
 	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
 	failed     atomic.Bool     // a run could not begin, or could not be handed over
@@ -59,13 +65,22 @@ func (s *starter) handOver(begun *run.Run) {
 // give gives a run that has begun to a supervisor, and reports that at the next flush.
 func (s *starter) give(begun *run.Run) {
 	record := begun.Record()
-	s.handedOver.add(record.Run)
-	if err := s.handover.Give(begun); err != nil {
+	if err := s.giveTo(begun); err != nil {
 		s.failed.Store(true)
-		s.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
+		s.records.done(begun.FailBeforeStart(err, nil))
 		return
 	}
 	s.Report.Started(record)
+}
+
+// giveTo gives a run to a supervisor. One in memory is watched here: no other process could see it.
+func (s *starter) giveTo(begun *run.Run) error {
+	if !begun.DB.InMemory() {
+		s.handedOver.add(begun.Record().Run)
+		return s.handover.Give(begun)
+	}
+	s.inside.Go(func() { s.records.done(begun.Execute(s.terminate, s.kill)) })
+	return nil
 }
 
 // ids are the runs that this tick handed over. Safe for concurrent use.
@@ -116,11 +131,12 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 	return s.beginRun(record, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot whose lock is taken: in a spare folder where the state folder cannot be written.
+// beginRun begins the run of a slot whose lock is taken: in memory where the state folder cannot be written.
 func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
-	begun, err := s.caller(s.Storage).Begin(record, task, lock)
-	if spare, ok := s.spare.instead(err); ok {
-		begun, err = s.caller(spare).Begin(record, task, lock)
+	begun, err := s.caller().Begin(record, task, lock)
+	if memory, ok := s.memory.instead(err); ok {
+		s.failed.Store(true)
+		begun, err = s.callerIn(memory).Begin(record, task, lock)
 	}
 	if err != nil {
 		s.cannotBegin(record, task, lock, err)
@@ -156,8 +172,18 @@ func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason stri
 }
 
 // caller returns what this tick gives to its runs.
-func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate}
+func (s *starter) caller() run.Caller { return s.callerIn(s.Storage) }
+
+// callerIn is caller for the storage of the tick, or for the one in memory.
+func (s *starter) callerIn(storage run.Storage) run.Caller {
+	self := s.self
+	if storage.DB.InMemory() {
+		s.once.Do(func() { s.inMemory = storage.DB.Self(state.Tick) })
+		self = s.inMemory
+	}
+	return run.Caller{
+		Storage: storage, Self: self, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate,
+	}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.
@@ -184,13 +210,13 @@ func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
 	record = s.settleSkipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
-		s.records.done(record, s.Storage.Dir)
+		s.records.done(record)
 		return
 	}
 	s.skipHooks.Go(func() {
 		record := s.fireSkip(record, task)
 		s.ledger.HooksFired(record)
-		s.records.done(record, s.Storage.Dir)
+		s.records.done(record)
 	})
 }
 
@@ -205,7 +231,7 @@ func (s *starter) settleSkipped(record outcome.Record, reason string) outcome.Re
 func (s *starter) fireSkip(record outcome.Record, task *schedule.Task) outcome.Record {
 	s.skipping <- struct{}{}
 	defer func() { <-s.skipping }()
-	return s.caller(s.Storage).Unbegun(record, task).Skip()
+	return s.caller().Unbegun(record, task).Skip()
 }
 
 // fireUnfired fires the on_skip hooks that ticks before this one were killed before.
@@ -229,7 +255,7 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 			continue
 		}
 		record := s.settleSkipped(s.newRecord(slot), reason)
-		s.records.add(run.Ended{Record: record, Dir: s.Storage.Dir})
+		s.records.add(record)
 		together[slot.Task] = append(together[slot.Task], record)
 	}
 	for _, slot := range slots { // in their order
@@ -245,5 +271,5 @@ func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock m
 	s.failed.Store(true)
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
 	s.ledger.Settle(record)
-	s.records.done(s.caller(s.Storage).Unbegun(record, task).Fail(lock), s.Storage.Dir)
+	s.records.done(s.caller().Unbegun(record, task).Fail(lock))
 }

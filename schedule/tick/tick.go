@@ -74,13 +74,13 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
 	r := t.prepare()
 	defer r.db.Close()
-	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts
+	r.starter.terminate, r.starter.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := admission.Split(r.account(due))
 	r.deliveries.start(kill)
-	defer r.announceWhile()()
+	announced := r.announceWhile()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
 	// started on time while foreground tasks run.
@@ -116,6 +116,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	leave()
 	beside.Wait()
 	r.starter.handover.Close()
+	announced()
 	r.end(terminate)
 	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load()}
 }
@@ -127,6 +128,7 @@ const startPatience = time.Second
 type running struct {
 	*Tick
 	began      time.Time
+	quiet      bool      // nothing in the database waited for this tick when it began
 	db         *state.DB // of the state folder; it is opened when it is needed first
 	controls   *controlsCache
 	admission  *admitter
@@ -141,21 +143,21 @@ type running struct {
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began, db: state.At(t.Storage.Dir, state.Patience)}
+	r := &running{Tick: t, began: t.Began, db: t.Storage.DB, quiet: state.NothingWaits(t.Storage.Dir)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
-	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
+	memory := &memory{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
-	r.ledger = r.newAccount(spare)
-	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
+	r.ledger = r.newAccount(memory)
+	r.locks = &locks{tick: t, storage: t.Storage, memory: memory, began: r.began, noNewStarts: context.Background(),
 		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), spare: spare, ledger: r.ledger, expected: t.watch()}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
-		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
-		handover: t.supervisors(), skipping: make(chan struct{}, maxSkipping),
+		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
+		handover: t.supervisors(), self: t.Storage.DB.Self(state.Tick), skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.starter)
 	r.requests = requests{r.starter}
@@ -163,11 +165,14 @@ func (t *Tick) prepare() *running {
 }
 
 // newAccount returns the ledger's part of this tick.
-func (r *running) newAccount(spare *spare) *ledger.Account {
+func (r *running) newAccount(memory *memory) *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
 		Dir: r.Storage.Dir, DB: r.db, Mark: state.Mark(r.Storage.Dir), Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
-		Spare:         spare,
+		Unwritable: func(err error) bool {
+			_, used := memory.instead(err)
+			return used
+		},
 		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
 		StartedByWork: r.Work != nil,
 		Doubled:       r.Doubled,
@@ -212,9 +217,11 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 // or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
 	r.starter.skipHooks.Wait()
+	r.starter.inside.Wait()
 	r.deliveries.sendHeld()
 	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.write()
+	r.reportEnded()
 	r.ledger.Close()
 	r.close()
 	r.ledger.NoteSettled()
@@ -222,6 +229,7 @@ func (r *running) end(terminate context.Context) {
 
 // close closes the database, and reports that it was damaged.
 func (r *running) close() {
+	r.starter.self.Close()
 	r.db.Close()
 	if path := r.db.SetAside(); path != "" {
 		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor waits. While another run of the task
@@ -22,13 +23,13 @@ func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no ref
 	}
 	record.Wait = waitOf(slot.Task)
 	record.Wait.Until = s.admission.waitsUntil(slot, record.Wait.Since).UTC()
-	begun, err := s.caller(s.Storage).Begin(record, slot.Task, nil)
-	if err != nil { // in a spare folder it would not see who has the mutex in the state folder
+	begun, err := s.caller().Begin(record, slot.Task, nil)
+	if err != nil {
 		record.Wait = outcome.Wait{}
 		s.skip(record, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
 		return nil, false
 	}
-	s.queued.add(slot.Task.Name, s.Storage.Dir, record.Run)
+	s.queued.add(slot.Task.Name, record.Run)
 	s.ledger.Started(slot.Task.Name, record.Slot)
 	return begun, true
 }
@@ -46,7 +47,7 @@ func (s *starter) waitsAlready(task *schedule.Task) string {
 		return ""
 	}
 	holder := run.HolderOf(waiting)
-	holder.Since = waiting.Begin.Wait.Since
+	holder.Since = waiting.Wait.Since
 	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
 }
 
@@ -55,44 +56,35 @@ func (s *starter) waitsAlready(task *schedule.Task) string {
 type waitingRuns struct {
 	mu     sync.Mutex
 	read   time.Time
-	byTask map[string]waitingRun
+	byTask map[string]string // the id of a run that waited
 }
 
-// A waitingRun is where the file of a run is that waited.
-type waitingRun struct{ dir, id string }
-
 // of returns the run of a task that waits; false where none does any more.
-func (w *waitingRuns) of(storage run.Storage, task string) (waiting runfile.State, ok bool) {
+func (w *waitingRuns) of(storage run.Storage, task string) (waiting state.Row, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ctx := context.Background()
 	if w.byTask == nil || time.Since(w.read) > time.Second {
-		w.read, w.byTask = time.Now(), readWaiting(storage)
+		w.read, w.byTask = time.Now(), map[string]string{}
+		rows, _ := storage.DB.Runs().Live(ctx)
+		for _, row := range rows {
+			if row.Queued() {
+				w.byTask[row.Task] = row.ID
+			}
+		}
 	}
-	if found, known := w.byTask[task]; known {
-		state, _, err := runfile.Read(found.dir, found.id)
-		return state, err == nil && state.Queued()
+	if run, known := w.byTask[task]; known {
+		waiting, err := storage.DB.Runs().Row(ctx, run)
+		return waiting, err == nil && waiting.Queued()
 	}
 	return waiting, false
 }
 
 // add notes a run that this tick has begun.
-func (w *waitingRuns) add(task, dir, id string) {
+func (w *waitingRuns) add(task, run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byTask != nil {
-		w.byTask[task] = waitingRun{dir, id}
+		w.byTask[task] = run
 	}
-}
-
-func readWaiting(storage run.Storage) map[string]waitingRun {
-	byTask := map[string]waitingRun{}
-	for _, folder := range storage.Folders() {
-		live, lost, _, _ := runfile.Survey(folder.Dir)
-		for _, state := range append(live, lost...) {
-			if state.Queued() {
-				byTask[state.Begin.Task] = waitingRun{folder.Dir, state.Begin.Run}
-			}
-		}
-	}
-	return byTask
 }

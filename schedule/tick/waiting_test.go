@@ -1,13 +1,12 @@
 package tick
 
 import (
-	"os"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"sched/schedule/run"
-	"sched/schedule/runfile"
 )
 
 // Hundreds of slots of one minute asked each time which runs wait, and read the files of all that did. What a tick has begun itself, or
@@ -35,7 +34,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 			t.Errorf("%s: %q, not %q", slots[i].Task.Name, got, want)
 		}
 	}
-	os.Remove(runfile.Path(w.storage.Dir, first.Record().Run))
+	first.FailBeforeStart(errors.New("it waits no more"), nil)
 	if got := tick.starter.waitsAlready(slots[0].Task); got != "" {
 		t.Errorf("a waits no more: %q", got)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"sched/mutex"
@@ -32,8 +31,6 @@ type Wait struct {
 
 	// Ended returns why the run need not wait any more; nil while it does. It is asked each time before the run tries.
 	Ended func() error
-	// Busy returns who has a mutex or a seat in another place than the store.
-	Busy func(name string) (mutex.Holder, bool)
 	// Refused says why the run must not start now that its turn has come; "" where it may.
 	Refused func() string
 	Patient bool // it waits on while it is refused, and stands in no queue meanwhile
@@ -108,9 +105,6 @@ func (w Wait) queues(lacks error) (names []string) {
 // try takes what the run needs, if that is free and the run may start. The error is a *SkipError where it may not. Stands are the queues
 // in which it stands.
 func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) error {
-	if holder, busy := w.busy(); busy {
-		return &mutex.HeldError{Name: w.Need.Mutex, Holder: holder}
-	}
 	need := w.Need
 	need.Taken = w.taken(stands)
 	holder := w.Holder
@@ -120,9 +114,7 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 		w.freeOwn(ctx, err)
 		return err
 	}
-	if holder, busy := w.busy(); busy { // since it was asked
-		err = &mutex.HeldError{Name: w.Need.Mutex, Holder: holder}
-	} else if reason := w.Refused(); reason != "" {
+	if reason := w.Refused(); reason != "" {
 		err = &SkipError{reason}
 	} else {
 		err = w.Took(held, waited)
@@ -133,20 +125,20 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 	return err
 }
 
-// taken returns which seats the run must leave: those that are taken in another place than the store, and all while others wait for
-// seats and it does not stand in their queue yet. Then it lacks a seat, and stands there.
+// taken says that all seats are taken while others wait for seats and the run does not stand in their queue yet: then it lacks a
+// seat, and stands there.
 func (w Wait) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	seats := queue.OfPool(w.Need.Pool)
 	if w.Need.Pool == "" || slices.Contains(stands, seats) {
-		return w.Busy
+		return nil
 	}
 	var behind *queue.BehindError
-	ask := sync.OnceFunc(func() { errors.As(w.Queue.Behind(seats), &behind) })
-	return func(seat string) (mutex.Holder, bool) {
-		if ask(); behind != nil {
-			return behind.First, true
+	errors.As(w.Queue.Behind(seats), &behind)
+	return func(string) (first mutex.Holder, taken bool) {
+		if behind == nil {
+			return first, false
 		}
-		return w.Busy(seat)
+		return behind.First, true
 	}
 }
 
@@ -167,13 +159,6 @@ func (w Wait) freeOwn(ctx context.Context, err error) {
 	case errors.As(err, &held):
 		free(held.Name, held.Holder)
 	}
-}
-
-func (w Wait) busy() (mutex.Holder, bool) {
-	if w.Need.Mutex == "" {
-		return mutex.Holder{}, false
-	}
-	return w.Busy(w.Need.Mutex)
 }
 
 // why is what a run lacked when its time was over.

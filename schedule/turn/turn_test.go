@@ -19,7 +19,6 @@ func waitFor(t *testing.T, dir, run string, waited time.Duration) turn.Wait {
 		Holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
 		Waited: waited, AtMost: waited + time.Minute,
 		Ended:   func() error { return nil },
-		Busy:    func(string) (mutex.Holder, bool) { return mutex.Holder{}, false },
 		Refused: func() string { return "" },
 		Took: func(h pool.Holding, _ time.Duration) error {
 			t.Cleanup(func() { h.Lock.Release(t.Context()) })

@@ -10,7 +10,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
@@ -57,10 +57,10 @@ func Late(r outcome.Record) (said string) {
 }
 
 // RunningText says since when a run lives, and where.
-func RunningText(state runfile.State, now time.Time) string {
-	holder := run.HolderOf(state)
-	if !state.LastTold.IsZero() {
-		return "it was running " + LastToldText(state, now) + ", " + holder.String()
+func RunningText(row state.Row, now time.Time) string {
+	holder := run.HolderOf(row)
+	if !row.LastTold.IsZero() {
+		return "it was running " + LastToldText(row, now) + ", " + holder.String()
 	}
 	if holder.PID == 0 {
 		return "it is starting " + holder.String()
@@ -69,8 +69,8 @@ func RunningText(state runfile.State, now time.Time) string {
 }
 
 // LastToldText says when a server that has fallen silent said something last: what ran there may have ended.
-func LastToldText(state runfile.State, now time.Time) string {
-	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(state.LastTold)), state.Begin.Server)
+func LastToldText(row state.Row, now time.Time) string {
+	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastTold)), row.Server)
 }
 
 // CommandText is a command as people read it, without quotes.

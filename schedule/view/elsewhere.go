@@ -13,7 +13,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -27,7 +26,7 @@ func (s Source) Store() (mutex.Store, error) {
 }
 
 // RunningElsewhere returns the runs that live on other servers, as these announced them last. Without a store there are none.
-func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err error) {
+func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err error) {
 	if s.Controls.Store == nil {
 		return nil, nil
 	}
@@ -41,10 +40,9 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err
 			lastTold = clock.Now().Add(-one.Age)
 		}
 		for _, r := range one.Running {
-			live = append(live, runfile.State{
-				LastTold: lastTold,
-				Begin:    outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name},
-				Attempt:  &runfile.Attempt{PID: r.PID, At: r.Since},
+			live = append(live, state.Row{
+				ID: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name, Phase: state.Running, LastTold: lastTold,
+				Attempt: state.Attempt{Number: 1, PID: r.PID, At: r.Since},
 			})
 		}
 	}
@@ -60,9 +58,9 @@ func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome
 	if err != nil {
 		s.LeftOut(err)
 	}
-	for _, state := range live {
-		if state.Begin.Server != s.Server && outcome.IsID(state.Begin.Run) && named(state.Begin, name) {
-			found = append(found, state.Begin)
+	for _, row := range live {
+		if row.Server != s.Server && outcome.IsID(row.ID) && named(history.RecordOf(s.Schedule.StateDir, row), name) {
+			found = append(found, history.RecordOf(s.Schedule.StateDir, row))
 		}
 	}
 	return found
@@ -107,7 +105,7 @@ func NotHere(r outcome.Record, command string) error {
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
 // missed. When the store does not answer it is about this machine alone, and tells so.
-func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
+func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []outcome.Record, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, nil, nil, err
@@ -132,12 +130,12 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []r
 	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
 		runs[r.Run] = r
 	}
-	for _, state := range others {
-		if _, ended := runs[state.Begin.Run]; !ended {
-			live = append(live, state)
+	for _, row := range others {
+		if _, ended := runs[row.ID]; !ended {
+			live = append(live, row)
 		}
 	}
-	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
+	slices.SortStableFunc(live, func(a, b state.Row) int { return a.Slot.Compare(b.Slot) })
 	return live, lost, cluster.Newest(runs, q.Limit), nil
 }
 
@@ -200,8 +198,8 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 		s.LeftOut(err)
 		return p
 	}
-	for _, state := range live {
-		p.addRunning(state)
+	for _, row := range live {
+		p.addRunning(row)
 	}
 	merged := maps.Clone(p.last)
 	if merged == nil {
@@ -218,7 +216,7 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
 // out mutexes that tasks share: their holder may be a run of any of these tasks.
-func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []runfile.State, here map[string][]Running) ([]runfile.State, error) {
+func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []state.Row, here map[string][]Running) ([]state.Row, error) {
 	var names []string
 	for _, t := range s.Tasks {
 		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
@@ -227,10 +225,10 @@ func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, l
 	}
 	holders, err := store.Held(ctx, names...)
 	for name, holder := range holders {
-		if !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
-			live = append(live, runfile.State{
-				Begin:   outcome.Record{Run: holder.Run, Task: name, Server: holder.Host},
-				Attempt: &runfile.Attempt{PID: holder.PID, At: holder.Since},
+		if !slices.ContainsFunc(live, func(row state.Row) bool { return row.ID == holder.Run }) {
+			live = append(live, state.Row{
+				ID: holder.Run, Task: name, Server: holder.Host, Phase: state.Running,
+				Attempt: state.Attempt{Number: 1, PID: holder.PID, At: holder.Since},
 			})
 		}
 	}

@@ -9,9 +9,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/status"
 )
@@ -22,7 +22,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	s := w.source
 	store := s.Controls.Store
 	ranHere := slices.ContainsFunc(records, func(r Record) bool { return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) })
-	liveHere := slices.ContainsFunc(slices.Concat(w.Live, w.lost, w.deferred), func(state runfile.State) bool { return w.isOf(state, at) })
+	liveHere := slices.ContainsFunc(slices.Concat(w.Live, w.lost, w.deferred), func(row state.Row) bool { return w.isOf(row, at) })
 	if store == nil || !w.Task.OneServer || ranHere || liveHere || at.After(w.Now) {
 		return ""
 	}
@@ -40,8 +40,8 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.Run))
 		}
 	}
-	if i := slices.IndexFunc(live, func(state runfile.State) bool { return w.isOf(state, at) }); i >= 0 {
-		return fmt.Sprintf("on %s %s", live[i].Begin.Server, RunningText(live[i], w.Now))
+	if i := slices.IndexFunc(live, func(row state.Row) bool { return w.isOf(row, at) }); i >= 0 {
+		return fmt.Sprintf("on %s %s", live[i].Server, RunningText(live[i], w.Now))
 	}
 	key := cluster.Key(schedule.Slot{Task: w.Task, At: at})
 	claims, err := store.Claims(ctx, key)
@@ -94,8 +94,8 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 			found[here] = r
 		}
 	}
-	for _, state := range live {
-		add(state.Begin)
+	for _, row := range live {
+		add(history.RecordOf(s.Schedule.StateDir, row))
 	}
 	for _, r := range ended {
 		add(r)
@@ -103,8 +103,8 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	return found
 }
 
-func (w *Inquiry) isOf(state runfile.State, at time.Time) bool {
-	return state.Begin.Task == w.Task.Name && state.Begin.Slot.Equal(at) && state.Begin.Origin == ""
+func (w *Inquiry) isOf(row state.Row, at time.Time) bool {
+	return row.Task == w.Task.Name && row.Slot.Equal(at) && row.Origin == ""
 }
 
 // unserved returns a trouble for each task whose `servers` match no server that ticked lately.
@@ -155,8 +155,8 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 	}
 	for i, name := range names {
 		slot := candidates[name]
-		lives := slices.ContainsFunc(live, func(state runfile.State) bool {
-			return state.Begin.Task == name && !state.Begin.Slot.Before(slot.Slot)
+		lives := slices.ContainsFunc(live, func(row state.Row) bool {
+			return row.Task == name && !row.Slot.Before(slot.Slot)
 		})
 		if _, claimed := claims[keys[i]]; claimed || lives || !last[name].Slot.Before(slot.Slot) {
 			continue

@@ -7,41 +7,36 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
-// Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the
-// runs that live or are lost only, and need not be closed.
-func (s Source) Records(ctx context.Context) (*records.Records, error) {
+// Records opens the records of the schedule.
+func (s Source) Records(ctx context.Context) (*history.Records, error) {
 	if err := readable(s.Schedule.StateDir); err != nil {
-		return &records.Records{Err: err}, err
+		return &history.Records{Err: err}, err
 	}
-	r, unread, err := records.Open(ctx, s.Schedule.StateDir, s.Files)
-	if unread != nil {
-		s.Problem("%v", unread)
-	}
-	return r, err
+	return history.Look(ctx, s.Schedule.StateDir)
 }
 
 // Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
-func (s Source) Live() []runfile.State {
+func (s Source) Live() []state.Row {
 	if readable(s.Schedule.StateDir) != nil {
 		return nil
 	}
-	live, _, _, err := records.Survey(s.Schedule.StateDir, s.Files)
+	r, err := history.Look(context.Background(), s.Schedule.StateDir)
 	if err != nil {
 		s.Problem("%v", err)
+		return nil
 	}
-	return live
+	defer r.Close()
+	return r.Live
 }
 
 // History returns the live and the lost runs of all tasks, and the records that the query covers.
-func (s Source) History(ctx context.Context, q state.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
+func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.Row, found []outcome.Record, err error) {
 	r, err := s.Records(ctx)
 	if err != nil {
-		return r.Live, r.Lost, nil, err
+		return nil, nil, nil, err
 	}
 	defer r.Close()
 	found, err = find(ctx, r, q, s.Now())
@@ -50,7 +45,7 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []runfil
 
 // find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
 // came, and at the end if that is yet to come, too: then the clock was wrong.
-func find(ctx context.Context, all *records.Records, q state.Query, now time.Time) ([]outcome.Record, error) {
+func find(ctx context.Context, all *history.Records, q state.Query, now time.Time) ([]outcome.Record, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
@@ -104,6 +99,6 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []outcome.Record,
 }
 
 // NewestBefore is history.NewestBefore of now.
-func (s Source) NewestBefore(ctx context.Context, all *records.Records, last outcome.Record) outcome.Record {
+func (s Source) NewestBefore(ctx context.Context, all *history.Records, last outcome.Record) outcome.Record {
 	return history.NewestBefore(last, s.Now(), func(q state.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
 }

@@ -9,7 +9,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -174,14 +173,14 @@ func (w *Inquiry) pausedText(at time.Time) string {
 
 // says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
-	of := func(state runfile.State) bool {
-		return state.Begin.Task == w.Task.Name && state.Begin.Slot.Equal(slot.At)
+	of := func(row state.Row) bool {
+		return row.Task == w.Task.Name && row.Slot.Equal(slot.At)
 	}
 	if i := slices.IndexFunc(w.Live, of); i >= 0 {
 		return RunningText(w.Live[i], w.Now), nil
 	}
 	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
-		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].Begin.Run })
+		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].ID })
 		return w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
 	}
 	if i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
-	"sched/schedule/records"
 	"sched/schedule/state"
 )
 
@@ -34,7 +34,7 @@ func expectOf(t *schedule.Task) *Expect {
 
 // overdue returns how tasks are overdue, as the last tick found it and as far as that goes on. It reads nothing where nothing is
 // expected.
-func (s Source) overdue(ctx context.Context, all *records.Records, names []string) map[string][]Overdue {
+func (s Source) overdue(ctx context.Context, all *history.Records, names []string) map[string][]Overdue {
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}
@@ -43,8 +43,8 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
 	live := map[string]bool{}
-	for _, state := range all.Live {
-		live[state.Begin.Run] = true
+	for _, row := range all.Live {
+		live[row.ID] = true
 	}
 	rows := map[string][]Overdue{}
 	for _, name := range names {
@@ -63,7 +63,7 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 	return rows
 }
 
-func newestSuccess(ctx context.Context, all *records.Records, name string) (ended time.Time) {
+func newestSuccess(ctx context.Context, all *history.Records, name string) (ended time.Time) {
 	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
 	for _, r := range found {
 		ended = r.Ended

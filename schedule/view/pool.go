@@ -9,7 +9,7 @@ import (
 	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Pool is who has the seats of a pool at one moment.
@@ -29,7 +29,7 @@ type Seat struct {
 
 // Pool returns who has the seats of a pool; nil for a task that has none. The live runs are those of this machine. Where there is a
 // store that does not answer it is told, and the others are left out.
-func (s Source) Pool(ctx context.Context, live []runfile.State, of schedule.Pool) *Pool {
+func (s Source) Pool(ctx context.Context, live []state.Row, of schedule.Pool) *Pool {
 	if of.Name == "" {
 		return nil
 	}

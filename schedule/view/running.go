@@ -6,7 +6,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Running is a run that lives.
@@ -21,9 +21,9 @@ type Running struct {
 	Began time.Time `json:"-"` // Since, exactly
 }
 
-func toRunning(state runfile.State) Running {
-	r := runningOf(run.HolderOf(state))
-	r.LastTold = TimeOrNil(state.LastTold)
+func toRunning(row state.Row) Running {
+	r := runningOf(run.HolderOf(row))
+	r.LastTold = TimeOrNil(row.LastTold)
 	return r
 }
 
@@ -44,13 +44,13 @@ func PIDOrNil(pid int) *int {
 }
 
 // HolderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the task needs none.
-func HolderOf(live []runfile.State, t *schedule.Task) string {
+func HolderOf(live []state.Row, t *schedule.Task) string {
 	if !t.WithoutOverlapping {
 		return ""
 	}
-	for _, state := range live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == t.Mutex && !state.Waits() {
-			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
+	for _, row := range live {
+		if row.Locked && row.Mutex == t.Mutex && !row.Waits() {
+			return "by " + row.Task + " " + run.HolderOf(row).String()
 		}
 	}
 	return ""

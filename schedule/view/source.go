@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/pause"
-	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 	"sched/schedule/status"
 )
@@ -21,11 +20,10 @@ type Source struct {
 	Schedule *schedule.Schedule
 	Controls pause.Source
 	Now      func() time.Time
-	Server   string            // the name of this machine
-	Files    *runfile.Surveyor // of what is asked again and again; nil keeps nothing
-	Config   string            // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
+	Server   string // the name of this machine
+	Config   string // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
 
-	// Problem tells what an answer lacks, and why: a store that is down, the file of a run that cannot be read.
+	// Problem tells what an answer lacks, and why: a store that is down, a database that cannot be read.
 	Problem func(format string, args ...any)
 }
 

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/status"
 )
@@ -213,7 +212,7 @@ func missedText(t status.Trouble, zone *time.Location) string {
 }
 
 func poolsOf(of *status.Status) []Pool {
-	all, live := []Pool{}, []runfile.State(nil)
+	all, live := []Pool{}, []state.Row(nil)
 	for _, t := range of.Tasks {
 		live = append(live, t.Running...)
 	}

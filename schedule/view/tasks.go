@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Task is a task of the schedule, with when it runs next, how its last run ended, and what runs and waits now.
@@ -69,7 +69,7 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 }
 
 // TasksOf is Tasks of what Records has returned, also with an error.
-func (s Source) TasksOf(ctx context.Context, all *records.Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+func (s Source) TasksOf(ctx context.Context, all *history.Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	var tasks []*schedule.Task
 	var names []string
 	for _, t := range s.Schedule.Tasks {
@@ -108,11 +108,11 @@ type past struct {
 
 // past reads what is known on this machine of some tasks. That the history cannot be read is told, and no reason to leave out what lives and
 // waits.
-func (s Source) past(ctx context.Context, all *records.Records, names []string, pauses pause.Pauses) (past, error) {
+func (s Source) past(ctx context.Context, all *history.Records, names []string, pauses pause.Pauses) (past, error) {
 	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
-	for _, state := range all.Live {
-		if !state.Waits() {
-			p.addRunning(state)
+	for _, row := range all.Live {
+		if !row.Waits() {
+			p.addRunning(row)
 		}
 	}
 	err := p.read(ctx, s, all, names)
@@ -122,7 +122,7 @@ func (s Source) past(ctx context.Context, all *records.Records, names []string, 
 	return p, err
 }
 
-func (p *past) read(ctx context.Context, s Source, all *records.Records, names []string) (err error) {
+func (p *past) read(ctx context.Context, s Source, all *history.Records, names []string) (err error) {
 	if all.Err != nil {
 		return all.Err
 	}
@@ -136,8 +136,8 @@ func (p *past) read(ctx context.Context, s Source, all *records.Records, names [
 	return nil
 }
 
-func (p past) addRunning(state runfile.State) {
-	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunning(state))
+func (p past) addRunning(row state.Row) {
+	p.running[row.Task] = append(p.running[row.Task], toRunning(row))
 }
 
 func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past) Task {

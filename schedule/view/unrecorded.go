@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // unrecorded says what it means that nothing was recorded for a slot of the past: the first reason that suffices.
@@ -50,13 +50,13 @@ func (w *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error
 // waitsFor says that the tick of the slot's minute is still at work, where a foreground run of that minute lives; else "".
 func (w *Inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
-	i := slices.IndexFunc(w.Live, func(state runfile.State) bool {
-		return !state.Begin.Background && state.Begin.Slot.Truncate(time.Minute).Equal(minute)
+	i := slices.IndexFunc(w.Live, func(row state.Row) bool {
+		return !row.Background && row.Slot.Truncate(time.Minute).Equal(minute)
 	})
 	if i < 0 {
 		return ""
 	}
-	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + w.Live[i].Begin.Task + " now"
+	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + w.Live[i].Task + " now"
 }
 
 // Time writes a time in the zone of the task.

@@ -8,8 +8,6 @@ import (
 
 	words "sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -33,35 +31,33 @@ type Waiting struct {
 	why   string    // the store was of no use, or who paused it
 }
 
-// Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of records.Records.
+// Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of history.Records.
 // Pauses is called if something waits.
-func (s Source) Waiting(live []runfile.State, pauses func() pause.Pauses) map[string][]Waiting {
+func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task string, w Waiting) {
 		w.At = timeText(w.Time)
 		all[task] = append(all[task], w)
 	}
-	for _, state := range live {
-		b := state.Begin
-		if state.Queued() {
-			add(b.Task, Waiting{Run: b.Run, Time: b.Slot, Slot: b.Slot, Attempt: 1, Origin: b.Origin, Held: TimeOrNil(b.Wait.Since), lacks: s.lacks(b.Task),
-				Until: TimeOrNil(b.Wait.Until), since: b.Wait.Since, until: b.Wait.Until})
-		}
-		if d := state.Deferral; state.Deferred() {
-			add(b.Task, Waiting{Run: b.Run, Time: d.Until, Slot: b.Slot, Attempt: d.Attempt, Origin: b.Origin, Held: TimeOrNil(d.HeldSince), lacks: s.lacks(b.Task)})
-		}
-	}
-	for _, r := range s.waitingRows() {
-		w := Waiting{Run: r.ID, Time: r.Slot, Slot: r.Slot, Attempt: 1, Origin: r.Origin}
+	for _, row := range live {
+		w := Waiting{Run: row.ID, Time: row.Slot, Slot: row.Slot, Attempt: 1, Origin: row.Origin}
 		switch {
-		case !r.Scheduled:
-			w.Held, w.lacks = TimeOrNil(r.Wait.Since), s.lacks(r.Task)
-		case r.Wait.For == state.ForPause:
-			w.AfterPause, w.until, w.why = TimeOrNil(r.Wait.Until), r.Wait.Until, r.Reason
+		case row.Queued():
+			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Until, w.since, w.until = TimeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
+		case row.Deferred():
+			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
+		case row.Requested():
+			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
+		case row.KeptSlot() && row.Wait.For == state.ForPause:
+			w.AfterPause, w.until, w.why = TimeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
+		case row.KeptSlot():
+			w.Store, w.until, w.why = TimeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		default:
-			w.Store, w.until, w.why = TimeOrNil(r.Wait.Until), r.Wait.Until, r.Reason
+			continue
 		}
-		add(r.Task, w)
+		add(row.Task, w)
 	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
@@ -90,17 +86,9 @@ func (s Source) lacks(name string) string {
 	return "a seat of pool " + t.Pool.Name
 }
 
-func (s Source) waitingRows() []state.Row {
-	rows, err := records.Waiting(s.Schedule.StateDir)
-	if err != nil {
-		s.Problem("%v", err)
-	}
-	return rows
-}
-
 // Kept returns the slots that wait for the store, or for the end of a pause.
 func (s Source) Kept() []state.Row {
-	return slices.DeleteFunc(s.waitingRows(), func(r state.Row) bool { return !r.Scheduled })
+	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.KeptSlot() })
 }
 
 // Text says what it waits for, at the time now.

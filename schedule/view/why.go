@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 )
 
@@ -42,16 +41,16 @@ type Inquiry struct {
 	Answer  Why
 	Task    *schedule.Task
 	Now     time.Time
-	Next    time.Time       // the next slot; zero for an inquiry about one minute
-	Live    []runfile.State // the runs that live, of all tasks
-	Waiting []Waiting       // what waits for a tick, of this task
+	Next    time.Time   // the next slot; zero for an inquiry about one minute
+	Live    []state.Row // the runs that live, of all tasks
+	Waiting []Waiting   // what waits for a tick, of this task
 	Pauses  pause.Pauses
 	LastRun outcome.Record // Answer.LastRun, exactly
 
 	source   Source
-	records  *records.Records
-	lost     []runfile.State
-	deferred []runfile.State // runs that wait for their turn, or for a tick with their next attempt
+	records  *history.Records
+	lost     []state.Row
+	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
 // Why explains the minute of a task that holds at or, for the zero time, the last minute at which it was due and the next one. The
@@ -79,7 +78,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 }
 
 // noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
-func noLongerThere(ctx context.Context, all *records.Records, name string, err error) error {
+func noLongerThere(ctx context.Context, all *history.Records, name string, err error) error {
 	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
@@ -87,14 +86,16 @@ func noLongerThere(ctx context.Context, all *records.Records, name string, err e
 	return err
 }
 
-func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
+func inquire(s Source, t *schedule.Task, all *history.Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
 	w.Waiting = s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]
-	for _, state := range all.Live {
-		if state.Waits() {
-			w.deferred = append(w.deferred, state)
-		} else {
-			w.Live = append(w.Live, state)
+	for _, row := range all.Live {
+		switch {
+		case row.NotBegun(): // they have not begun: Waiting has them
+		case row.Waits():
+			w.deferred = append(w.deferred, row)
+		default:
+			w.Live = append(w.Live, row)
 		}
 	}
 	return w
@@ -118,11 +119,11 @@ func (w *Inquiry) answer() Why {
 	return answer
 }
 
-func running(live []runfile.State, name string) []Running {
+func running(live []state.Row, name string) []Running {
 	all := []Running{}
-	for _, state := range live {
-		if state.Begin.Task == name {
-			all = append(all, toRunning(state))
+	for _, row := range live {
+		if row.Task == name {
+			all = append(all, toRunning(row))
 		}
 	}
 	return all

@@ -47,6 +47,27 @@ func Append(path string) (*os.File, error) {
 	return file, err
 }
 
+// unwrittenMode is the mode of an output whose command was started although that could be written nowhere.
+const unwrittenMode = 0o700
+
+// MarkUnwritten notes in the mode of the output whether its command was started although the database could not be written: that needs no
+// room on a full disk.
+func MarkUnwritten(output *os.File, unwritten bool) {
+	mode := os.FileMode(0o600)
+	if unwritten {
+		mode = unwrittenMode
+	}
+	if info, err := output.Stat(); err == nil && info.Mode().IsRegular() { // and not /dev/null
+		output.Chmod(mode)
+	}
+}
+
+// Unwritten reports whether MarkUnwritten has noted that.
+func Unwritten(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode() == unwrittenMode
+}
+
 // Separate appends a line to an output that has something, after the end of its last line.
 func Separate(output *os.File, line string) {
 	last, _ := Tail(output.Name(), 1)

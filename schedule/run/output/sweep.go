@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 )
 
 // Remove removes what a run of the state folder printed, and its hooks. Of the record the Run, the Task and the Output count.
@@ -20,7 +19,7 @@ func Remove(dir string, r outcome.Record) {
 }
 
 // Sweep removes the outputs of runs that began before that time and are in no record: of a history that was damaged, or of a
-// process that was killed before it had written down that the run begins. It leaves runs alone that have a file yet. Of the runs that it is
+// process that was killed before it had written down that the run begins. Of the runs that it is
 // given unknown returns those without a record. It ends when it has taken so long; the next call begins with another task.
 func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs []string) ([]string, error)) error {
 	end := time.Now().Add(atMost)
@@ -30,7 +29,7 @@ func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs
 		if time.Now().After(end) {
 			return nil
 		}
-		if err := sweepTask(dir, filepath.Join(folderOf(dir), folder.Name()), before, unknown); err != nil {
+		if err := sweepTask(filepath.Join(folderOf(dir), folder.Name()), before, unknown); err != nil {
 			return err
 		}
 	}
@@ -38,7 +37,7 @@ func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs
 }
 
 // sweepTask is Sweep for one task.
-func sweepTask(dir, folder string, before time.Time, unknown func(runs []string) ([]string, error)) error {
+func sweepTask(folder string, before time.Time, unknown func(runs []string) ([]string, error)) error {
 	files, _ := os.ReadDir(folder)
 	names := map[string][]string{} // by run
 	var old []string
@@ -48,9 +47,6 @@ func sweepTask(dir, folder string, before time.Time, unknown func(runs []string)
 			continue
 		}
 		if names[run] == nil {
-			if _, err := os.Lstat(runfile.Path(dir, run)); err == nil { // its record comes before this goes
-				continue
-			}
 			old = append(old, run)
 		}
 		names[run] = append(names[run], file.Name())

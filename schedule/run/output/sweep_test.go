@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 )
 
 func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
@@ -18,13 +17,11 @@ func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 		what     string
 		begun    time.Time
 		recorded bool
-		hasFile  bool
 		stays    bool
 	}{
-		{"of a run that nobody knows", old, false, false, false},
-		{"of a run in the history", old, true, false, true},
-		{"of a run that has a file yet, and is in the history next", old, false, true, true},
-		{"of a run that may be about to begin", young, false, false, true},
+		{"of a run that nobody knows", old, false, false},
+		{"of a run in the history", old, true, true},
+		{"of a run that may be about to begin", young, false, true},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			dir := t.TempDir()
@@ -36,14 +33,6 @@ func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				file.Close()
-			}
-			if test.hasFile {
-				os.Mkdir(filepath.Dir(runfile.Path(dir, r.Run)), 0o700)
-				file, err := runfile.Create(dir, r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer file.Close()
 			}
 			err := Sweep(dir, now.Add(-24*time.Hour), time.Minute, func(runs []string) ([]string, error) {
 				return slices.DeleteFunc(runs, func(string) bool { return test.recorded }), nil

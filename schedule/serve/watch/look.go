@@ -9,8 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
-	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/view/runs"
 )
@@ -48,66 +47,68 @@ func (w *Watcher) look(seen *sight) {
 	if here, err := pause.ReadHere(s); err == nil {
 		changed(&seen.pauses, fmt.Sprint(here.Pauses), "pauses")
 	}
-	if rows, err := records.Waiting(s.StateDir); err == nil {
-		waiting := ""
-		for _, r := range rows {
-			waiting += fmt.Sprintln(r.ID, r.Wait)
-		}
-		changed(&seen.waiting, waiting, "waiting")
-	}
 	w.lookAtRuns(s, seen, first)
 }
 
-// lookAtRuns finds live runs in their files, and what ended, was skipped or missed in the history.
+// lookAtRuns finds the runs that live, and what has ended since the last look, was skipped or missed.
 func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
-	live := map[string]RunChange{}
-	states, lost, ended, err := records.Survey(s.StateDir, w.Files)
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	all, err := history.Look(ctx, s.StateDir)
 	if err != nil {
 		return
 	}
-	for _, state := range states {
-		live[state.Begin.Run] = changeOfState(state, runs.Running)
+	defer all.Close()
+	added, mark, err := all.Added(ctx, seen.mark, mostRecent)
+	if err != nil {
+		return
 	}
-	for _, state := range lost {
-		live[state.Begin.Run] = changeOfState(state, runs.Vanished)
+	live, waiting := map[string]RunChange{}, ""
+	for _, row := range all.Live {
+		if row.NotBegun() {
+			waiting += fmt.Sprintln(row.ID, row.Wait)
+			continue
+		}
+		live[row.ID] = changeOfRow(row, runs.Running)
 	}
-	for _, record := range ended {
-		live[record.Run] = changeOfRecord(record)
+	for _, row := range all.Lost {
+		live[row.ID] = changeOfRow(row, runs.Vanished)
 	}
+	if seen.waiting != waiting && !first {
+		w.tell("waiting", Changed{true})
+	}
+	seen.waiting = waiting
 	for id, change := range live {
 		if seen.live[id] != change && !first {
 			w.tell("run", change)
 		}
 	}
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return
-	}
-	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
-	defer cancel()
-	added, mark, err := db.Added(ctx, seen.mark, mostRecent)
-	if err != nil {
-		return
+	told := map[string]bool{}
+	for id := range seen.live {
+		if _, goesOn := live[id]; goesOn {
+			continue
+		}
+		if row, err := all.Runs().Row(ctx, id); err == nil {
+			told[id] = true
+			w.tell("run", changeOfRecord(history.RecordOf(s.StateDir, row)))
+		}
 	}
 	for _, record := range added {
-		if change := changeOfRecord(record); seen.live[record.Run] != change && live[record.Run] != change {
-			w.tell("run", change)
+		if _, goesOn := live[record.Run]; !goesOn && !told[record.Run] {
+			w.tell("run", changeOfRecord(record))
 		}
 	}
 	seen.live, seen.mark = live, mark
 }
 
-func changeOfState(state runfile.State, as runs.State) RunChange {
-	change := RunChange{Run: state.Begin.Run, Task: state.Begin.Task, State: as, Attempt: 1}
+func changeOfRow(row state.Row, as runs.State) RunChange {
+	change := RunChange{Run: row.ID, Task: row.Task, State: as, Attempt: max(1, row.Attempt.Number)}
 	switch {
-	case state.Queued():
+	case row.Queued():
 		change.State = runs.Queued
-	case state.Deferred():
-		change.State, change.Attempt = runs.Deferred, state.Deferral.Attempt
-	case state.Attempt != nil:
-		change.Attempt = state.Attempt.Number
-	case as == runs.Running:
+	case row.Deferred():
+		change.State, change.Attempt = runs.Deferred, row.Attempt.Number+1
+	case as == runs.Running && !row.Begun():
 		change.State = runs.Starting
 	}
 	return change

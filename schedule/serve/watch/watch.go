@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/runfile"
 	"sched/schedule/view/runs"
 )
 
@@ -17,7 +16,6 @@ import (
 type Watcher struct {
 	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now.
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
-	Files    *runfile.Surveyor // may be nil
 
 	mu        sync.Mutex
 	cond      chan struct{} // closed when there is something new

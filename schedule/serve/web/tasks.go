@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
 	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/view"
@@ -75,7 +75,7 @@ func showTasks(made *page) error {
 }
 
 func (p taskList) judged() view.Status {
-	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files))
+	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now))
 }
 
 func (p taskList) verdict(judged view.Status) {
@@ -130,16 +130,16 @@ func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting
 		p.View.LeftOut(err)
 	}
 	running = map[string]bool{}
-	for _, state := range append(elsewhere, live...) {
-		if !state.Waits() {
-			running[state.Begin.Task] = true
+	for _, row := range append(elsewhere, live...) {
+		if !row.Waits() {
+			running[row.Task] = true
 		}
 	}
 	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
 }
 
 // read reads what is shown of some rows, of what View.Records has returned. It tells why the history could not be read.
-func (p taskList) read(rows []row, all *records.Records) []row {
+func (p taskList) read(rows []row, all *history.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
@@ -188,8 +188,8 @@ func pageOf(rows []row, page, of int) []row {
 	return rows[first:min(first+of, len(rows))]
 }
 
-func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]state.Usual, strips map[string][]outcome.Record, err error) {
-	if strips, err = all.Newest(p.request.Context(), names(rows), stripRuns); err != nil {
+func (p taskList) pastOf(rows []row, all *history.Records) (usual map[string]state.Usual, strips map[string][]outcome.Record, err error) {
+	if strips, err = all.NewestOf(p.request.Context(), names(rows), stripRuns); err != nil {
 		return nil, nil, err
 	}
 	usual, err = all.Usual(p.request.Context(), names(rows))
@@ -203,7 +203,7 @@ func names(rows []row) (all []string) {
 	return all
 }
 
-func (p *page) last(all *records.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
+func (p *page) last(all *history.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
 	return all.Find(p.request.Context(), state.Query{Task: task, Limit: n, Outcomes: outcomes})
 }
 

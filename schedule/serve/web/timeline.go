@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/records"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -56,7 +56,7 @@ func showTimeline(made *page) error {
 	t.axis()
 	p.put(`</tr></thead><tbody>`)
 	var usual map[string]state.Usual
-	var past map[string]records.Past
+	var past map[string]history.Past
 	if all.Err == nil {
 		var err error
 		if usual, past, err = t.read(all, names(shown)); err != nil {
@@ -74,7 +74,7 @@ func showTimeline(made *page) error {
 }
 
 // read also returns slots before the picture: their runs may reach into it.
-func (t *timeline) read(all *records.Records, tasks []string) (map[string]state.Usual, map[string]records.Past, error) {
+func (t *timeline) read(all *history.Records, tasks []string) (map[string]state.Usual, map[string]history.Past, error) {
 	usual, err := all.Usual(t.request.Context(), tasks)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +83,7 @@ func (t *timeline) read(all *records.Records, tasks []string) (map[string]state.
 	for _, task := range tasks {
 		spans = append(spans, state.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
 	}
-	past, err := all.Past(t.request.Context(), spans, t.to, timelineBars)
+	past, err := all.PastOf(t.request.Context(), spans, t.to, timelineBars)
 	return usual, past, err
 }
 
@@ -173,7 +173,7 @@ type piece struct {
 	count    int           // of what it stands for, where several are too close to be told apart
 }
 
-func (t *timeline) row(r row, past records.Past, usual time.Duration) {
+func (t *timeline) row(r row, past history.Past, usual time.Duration) {
 	many := t.kindsOf(past.Hours)
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
 		t.taskURL(r.Name), r.Name, r.Name, t.tally(many, past.Records))

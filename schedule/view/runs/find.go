@@ -9,12 +9,11 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/records"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
-// FindRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
+// FindRun returns the record of the run with that id (see history.DB.Get), or an error that names what was meant.
 func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -61,21 +60,22 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 	}
 	ended, ran := last[name]
 	ended = s.NewestBefore(ctx, all, ended)
-	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
-		if state.Begin.Task == name || state.Begin.Run == name || humanize.ShortRun(state.Begin.Run) == name {
-			if state.Queued() {
-				s.Problem("run %s waits for its turn", humanize.ShortRun(state.Begin.Run))
-			}
-			if state.Deferred() {
-				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {
-					continue // a newer one has ended
-				}
-				until := state.Deferral.Until
-				s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(state.Begin.Run), state.Deferral.Attempt,
-					humanize.MinuteNear(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
-			}
-			return state.Begin, nil
+	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
+		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {
+			continue
 		}
+		if row.Queued() {
+			s.Problem("run %s waits for its turn", humanize.ShortRun(row.ID))
+		}
+		if row.Deferred() {
+			if row.Task == name && ran && ended.Run > row.ID {
+				continue // a newer one has ended
+			}
+			until := row.Wait.NotBefore
+			s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(row.ID), row.Attempt.Number+1,
+				humanize.MinuteNear(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+		}
+		return history.LiveRecord(s.Schedule.StateDir, row), nil
 	}
 	if !ran {
 		return s.FindRun(ctx, name)
@@ -85,7 +85,7 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 
 // OneRequest returns the request whose run has that id (see history.OneRun); an empty one for none.
 func (s Runs) OneRequest(name string) (state.Row, error) {
-	all, _ := records.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
+	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"time"
@@ -10,9 +9,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
 	"sched/schedule/run/output"
-	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -68,14 +65,20 @@ func (s Runs) runNow(ctx context.Context, name string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	for _, states := range [][]runfile.State{all.Live, all.Lost} {
-		if state, err := oneState(states, name); err != nil || state != nil {
-			all.Close()
-			if err != nil {
-				return Run{}, err
-			}
-			return liveRun(s.Schedule.StateDir, *state), nil
+	for i, rows := range [][]state.Row{all.Live, all.Lost} {
+		row, err := oneRow(slices.DeleteFunc(rows, state.Row.NotBegun), name)
+		if err == nil && row == nil {
+			continue
 		}
+		var hooks []state.Hook
+		if err == nil {
+			hooks, err = all.Runs().Hooks(ctx, row.ID)
+		}
+		all.Close()
+		if err != nil {
+			return Run{}, err
+		}
+		return liveRun(s.Schedule.StateDir, *row, i == 0, hooks), nil
 	}
 	all.Close()
 	record, err := s.FindRun(ctx, name)
@@ -91,45 +94,43 @@ func (s Runs) runNow(ctx context.Context, name string) (Run, error) {
 	return Run{}, err
 }
 
-// oneState returns the state of the run that name stands for; nil for none.
-func oneState(states []runfile.State, name string) (*runfile.State, error) {
+// oneRow returns the row of the run that name stands for; nil for none.
+func oneRow(rows []state.Row, name string) (*state.Row, error) {
 	var ids []string
-	for _, state := range states {
-		ids = append(ids, state.Begin.Run)
+	for _, row := range rows {
+		ids = append(ids, row.ID)
 	}
 	id, err := history.OneRun(ids, name)
 	if id == "" {
 		return nil, err
 	}
-	return &states[slices.Index(ids, id)], nil
+	return &rows[slices.Index(ids, id)], nil
 }
 
-func liveRun(dir string, state runfile.State) Run {
-	r := runOf(dir, state.Begin)
-	r.Ended, r.State, r.Attempt = "", Running, 1
-	_, alive, _ := runfile.Read(dir, state.Begin.Run)
-	if a := state.Attempt; a != nil {
-		r.PID, r.Since, r.Attempt = view.PIDOrNil(a.PID), view.TimeOrNil(a.At), a.Number
+func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
+	r := runOf(dir, history.LiveRecord(dir, row))
+	r.Ended, r.State, r.Attempt = "", Running, max(1, row.Attempt.Number)
+	if row.Begun() {
+		r.PID, r.Since = view.PIDOrNil(row.Attempt.PID), view.TimeOrNil(row.Attempt.At)
 	}
 	switch {
-	case state.Queued():
-		r.State, r.At = Queued, view.TimeOrNil(state.Begin.Wait.Until)
-	case state.Deferred():
-		r.State, r.Attempt, r.At = Deferred, state.Deferral.Attempt, view.TimeOrNil(state.Deferral.Until)
+	case row.Queued():
+		r.State, r.At = Queued, view.TimeOrNil(row.Wait.Until)
+	case row.Deferred():
+		r.State, r.Attempt, r.At = Deferred, row.Attempt.Number+1, view.TimeOrNil(row.Wait.NotBefore)
 		r.PID, r.Since = nil, nil
 	case !alive:
 		r.State, r.PID = Vanished, nil
-	case state.Attempt == nil || state.Attempt.PID == 0:
+	case row.Attempt.PID == 0 && !row.Resting():
 		r.State = Starting
 	}
-	for hook := range state.Hooks {
-		r.Hooks = append(r.Hooks, hook)
+	for _, hook := range hooks {
+		r.Hooks = append(r.Hooks, hook.Name)
 	}
 	slices.Sort(r.Hooks)
-	if state.Stop != nil {
-		r.StopBy = state.Stop.By
+	if row.Stop != nil {
+		r.StopBy = row.Stop.By
 	}
-	r.Notes = append(r.Notes, state.Notes...)
 	return r
 }
 
@@ -175,9 +176,10 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	if err != nil || s.Controls.Store == nil {
 		return Run{}, false
 	}
-	if state, err := oneState(live, name); err == nil && state != nil {
-		r := Run{Record: view.RecordOf(state.Begin), State: Running, Attempt: 1, PID: view.PIDOrNil(state.Attempt.PID),
-			Since: view.TimeOrNil(state.Attempt.At), Hooks: []string{}, Begin: state.Begin, elsewhere: true}
+	if row, err := oneRow(live, name); err == nil && row != nil {
+		record := history.RecordOf(s.Schedule.StateDir, *row)
+		r := Run{Record: view.RecordOf(record), State: Running, Attempt: 1, PID: view.PIDOrNil(row.Attempt.PID),
+			Since: view.TimeOrNil(row.Attempt.At), Hooks: []string{}, Begin: record, elsewhere: true}
 		r.Ended = ""
 		return r, true
 	}
@@ -203,29 +205,26 @@ func (r Run) Elsewhere(command string) error {
 // Poll returns how far a run of this machine is: its record without an outcome while it lives or waits, and after how long to ask
 // again, which is 0 when it is over. A record without an outcome is then that of a run which no process supervised to its end.
 func (s Runs) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	for _, storage := range (run.Storage{Dir: s.Schedule.StateDir}).Folders() {
-		state, alive, err := runfile.Read(storage.Dir, begun.Run)
-		switch {
-		case err == nil && state.End != nil:
-			return *state.End, 0, nil
-		case err == nil && alive:
-			return begun, pollEvery, nil
-		case err == nil && state.Deferred():
-			return begun, waitEvery, nil
-		case !errors.Is(err, os.ErrNotExist):
-			return begun, 0, err
-		}
-	}
-	db, err := history.OpenRead(s.Schedule.StateDir) // the file of a run is removed after its record was added
+	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {
 		return begun, 0, err
 	}
 	defer db.Close()
-	record, err = db.Get(ctx, begun.Run)
-	return record, 0, err
+	row, err := db.Runs().Row(ctx, begun.Run)
+	switch {
+	case err != nil:
+		return begun, 0, err
+	case row.Phase == state.Ended:
+		return history.RecordOf(s.Schedule.StateDir, row), 0, nil
+	case row.Deferred():
+		return begun, waitEvery, nil
+	case db.Owners().Alive(row.Owner):
+		return begun, pollEvery, nil
+	}
+	return begun, 0, nil
 }
 
-// How often the file of a live run is read. While it is read no tick can take a waiting run.
+// How often the row of a live run is read.
 const (
 	pollEvery = 100 * time.Millisecond
 	waitEvery = time.Second

@@ -1,0 +1,49 @@
+package history
+
+import (
+	"context"
+	"slices"
+
+	"sched/schedule/state"
+)
+
+// Records are what a state folder tells at one moment. Close them after use.
+type Records struct {
+	*DB
+	Live []state.Row // runs that live, or wait, the oldest first
+	Lost []state.Row // runs whose process is dead, which the next tick will finish, the oldest first
+	Err  error       // why the database cannot be read: then there is nothing else
+}
+
+// Look opens the database of a state folder to look. One that does not exist is an empty one. The
+// error is the Err of the records, too.
+func Look(ctx context.Context, dir string) (*Records, error) {
+	r := &Records{}
+	if r.DB, r.Err = OpenRead(dir); r.Err != nil {
+		return r, r.Err
+	}
+	if r.Live, r.Lost, r.Err = r.DB.Going(ctx); r.Err != nil {
+		r.DB.Close()
+	}
+	return r, r.Err
+}
+
+// Close closes the database.
+func (r *Records) Close() error {
+	if r.Err != nil { // it is not open
+		return nil
+	}
+	return r.DB.Close()
+}
+
+// Requests returns the runs of a state folder that somebody, or a hook, has asked for, and that no
+// tick has begun yet. What has waited longest comes first.
+func Requests(dir string) ([]state.Row, error) {
+	db, err := OpenRead(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Runs().Waiting(context.Background())
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Requested() }), err
+}

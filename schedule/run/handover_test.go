@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/run/output"
+	"sched/schedule/state"
+)
+
+// A supervisor may be killed before it gets a run that is written down as given to it. The tick gives the run to another one: it counted
+// as failed, and as lost at the next tick. Whoever has begun it meanwhile keeps it, and nobody else starts its command.
+func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	tick, witness := NewCaller(storage, state.Tick, os.Environ()), NewCaller(storage, state.Supervisor, nil)
+	its, err := witness.Self.Owned(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran, fired := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "fired")
+	hook := schedule.Hook{Run: schedule.Command{List: []string{"touch", fired}}}
+	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
+		Retry: schedule.Retry{Attempts: 1}, Hooks: schedule.Hooks{After: []schedule.Hook{hook}}}
+	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	r, err := tick.Begin(record, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.GiveTo(its.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.TakeBack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.GiveTo(its.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := its.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.TakeBack(); err == nil {
+		t.Error("a run is taken back that a witness has begun")
+	}
+	r.Execute(ctx, ctx)
+	for _, path := range []string{ran, fired} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s by a process that has not the run any more", filepath.Base(path))
+		}
+	}
+	if row, err := storage.DB.Runs().Row(ctx, record.Run); err != nil || row.Phase != state.Running || row.Owner != its.ID() {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+// On a full disk a command starts although that cannot be written down. Its supervisor may be killed then: the witness, which found the run
+// ready, started its command again.
+func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
+	ran := filepath.Join(t.TempDir(), "ran")
+	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
+		Retry: schedule.Retry{Attempts: 1}}
+	for _, unwritten := range []bool{true, false} {
+		record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+		r, err := supervisor.Begin(record, task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		output.MarkUnwritten(r.output, unwritten)
+		row, err := storage.DB.Runs().Row(ctx, record.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := supervisor.TakeOver(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		became := on.Execute(ctx, ctx).Outcome
+		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
+			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
+		}
+	}
+}
