@@ -575,8 +575,3 @@ func (b *box) outcome(task string, n int) record {
 
 // count returns how many lines a file of the box has.
 func (b *box) count(name string) int { return strings.Count(b.read(name), "\n") }
-
-// lastRun cuts the events of earlier runs: a file is used for several.
-func lastRun(text []byte) []byte {
-	return text[max(0, bytes.LastIndex(text, []byte(`{"begin":`))):]
-}
