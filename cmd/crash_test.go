@@ -117,7 +117,7 @@ func TestTheSupervisorCrashes(t *testing.T) {
 	b := newBox(t, `
 defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
 tasks:
-  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "kill -ABRT $PPID; sleep 0.2; echo second >> before.txt", echo third >> before.txt], command: exit 3}
+  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "sleep 0.5; kill -ABRT $PPID; sleep 0.2; echo second >> before.txt", echo third >> before.txt], command: exit 3}
   - {name: during, cron: "0 0 1 1 *", command: 'echo $$ > command.pid; kill -ABRT $PPID; until [ -e go ]; do sleep 0.02; done; exit 4'}
 `)
 	for i, task := range []string{"before", "during"} {
