@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,6 +73,21 @@ func (b *box) untilWrittenDown(command int) {
 	})
 }
 
+func (b *box) untilHookWrittenDown(hook int) {
+	b.until("the process of the hook is written down", func() bool {
+		db, err := state.OpenRead(b.path(".sched"), state.Patience)
+		if err != nil {
+			return false
+		}
+		defer db.Close()
+		live, _, _ := db.Going(context.Background())
+		return slices.ContainsFunc(live, func(r state.Row) bool {
+			hooks, _ := db.Runs().Hooks(context.Background(), r.ID)
+			return slices.ContainsFunc(hooks, func(h state.Hook) bool { return h.PID == hook })
+		})
+	})
+}
+
 func TestTheCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	b, _, _, command := start(t)
@@ -117,15 +133,19 @@ func TestTheSupervisorCrashes(t *testing.T) {
 	b := newBox(t, `
 defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
 tasks:
-  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "sleep 0.5; kill -ABRT $PPID; sleep 0.2; echo second >> before.txt", echo third >> before.txt], command: exit 3}
+  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "echo $$ > hook.pid; kill -ABRT $PPID; until [ -e go ]; do sleep 0.02; done; echo second >> before.txt", echo third >> before.txt], command: exit 3}
   - {name: during, cron: "0 0 1 1 *", command: 'echo $$ > command.pid; kill -ABRT $PPID; until [ -e go ]; do sleep 0.02; done; exit 4'}
 `)
 	for i, task := range []string{"before", "during"} {
+		os.Remove(b.path("go"))
 		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", task)
-		if task == "during" { // the supervisor may have crashed before it wrote down the process, which its witness then looks for
+		// The supervisor may have crashed before it wrote down the process, which its witness then looks for.
+		if task == "before" {
+			b.untilHookWrittenDown(b.pidIn("hook.pid"))
+		} else {
 			b.untilWrittenDown(b.pidIn("command.pid"))
-			b.write("go", "")
 		}
+		b.write("go", "")
 		if r := b.outcome(task, 1); r.Outcome != "failed" || r.ExitCode == nil || *r.ExitCode != 3+i {
 			t.Errorf("%s: %+v", task, r)
 		}

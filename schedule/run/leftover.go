@@ -46,8 +46,13 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 func (r *Run) newLeftover() *leftover {
 	l := &leftover{}
 	for _, hook := range r.hooks.begun() {
-		if hook.Ended.IsZero() {
-			l.hookPID = hook.PID
+		if !hook.Ended.IsZero() {
+			continue
+		}
+		l.hookPID = hook.PID
+		if hook.PID == 0 { // the supervisor was killed before it could write that down
+			l.hookPID = process.OrphanOf(r.row.ID, 1) // hooks before the command have the number of the first attempt
+			r.hooks.forked(hook.Name, l.hookPID)
 		}
 	}
 	if r.row.Phase != state.Running {

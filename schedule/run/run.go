@@ -106,8 +106,14 @@ func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
 	return r
 }
 
-// Begun reports whether a command of the run was started, even if that could not be written down.
-func (c Caller) Begun(row state.Row) bool { return row.Begun() || c.unwritten(row) }
+// Begun reports whether a command or a hook of the run was started, even if that could not be written down.
+func (c Caller) Begun(row state.Row) bool {
+	if row.Begun() || c.unwritten(row) {
+		return true
+	}
+	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
+	return err == nil && len(hooks) > 0
+}
 
 func (c Caller) unwritten(row state.Row) bool {
 	return row.Phase == state.Ready && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))

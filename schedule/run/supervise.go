@@ -115,7 +115,7 @@ func (r *Run) before(terminate context.Context) (note string) {
 		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
 		case i == last && over:
 			note = begun[name].Note
-		case i == last && begun[name].PID != 0:
+		case i == last && r.left != nil && r.left.hookPID != 0:
 			note = r.hooks.awaitOrphan(terminate, name)
 			r.hooks.ended(name, note)
 		default:
