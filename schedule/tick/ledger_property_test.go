@@ -16,6 +16,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/ledger"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -31,7 +32,8 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		w.again[t.Minute] = true
 	}
 	tick, slots := w.beginAs(t)
-	if tick.ledger.Covers && len(slots) > 0 && dies() { // before its minute was covered
+	defer tick.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
+	if tick.ledger.Covers && len(slots) > 0 && dies() {                      // before its minute was covered
 		os.WriteFile(last, before, 0o600)
 		tick.die()
 		return
