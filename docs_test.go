@@ -189,7 +189,8 @@ func isFile(name string) bool {
 	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
 }
 
-// The layout in docs/internals/design.md has every package of the list in imports_test.go, so that it cannot rot.
+// The layout in docs/internals/design.md has every package of the list in imports_test.go, so that
+// it cannot rot.
 func TestTheLayoutHasEveryPackage(t *testing.T) {
 	layout := text(t, "docs/internals/design.md")
 	for _, name := range order {

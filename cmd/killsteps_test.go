@@ -11,8 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/history"
-
 	"github.com/alicebob/miniredis/v2"
 )
 
@@ -124,7 +122,7 @@ func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 		ended = killedBefore(t, on("2026-01-01 00:01"), steps)
 		here.until("all is published", func() bool {
 			on("2026-01-01 00:01").Run()
-			return here.openRuns() == "" && !history.HasUnpublished(here.path(".sched"))
+			return here.openRuns() == "" && !here.hasUnpublished()
 		})
 		var want []string
 		for _, r := range here.history("") {

@@ -31,7 +31,8 @@ func (b *box) outcomes(task string) (all []string) {
 	return all
 }
 
-// While the disk is full what is due runs, and nothing of it is recorded: when there is room again it counts as missed.
+// While the disk is full what is due runs, and nothing of it is recorded: when there is room again
+// it counts as missed.
 func TestTicksOnAFullDiskRunAndAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")

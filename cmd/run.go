@@ -309,9 +309,9 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment. It does
-// so before a task can take long. noteDouble keeps that another tick had the minute. A tick with --at
-// or --only, or one that a person typed, keeps neither.
+// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment. It
+// does so before a task can take long. noteDouble keeps that another tick had the minute. A tick
+// with --at or --only, or one that a person typed, keeps neither.
 func (a runCommand) noteEnvironment(tick *tick.Tick) (noteDouble func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"sched/schedule/history"
 	"sched/schedule/state"
 	"slices"
 	"strconv"
@@ -263,7 +264,8 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
 
-// released waits until no process looks after a run of this folder any more: the next tick tells other servers of all.
+// released waits until no process looks after a run of this folder any more: the next tick tells
+// other servers of all.
 func releasedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: released")
@@ -380,6 +382,17 @@ func (b *box) openRuns() (open string) {
 		open += fmt.Sprintf("%s of %s is %s, attempt %+v, %s %q\n", row.ID, row.Task, row.Phase, row.Attempt, row.Reason, row.Notes)
 	}
 	return open
+}
+
+// hasUnpublished reports whether an ended run waits to be told to the other servers.
+func (b *box) hasUnpublished() bool {
+	db, err := history.OpenRead(b.path(".sched"))
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	waiting, err := db.Unpublished(context.Background(), 1)
+	return err == nil && len(waiting) > 0
 }
 
 // openRows returns the runs of a state folder that have begun and not ended.

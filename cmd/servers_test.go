@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
-	"sched/schedule/history"
 )
 
-// everywhere returns the runs that `sched history --all-servers` shows, of the servers whose runs these are.
+// everywhere returns the runs that `sched history --all-servers` shows, of the servers whose runs
+// these are.
 func (b *box) everywhere(server string) (runs []string) {
 	b.Helper()
 	c := b.command("history", "--all-servers", "--json", "-n", "0")
@@ -70,7 +70,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 	// A run may end after a tick has collected what had ended: all is published when no run has a file any more, either.
 	here.until("all is published", func() bool {
 		last()
-		return here.openRuns() == "" && !history.HasUnpublished(here.path(".sched"))
+		return here.openRuns() == "" && !here.hasUnpublished()
 	})
 	var want []string
 	for _, r := range here.history("") {

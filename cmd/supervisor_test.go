@@ -168,8 +168,8 @@ tasks:
 	}
 }
 
-// The disk gets full after runs have begun, and before their commands start. That they started can be told all the same: nothing
-// starts twice when the supervisor is killed.
+// The disk gets full after runs have begun, and before their commands start. That they started can
+// be told all the same: nothing starts twice when the supervisor is killed.
 func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")

@@ -131,8 +131,8 @@ func (b *box) asRoot(commands ...string) {
 	}
 }
 
-// While a background run lives, another user puts an own state folder in the place of the run's, with a row of the run
-// whose hooks are theirs. The run ends with what it inherited.
+// While a background run lives, another user puts an own state folder in the place of the run's,
+// with a row of the run whose hooks are theirs. The run ends with what it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)

@@ -12,7 +12,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// A sched that is older than the database leaves it alone and says so. Its ticks go on, and record nothing.
+// A sched that is older than the database leaves it alone and says so. Its ticks go on, and record
+// nothing.
 func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -23,12 +23,13 @@ import (
 type Files struct {
 	Dir string // made when it is needed, with mode 0700
 
-	// GoesOn reports whether another run, the last holder of a mutex, goes on, though nothing holds the lock any more: then it has
-	// the mutex. It is asked by whoever just got the lock, before that is a holder. May be nil.
+	// GoesOn reports whether another run, the last holder of a mutex, goes on, though nothing holds
+	// the lock any more: then it has the mutex. It is asked by whoever just got the lock, before
+	// that is a holder. May be nil.
 	GoesOn func(name string, last Holder) bool
 
-	// Lenient goes on where the folder cannot be written: a lock whose file cannot be made is held by
-	// nobody, and a claim that cannot be made is taken.
+	// Lenient goes on where the folder cannot be written: a lock whose file cannot be made is held
+	// by nobody, and a claim that cannot be made is taken.
 	Lenient bool
 }
 

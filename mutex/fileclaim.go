@@ -80,11 +80,6 @@ func makeHour(folder string, now time.Time) error {
 	return sweepClaims(claims, folder, now)
 }
 
-// SweepClaims removes claims that are out of date.
-func (s Files) SweepClaims(now time.Time) error {
-	return sweepClaims(filepath.Join(s.Dir, "claims"), "", now)
-}
-
 func sweepClaims(claims, but string, now time.Time) error {
 	hours, err := os.ReadDir(claims)
 	if err != nil {

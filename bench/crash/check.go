@@ -179,8 +179,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 	}
 }
 
-// unrecorded reports whether one of the ticks lived while the folder was full or read-only. The next tick may not know of it, and run
-// once what seems to be missed.
+// unrecorded reports whether one of the ticks lived while the folder was full or read-only. The
+// next tick may not know of it, and run once what seems to be missed.
 func (c *check) unrecorded(ticks []*tick) bool {
 	return slices.ContainsFunc(ticks, func(t *tick) bool {
 		from, to := c.span(t)
@@ -233,7 +233,8 @@ func (c *check) spanAfter(slot time.Time) (from, to int) {
 	return 0, 0
 }
 
-// truth checks that each record is true, and that its hooks fired: once each, or once more where a kill came before that was written down.
+// truth checks that each record is true, and that its hooks fired: once each, or once more where a
+// kill came before that was written down.
 func (c *check) truth() {
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -277,7 +278,8 @@ func (c *check) truth() {
 	}
 }
 
-// firingWasKilled reports whether the process was killed that fired a hook first: that of the run, or a tick that came upon it.
+// firingWasKilled reports whether the process was killed that fired a hook first: that of the run,
+// or a tick that came upon it.
 func (c *check) firingWasKilled(s *trace, fired []event) bool {
 	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
 		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {

@@ -25,7 +25,8 @@ type errorReply struct {
 	hint  string
 }
 
-// errorReplies are searched in this order: scripts and Sentinels put replies into texts of their own.
+// errorReplies are searched in this order: scripts and Sentinels put replies into texts of their
+// own.
 var errorReplies = []errorReply{
 	{sentinels + "(NOAUTH|WRONGPASS)", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
 	{sentinels + "unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},

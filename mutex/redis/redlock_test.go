@@ -174,8 +174,8 @@ func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 	heldBy(t, err, "run-1")
 }
 
-// The classic case of Redlock: one server stands still while a key is set, and another one loses it.
-// Then a majority does not have the key, and another run gets it. With all three it needs more.
+// The classic case of Redlock: one server stands still while a key is set, and another one loses
+// it. Then a majority does not have the key, and another run gets it. With all three it needs more.
 func TestAKeyIsFreeAgainOnlyIfAMajorityDoesNotHaveIt(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)

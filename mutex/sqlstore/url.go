@@ -146,8 +146,8 @@ func (t *target) postgres(mode, ca string) (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No prepared statements: the next one may have another connection. A statement that nobody waits
-	// for must not be executed later.
+	// No prepared statements: the next one may have another connection. A statement that nobody
+	// waits for must not be executed later.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: timeout / 8}

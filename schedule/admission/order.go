@@ -58,9 +58,10 @@ func (q *Queue) Ran(task *schedule.Task) {
 	q.last[task] = q.runs
 }
 
-// Reorder orders the slots from i on, those of one instant, when i is the first of its instant and behind reports that its time has
-// come already: by how long their tasks have waited, the longest first. In file order a task that takes longer than its interval
-// would leave those after it without a run for ever (docs/internals/decisions.md#the-task-that-waited-longest-goes-first).
+// Reorder orders the slots from i on, those of one instant, when i is the first of its instant and
+// behind reports that its time has come already: by how long their tasks have waited, the longest
+// first. In file order a task that takes longer than its interval would leave those after it
+// without a run for ever (docs/internals/decisions.md#the-task-that-waited-longest-goes-first).
 func (q *Queue) Reorder(slots []schedule.Slot, i int, behind func(schedule.Slot) bool) {
 	if i == 0 || !slots[i].At.After(slots[i-1].At) || !behind(slots[i]) {
 		return

@@ -1,8 +1,8 @@
 // Package chain starts what runs have triggered without waiting for the next tick: a process of sched that answers the
 // requests of their hooks, and nothing else (`sched run --triggered`).
 //
-// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed here, each of them
-// becomes its run exactly once, with the next tick at the latest.
+// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
+// here, each of them becomes its run exactly once, with the next tick at the latest.
 //
 // However many runs end at once, at most two such processes live: one that answers, and one that waits for its turn. Who
 // finds that one waits starts no other: it will list the requests later than that.

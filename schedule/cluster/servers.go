@@ -87,8 +87,8 @@ func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, se
 	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
 }
 
-// readServers returns the servers by key, with such runs as sched can have made, and then the time of
-// the store: the clock is not compared while we connect.
+// readServers returns the servers by key, with such runs as sched can have made, and then the time
+// of the store: the clock is not compared while we connect.
 func readServers(ctx context.Context, store mutex.Store) (all map[string]Server, now time.Time, err error) {
 	values, err := store.All(ctx, tableServers)
 	if err != nil {

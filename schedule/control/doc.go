@@ -71,7 +71,8 @@ func Because(what, reason string) string {
 	return what
 }
 
-// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer it.
+// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer
+// it.
 func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	db, err := state.Open(a.Schedule.StateDir, state.Patience)
 	if err == nil {
@@ -131,8 +132,8 @@ func KnownTags(s *schedule.Schedule, tags []string) error {
 	return nil
 }
 
-// Pause pauses the tasks of those names, or pause.Everything, until a time or, for the zero one, until they are resumed. It returns
-// the pauses as they were.
+// Pause pauses the tasks of those names, or pause.Everything, until a time or, for the zero one,
+// until they are resumed. It returns the pauses as they were.
 func (a Actor) Pause(names []string, until time.Time, reason string) (made pause.Pause, before pause.Pauses, err error) {
 	made = pause.Pause{By: a.By, Server: a.Server, Since: a.Now().UTC().Round(0), Until: until, Reason: Reason(reason)}
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {

@@ -119,18 +119,6 @@ func (db *DB) Unpublished(ctx context.Context, limit int) ([]outcome.Record, err
 	return db.records(rows), err
 }
 
-// HasUnpublished reports whether runs in the state folder wait to be published; false when it
-// cannot be read.
-func HasUnpublished(dir string) bool {
-	db, err := OpenRead(dir)
-	if err != nil {
-		return false
-	}
-	defer db.Close()
-	waiting, err := db.Unpublished(context.Background(), 1)
-	return err == nil && len(waiting) > 0
-}
-
 // Prune is state.DB.Prune, but the files are whole paths.
 func (db *DB) Prune(ctx context.Context, now time.Time, keep state.Keep, budget state.Budget) (state.Pruned, error) {
 	did, err := db.DB.Prune(ctx, now, keep, budget)
@@ -231,7 +219,8 @@ func (db *DB) recordsOfTasks(rows map[string][]state.Row) map[string][]outcome.R
 
 func (db *DB) record(row state.Row) outcome.Record { return RecordOf(filepath.Dir(db.output), row) }
 
-// RecordOf returns the record of a row in a state folder. That of a run that goes on has no outcome.
+// RecordOf returns the record of a row in a state folder. That of a run that goes on has no
+// outcome.
 func RecordOf(dir string, row state.Row) outcome.Record {
 	r := outcome.Record{
 		Run: row.ID, Task: row.Task, Mutex: row.Mutex, Slot: row.Slot, Until: row.LastSlot, Origin: row.Origin, Cause: row.Cause,
@@ -252,8 +241,8 @@ func RecordOf(dir string, row state.Row) outcome.Record {
 	return r
 }
 
-// LiveRecord is RecordOf for a run that has not ended. It has no outcome, though its hooks may be all
-// that is left of it.
+// LiveRecord is RecordOf for a run that has not ended. It has no outcome, though its hooks may be
+// all that is left of it.
 func LiveRecord(dir string, row state.Row) outcome.Record {
 	r := RecordOf(dir, row)
 	r.Outcome, r.Reason, r.Ended = "", "", time.Time{}

@@ -15,8 +15,8 @@ type Past struct {
 	Hours   []state.Hour     // all others, the earliest first; nil where Records has all
 }
 
-// PastOf returns what became of the slots of each span before until. A task that has more than most records in it comes with its hours. The
-// cost does not depend on how many records there are.
+// PastOf returns what became of the slots of each span before until. A task that has more than most
+// records in it comes with its hours. The cost does not depend on how many records there are.
 func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]Past, error) {
 	few, many, err := r.split(ctx, spans, until, most)
 	if err != nil {

@@ -62,28 +62,28 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if HasUnpublished(dir) {
+	if hasUnpublished(dir) {
 		t.Error("a run of a history that is not shared waits")
 	}
 	mustAddShared(t, db, rec(2, "a", outcome.Skipped))
 	expectRuns(t, "a run of the past, and no skipped slot", waiting(t, db, 5), ids(1))
 	mustAddShared(t, db, rec(3, "a", outcome.Failed))
 	mustAdd(t, db, rec(5, "b", outcome.Missed), rec(4, "b", outcome.Lost)) // with Add, not AddShared
-	if !HasUnpublished(dir) {
+	if !hasUnpublished(dir) {
 		t.Error("nothing waits")
 	}
 	expectRuns(t, "the runs, in the order in which they were added", publishAll(t, db, 500), ids(1, 3, 4))
-	if HasUnpublished(dir) {
+	if hasUnpublished(dir) {
 		t.Error("something still waits")
 	}
 
 	mustAdd(t, db, rec(6, "a", outcome.Skipped))
-	if HasUnpublished(dir) {
+	if hasUnpublished(dir) {
 		t.Error("a skipped slot waits")
 	}
 	mustAdd(t, db, rec(2, "long", outcome.Succeeded)) // its run began before the others
 	mustAdd(t, db, rec(7, "long", outcome.Succeeded))
-	if !HasUnpublished(dir) {
+	if !hasUnpublished(dir) {
 		t.Error("nothing waits after another run was added")
 	}
 	expectRuns(t, "a run that is there already is no new one", publishAll(t, db, 500), ids(7))
@@ -115,7 +115,7 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !HasUnpublished(dir) {
+	if !hasUnpublished(dir) {
 		t.Error("nothing waits")
 	}
 	expectRuns(t, "after two were published", publishAll(t, db, 5), ids(3))
@@ -141,11 +141,11 @@ func TestAHistoryThatIsSharedNoMoreLetsGo(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
-	if err := db.Runs().Unshare(context.Background()); err != nil || HasUnpublished(dir) {
-		t.Errorf("%v, waiting: %t", err, HasUnpublished(dir))
+	if err := db.Runs().Unshare(context.Background()); err != nil || hasUnpublished(dir) {
+		t.Errorf("%v, waiting: %t", err, hasUnpublished(dir))
 	}
 	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
-	if HasUnpublished(dir) {
+	if hasUnpublished(dir) {
 		t.Error("a run waits")
 	}
 }
@@ -229,7 +229,7 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 					last = true
 				default:
 				}
-				if !HasUnpublished(dir) {
+				if !hasUnpublished(dir) {
 					continue
 				}
 				for _, id := range publishAll(t, db, 4) {
@@ -243,7 +243,19 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 	adding.Wait()
 	close(over)
 	publishing.Wait()
-	if len(seen) != 1+adders*each || HasUnpublished(dir) {
-		t.Errorf("%d runs were seen, waiting: %t", len(seen), HasUnpublished(dir))
+	if len(seen) != 1+adders*each || hasUnpublished(dir) {
+		t.Errorf("%d runs were seen, waiting: %t", len(seen), hasUnpublished(dir))
 	}
+}
+
+// hasUnpublished reports whether runs in the state folder wait to be published; false when it
+// cannot be read.
+func hasUnpublished(dir string) bool {
+	db, err := OpenRead(dir)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	waiting, err := db.Unpublished(context.Background(), 1)
+	return err == nil && len(waiting) > 0
 }

@@ -31,8 +31,8 @@ const (
 	forever = time.Duration(math.MaxInt64)
 )
 
-// Leases keep the leases of locks whose runs have yet to be started. They end with this process: the
-// lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
+// Leases keep the leases of locks whose runs have yet to be started. They end with this process:
+// the lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
 type Leases struct{ kept sync.Map } // renewers by lock
 
 // Keep renews the lease of a lock until Drop, or until the run renews it itself. The run finds out
@@ -126,8 +126,8 @@ func (l *Renewer) run() {
 	}
 }
 
-// renew renews the lease once. A kept lease that is over stays lost: it would be taken again, and the
-// run would not find out.
+// renew renews the lease once. A kept lease that is over stays lost: it would be taken again, and
+// the run would not find out.
 func (l *Renewer) renew() error {
 	if l.kept && l.age() >= l.Lock.Lease() {
 		return nil

@@ -13,11 +13,12 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Account is the part of one tick in the ledger. While it holds the lock of the file last-tick, a tick compares
-// its minute with the last one that a tick covered (docs/internals/decisions.md#the-next-tick-finds-gaps). It writes down for
-// which slots it will account (Journal), and then that its minute is covered. So after a kill at any moment either
-// the minute is not covered, and the next tick finds a gap, or its journal says what is left to account for. Ticks
-// with --at or --only cover nothing, and account for nothing.
+// An Account is the part of one tick in the ledger. While it holds the lock of the file last-tick,
+// a tick compares its minute with the last one that a tick covered
+// (docs/internals/decisions.md#the-next-tick-finds-gaps). It writes down for which slots it will
+// account (Journal), and then that its minute is covered. So after a kill at any moment either the
+// minute is not covered, and the next tick finds a gap, or its journal says what is left to account
+// for. Ticks with --at or --only cover nothing, and account for nothing.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent use, but for
 // Started, Claiming, AskConditions and Settle.
@@ -127,9 +128,10 @@ func (a *Account) mayStart() bool {
 	return true
 }
 
-// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in the future was
-// covered when the clock was wrong, and does not count (docs/internals/decisions.md#wrong-clocks). The clock is read again: a
-// tick that was held up must not take the minutes that passed since for the future.
+// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies
+// in the future was covered when the clock was wrong, and does not count
+// (docs/internals/decisions.md#wrong-clocks). The clock is read again: a tick that was held up must
+// not take the minutes that passed since for the future.
 func (a *Account) lastCovered() (last time.Time) {
 	if last = LastTick(a.Dir); last.After(clock.Now()) && last.After(a.Minute) {
 		return time.Time{}

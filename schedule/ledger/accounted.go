@@ -61,7 +61,8 @@ func (k accounted) addOutcomes(journal *Journal) {
 	}
 }
 
-// inDatabase adds the slots that have a row, from a time to before another. A damaged database is set aside, and has none then.
+// inDatabase adds the slots that have a row, from a time to before another. A damaged database is
+// set aside, and has none then.
 func (a *Account) inDatabase(k accounted, from, to time.Time) error {
 	slots, err := a.DB.Runs().Slots(context.Background(), from, to)
 	for _, slot := range slots {

@@ -112,8 +112,9 @@ func (b *backfill) addJournal(journal *Journal) {
 	journal.Leave(left)
 }
 
-// runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once or after_pause the newest
-// one that its conditions allow, unless it is due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
+// runOnce chooses the slots that run in this tick although they were missed: of a task with missed:
+// once or after_pause the newest one that its conditions allow, unless it is due anyway
+// (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
 func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {

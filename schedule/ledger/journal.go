@@ -17,10 +17,11 @@ import (
 )
 
 // A Journal is the file of a tick that has something to account for: ticks/N.json in the state
-// folder, one JSON event a line, each appended with one write(2). Its first line promises an outcome for
-// each slot that is due; it is locked (flock(2)) while the tick lives, and has an end when all of
-// these are in the history or in the files of runs. So a journal that is neither locked nor ended
-// is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
+// folder, one JSON event a line, each appended with one write(2). Its first line promises an
+// outcome for each slot that is due; it is locked (flock(2)) while the tick lives, and has an end
+// when all of these are in the history or in the files of runs. So a journal that is neither locked
+// nor ended is of a tick that was killed, or that could not write the history: a later tick keeps
+// its promise.
 type Journal struct {
 	Promise    Promise
 	Started    map[Due]bool           // the slots whose run began

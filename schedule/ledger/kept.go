@@ -19,9 +19,10 @@ import (
 const mostKept = 60
 
 // Keep has a slot wait for which the store had no answer, or one that is paused
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick did. Not ok says that it does not wait,
-// and is to be skipped: it is too late for it, too many of its task wait, it gives way to the next one of its minute, the tick accounts
-// for nothing, or the database cannot be written.
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick
+// did. Not ok says that it does not wait, and is to be skipped: it is too late for it, too many of
+// its task wait, it gives way to the next one of its minute, the tick accounts for nothing, or the
+// database cannot be written.
 func (a *Account) Keep(record outcome.Record, task *schedule.Task, why string, paused bool) (isNew, ok bool) {
 	ctx, slot := context.Background(), record.Slot.UTC()
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: record.Slot.Add(task.LateWithin())}
@@ -171,7 +172,8 @@ func (a *Account) readKept() (slots []state.Row) {
 	return slots
 }
 
-// endedOf returns those of the waiting slots that have a run, or an outcome that is not recorded yet.
+// endedOf returns those of the waiting slots that have a run, or an outcome that is not recorded
+// yet.
 func (a *Account) endedOf(waiting []state.Row, dead []*Journal) (accounted, error) {
 	ended := accounted{}
 	for _, journal := range dead {

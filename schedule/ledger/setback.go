@@ -9,8 +9,9 @@ import (
 	"sched/schedule/humanize"
 )
 
-// clockWasSetBack reports whether a tick covered this minute, or a later one, before the clock was set back
-// (docs/internals/decisions.md#wrong-clocks). A second tick of a minute is something else: somebody asked for it.
+// clockWasSetBack reports whether a tick covered this minute, or a later one, before the clock was
+// set back (docs/internals/decisions.md#wrong-clocks). A second tick of a minute is something else:
+// somebody asked for it.
 func (a *Account) clockWasSetBack() bool {
 	last, newest := lastTicks(a.Dir)
 	return a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)

@@ -113,7 +113,8 @@ func waiting(t *testing.T, dir string) int {
 
 const childEnv = "NOTIFY_TEST_CHILD"
 
-// TestChild is another process: a finish that sends what it puts in, or a tick that sends what waits.
+// TestChild is another process: a finish that sends what it puts in, or a tick that sends what
+// waits.
 func TestChild(t *testing.T) {
 	args := strings.Fields(os.Getenv(childEnv))
 	if len(args) == 0 {
@@ -167,8 +168,8 @@ func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 	}
 }
 
-// The start and the end of a run are told in this order, though the run ends before the first attempt
-// to tell of its start.
+// The start and the end of a run are told in this order, though the run ends before the first
+// attempt to tell of its start.
 func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	server.held["/start"] = make(chan struct{})

@@ -1,6 +1,6 @@
 // Package notify delivers messages. Target.Send makes one attempt to deliver one message to one
-// target: it pings a URL, posts to a webhook, or sends a mail by SMTP or sendmail(8). A Sender keeps
-// messages in the outbox, a table of sched.db, until they were delivered.
+// target: it pings a URL, posts to a webhook, or sends a mail by SMTP or sendmail(8). A Sender
+// keeps messages in the outbox, a table of sched.db, until they were delivered.
 //
 // Each message is delivered at least once, whatever is killed. Pings say how things are now, so a
 // newer one replaces an older one. The callers decide which events of a run have a message.

@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one attempt, and attemptsAtOnce how many of a process are made at a time.
+	// attemptTimeout bounds one attempt, and attemptsAtOnce how many of a process are made at a
+	// time.
 	attemptTimeout = 30 * time.Second
 	attemptsAtOnce = 16
 
-	// giveUpAfter is the time from the first attempt to the last one; the waits in between double from
-	// firstWait to longestWait.
+	// giveUpAfter is the time from the first attempt to the last one; the waits in between double
+	// from firstWait to longestWait.
 	giveUpAfter = 24 * time.Hour
 	firstWait   = time.Minute
 	longestWait = time.Hour
 
-	// Patience is how long a process waits at its end for the attempts that it has begun: as long as
-	// one may take.
+	// Patience is how long a process waits at its end for the attempts that it has begun: as long
+	// as one may take.
 	Patience = attemptTimeout
 	// stoppedPatience is how long it waits once it was asked to stop.
 	stoppedPatience = 5 * time.Second
 )
 
 // A Sender is the part of one process in the outbox: it puts deliveries in, and makes attempts
-// beside everything else that the process does. Its fields are set before the first Put; its methods
-// may be called concurrently.
+// beside everything else that the process does. Its fields are set before the first Put; its
+// methods may be called concurrently.
 type Sender struct {
-	// Undelivered reports a failed attempt to people, with what becomes of the delivery. Nil: a later
-	// tick reports it.
+	// Undelivered reports a failed attempt to people, with what becomes of the delivery. Nil: a
+	// later tick reports it.
 	Undelivered func(d *Delivery, err error, what string)
 	// Lost is called instead for a delivery that failed and that the outbox does not have: no later
 	// tick finds it.
@@ -67,8 +68,8 @@ func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
 
 // Put puts a delivery into the outbox. It is put in once: a process that begins again after a kill
 // calls Put again. Put reports whether this process is to send the delivery (Send). If not, at_most
-// holds it back, or it is a ping and follows an older one that is being sent. A delivery that cannot
-// be put in, as on a full disk, is sent once, from memory.
+// holds it back, or it is a ping and follows an older one that is being sent. A delivery that
+// cannot be put in, as on a full disk, is sent once, from memory.
 func (s *Sender) Put(d *Delivery) (ours bool) {
 	m, err := d.pack()
 	if err == nil {
@@ -147,8 +148,8 @@ func (s *Sender) beside(do func()) {
 }
 
 // Wait waits for the attempts that were begun, and ends them when patience has passed, or
-// stoppedPatience after ctx is done. The Sender makes no attempt after it. What was not delivered is
-// left to ticks.
+// stoppedPatience after ctx is done. The Sender makes no attempt after it. What was not delivered
+// is left to ticks.
 func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	timer := time.AfterFunc(patience, s.stop)
 	defer timer.Stop()
@@ -163,8 +164,8 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// take returns a delivery of the outbox for which it is time, of one sender or of all; nil when there
-// is none. After an error a later tick tries again.
+// take returns a delivery of the outbox for which it is time, of one sender or of all; nil when
+// there is none. After an error a later tick tries again.
 func (s *Sender) take(sender string) *Delivery {
 	ctx, due := context.Background(), state.Due{Now: clock.Now(), Sender: sender, Refused: s.Undelivered != nil}
 	if has, err := s.db.Messages().HasDue(ctx, due); !has || err != nil || s.ctx.Err() != nil {
@@ -185,7 +186,8 @@ func (s *Sender) take(sender string) *Delivery {
 	return d
 }
 
-// try makes one attempt for a delivery that this process has, and then for the ping that follows it.
+// try makes one attempt for a delivery that this process has, and then for the ping that follows
+// it.
 func (s *Sender) try(d *Delivery) {
 	s.attempt(d)
 	if d.kept && d.To.Ping != "" {
@@ -294,8 +296,8 @@ func (s *Sender) refused(d *Delivery) {
 	s.drop(d)
 }
 
-// putBack leaves a delivery to the next attempt. After an error the message is free when this process
-// ends, and the next attempt comes sooner.
+// putBack leaves a delivery to the next attempt. After an error the message is free when this
+// process ends, and the next attempt comes sooner.
 func (s *Sender) putBack(d *Delivery, a state.Attempts) {
 	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, a, next(a))
 }

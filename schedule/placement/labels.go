@@ -1,4 +1,5 @@
-// Package placement says which machines `servers:` of a task means: by their names, and by the labels that each of them has.
+// Package placement says which machines `servers:` of a task means: by their names, and by the
+// labels that each of them has.
 //
 // A label is NAME=VALUE; no name of a machine has a `=`. Labels come from a variable or a file of
 // the machine. A wrong label is left out and reported (Machine.Wrong); a task that asks for it does

@@ -23,9 +23,10 @@ const BecomeArgument = "become"
 // those, and the setup has values of env. The command does not get it.
 const setupVariable = "SCHED_BECOME"
 
-// A setup is what a process of sched does before it becomes a command, where a task has `user`, `group`, `umask` or
-// `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own, and only a process
-// of the user finds out what that user may not read or enter.
+// A setup is what a process of sched does before it becomes a command, where a task has `user`,
+// `group`, `umask` or `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A
+// process can change no umask but its own, and only a process of the user finds out what that user
+// may not read or enter.
 type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`

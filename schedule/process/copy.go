@@ -69,8 +69,10 @@ func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 	}
 }
 
-// CopyOutput makes the copy as the user of the task, since root would follow the links of anybody who can write in that
-// folder (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is done, with the cause of that.
+// CopyOutput makes the copy as the user of the task, since root would follow the links of anybody
+// who can write in that folder
+// (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is
+// done, with the cause of that.
 func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
 	p, err := spec.startAs(setup{Copy: to}, captured)
 	if err != nil {

@@ -67,10 +67,11 @@ const (
 	StoreVariable = "SCHED_STORE"
 )
 
-// OfMachine returns those variables of an environment that say how the machine is set up: where programs are (PATH), the zone
-// (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not of sched's own user, or not sched's business, get these
-// and none of the others, among which there may be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names).
-// Variables with the names of more are kept, too.
+// OfMachine returns those variables of an environment that say how the machine is set up: where
+// programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not
+// of sched's own user, or not sched's business, get these and none of the others, among which there
+// may be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables
+// with the names of more are kept, too.
 func OfMachine(env []string, more ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")

@@ -63,9 +63,9 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	return outcome.Record{}, ErrNothing
 }
 
-// FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry. The code is the exit code of its
-// command, where the person who calls this knows that; else nil. The error is ErrAlive, or state.ErrNotFound where
-// there is no such run.
+// FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
+// The code is the exit code of its command, where the person who calls this knows that; else nil.
+// The error is ErrAlive, or state.ErrNotFound where there is no such run.
 func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 	row, err := c.DB.Runs().Row(context.Background(), id)
 	if err == nil && row.Phase == state.Ended {

@@ -14,9 +14,10 @@ import (
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
 const lostAtOnce = 16
 
-// CollectLost finishes every run whose owner is dead, and returns the records of these. A run that waits for a deferred retry,
-// or for its turn, is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent
-// accepts. Errors about single runs go to problem.
+// CollectLost finishes every run whose owner is dead, and returns the records of these. A run that
+// waits for a deferred retry, or for its turn, is passed to retry, which reports whether it ended
+// the run instead. It leaves runs alone that recent accepts. Errors about single runs go to
+// problem.
 func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	live, lost, err := c.DB.Going(context.Background())
 	if err != nil {
@@ -73,8 +74,9 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 // ErrAlive says that a process looks after the run.
 var ErrAlive = errors.New("the run is alive")
 
-// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes, or is held by one that the
-// command left behind. The error is ErrAlive where another process has the run.
+// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
+// or is held by one that the command left behind. The error is ErrAlive where another process has
+// the run.
 func (c Caller) take(row state.Row) (*Run, error) {
 	ctx := context.Background()
 	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {

@@ -13,9 +13,10 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about deferred retries: when the next attempt of a background run is a long time away, its row waits without a
-// process and with its mutex free, until a tick goes on with it. So a reboot does not lose it, and nothing waits in memory.
-// `retry: {lost: true}` is one, too: what a crash interrupted counts as an attempt, and the next one is due at once.
+// This file is about deferred retries: when the next attempt of a background run is a long time
+// away, its row waits without a process and with its mutex free, until a tick goes on with it. So a
+// reboot does not lose it, and nothing waits in memory. `retry: {lost: true}` is one, too: what a
+// crash interrupted counts as an attempt, and the next one is due at once.
 
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
@@ -40,7 +41,8 @@ func (r *Run) deferTo(until time.Time, result outcome.Record) error {
 	})
 }
 
-// leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex is free.
+// leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
+// is free.
 func (r *Run) leaveDeferred() {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
@@ -48,7 +50,8 @@ func (r *Run) leaveDeferred() {
 	r.Close()
 }
 
-// concludeUnlessLost is conclude for a run whose owner is dead. Again reports that the run waits for its next attempt instead.
+// concludeUnlessLost is conclude for a run whose owner is dead. Again reports that the run waits
+// for its next attempt instead.
 func (r *Run) concludeUnlessLost() (record outcome.Record, again bool) {
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
@@ -71,7 +74,8 @@ func (r *Run) concludeUnlessLost() (record outcome.Record, again bool) {
 	return record, true
 }
 
-// mayRetryLost reports whether the task wants a lost run to be tried again, and has an attempt left, and nobody asked to stop the run.
+// mayRetryLost reports whether the task wants a lost run to be tried again, and has an attempt
+// left, and nobody asked to stop the run.
 func (r *Run) mayRetryLost() bool {
 	return r.row.Stop == nil && r.task.Retry.Lost && max(1, r.row.Attempt.Number) < r.task.Retry.Attempts
 }
@@ -83,8 +87,8 @@ func (r *Run) deferLost(result outcome.Record) error {
 	return r.deferTo(clock.Now().Truncate(time.Minute), result)
 }
 
-// giveUp returns the result of a run whose next attempt will not start: what the attempt before came to, unless the run was
-// stopped, or a code is given (sched finish MUTEX CODE).
+// giveUp returns the result of a run whose next attempt will not start: what the attempt before
+// came to, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
 func (r *Run) giveUp(code *int) outcome.Record {
 	result := r.soFar()
 	result.Ended = clock.Now()
@@ -103,7 +107,8 @@ func (r *Run) giveUp(code *int) outcome.Record {
 	return result
 }
 
-// A Deferred is a run that waits for a deferred retry, or whose process was killed while it waited for its turn or between two attempts.
+// A Deferred is a run that waits for a deferred retry, or whose process was killed while it waited
+// for its turn or between two attempts.
 type Deferred struct {
 	caller Caller
 	row    state.Row
@@ -136,9 +141,10 @@ func (d Deferred) Finish() (record outcome.Record, ended bool) {
 // heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
 const heldAtMost = 24 * time.Hour
 
-// Retry takes the mutex again and hands the run over for its next attempt; a run that waits for its turn is handed over as it is. Started
-// reports that it was handed over. Ended reports that the mutex was held for too long, and that the run has ended with the record. After an
-// error the run was left to a later tick, as it was when the mutex is held.
+// Retry takes the mutex again and hands the run over for its next attempt; a run that waits for its
+// turn is handed over as it is. Started reports that it was handed over. Ended reports that the
+// mutex was held for too long, and that the run has ended with the record. After an error the run
+// was left to a later tick, as it was when the mutex is held.
 func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
 	r, err := d.caller.take(d.row)
 	if errors.Is(err, ErrAlive) {
@@ -171,8 +177,8 @@ func (r *Run) leave() {
 }
 
 // lockAgain takes the mutex and a seat, which were free while the run rested
-// (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
-// where the run has what it needs.
+// (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
+// is impossible; it is empty where the run has what it needs.
 func (r *Run) lockAgain() (reason string) {
 	r.lock = nil // the lock of the attempts before
 	need := NeedOf(&r.task)
@@ -198,8 +204,8 @@ func (r *Run) lockAgain() (reason string) {
 	return ""
 }
 
-// hold leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost, hold ends the run instead, and
-// returns its record.
+// hold leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost, hold
+// ends the run instead, and returns its record.
 func (r *Run) hold(reason string) (record outcome.Record, ended bool) {
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {

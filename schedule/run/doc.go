@@ -4,8 +4,10 @@
 // supervises it (Receive, Supervise) and starts the process that finishes it (FinishInherited). Where a supervisor was killed,
 // another process takes the run over (TakeOver), and where nobody watches it any more, CollectLost finishes it.
 //
-// A run goes by the snapshot of its task: whatever becomes of the schedule meanwhile, it stays as it began. What a run
-// needs of its process is in Caller; what must survive that process is in the run's row (package state).
+// A run goes by the snapshot of its task: whatever becomes of the schedule meanwhile, it stays as
+// it began. What a run needs of its process is in Caller; what must survive that process is in the
+// run's row (package state).
 //
-// Non-goals: whether and when there is a run (package tick), and how a command is started and ended (package process).
+// Non-goals: whether and when there is a run (package tick), and how a command is started and ended
+// (package process).
 package run

@@ -25,12 +25,14 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	return r.finish(result)
 }
 
-// finish copies the output, runs the commands of the hooks, releases the lock, puts the notifications into the outbox, asks for the
-// runs that it triggers, ends the row, and begins to send the notifications; each even if the one before failed. It is the same code for
-// foreground runs, for `sched finish`, and for lost runs.
+// finish copies the output, runs the commands of the hooks, releases the lock, puts the
+// notifications into the outbox, asks for the runs that it triggers, ends the row, and begins to
+// send the notifications; each even if the one before failed. It is the same code for foreground
+// runs, for `sched finish`, and for lost runs.
 //
-// This process owns the row, so no two finish it at once. One that is killed in the middle leaves the row finishing;
-// the next tick finishes it again, and hooks that have ended are not fired again.
+// This process owns the row, so no two finish it at once. One that is killed in the middle leaves
+// the row finishing; the next tick finishes it again, and hooks that have ended are not fired
+// again.
 func (r *Run) finish(result outcome.Record) outcome.Record {
 	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.isTaken(r.settled(result)) {
 		r.Close()
@@ -91,15 +93,15 @@ func (r *Run) settled(result outcome.Record) error {
 	return err
 }
 
-// endsAtOnce reports whether nothing stands between the result of the run and its end: it has no hooks to fire, and no copy of its
-// output to make.
+// endsAtOnce reports whether nothing stands between the result of the run and its end: it has no
+// hooks to fire, and no copy of its output to make.
 func (r *Run) endsAtOnce() bool {
 	hooks := r.task.Hooks
 	return r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
-// end ends the row of the run, and returns the record. What cannot be written down is tried again as long as this process lives: the
-// hooks of the run must not fire again.
+// end ends the row of the run, and returns the record. What cannot be written down is tried again
+// as long as this process lives: the hooks of the run must not fire again.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	path := output.Path(r.Dir, r.record)
 	if !r.hasOutput(result.Output) {

@@ -13,8 +13,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A supervisor that had the lock may be killed. Its witness goes on with the run without the descriptor: nothing holds the lock, and the
-// mutex is taken.
+// A supervisor that had the lock may be killed. Its witness goes on with the run without the
+// descriptor: nothing holds the lock, and the mutex is taken.
 func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
@@ -29,7 +29,7 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Inherit()[0].Close() // as by the kill
-	if holder, held := storage.HeldIn(storage.Locks(), "report"); !held || holder.Run != record.Run {
+	if holder, held := heldBy(storage, "report"); !held || holder.Run != record.Run {
 		t.Errorf("a tick finds %v, %t", holder, held)
 	}
 	var held *mutex.HeldError
@@ -37,7 +37,7 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 		t.Errorf("another run gets the lock: %v", err)
 	}
 	witness.Self.Close() // and the witness is gone
-	if holder, held := storage.HeldIn(storage.Locks(), "report"); held {
+	if holder, held := heldBy(storage, "report"); held {
 		t.Errorf("it is still held by %v", holder)
 	}
 }
@@ -63,14 +63,14 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, want := range []bool{false, true} {
-		if holder, held := storage.HeldIn(storage.Locks(), pool.Seat("few", n+1)); held != want {
+		if holder, held := heldBy(storage, pool.Seat("few", n+1)); held != want {
 			t.Errorf("seat %d is held: %t, by %v", n+1, held, holder)
 		}
 	}
 }
 
-// A tick that is killed while it waits for the next attempt of a foreground run leaves that to the next tick. The run counted as finished
-// by hand.
+// A tick that is killed while it waits for the next attempt of a foreground run leaves that to the
+// next tick. The run counted as finished by hand.
 func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
@@ -102,4 +102,14 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	if err != nil || !row.Deferred() || row.Reason != "exit code 1" || row.ExitCode == nil || *row.ExitCode != 1 {
 		t.Errorf("%+v, %v", row, err)
 	}
+}
+
+// heldBy returns who has a mutex of the machine: the run that holds the lock, or that goes on without it.
+func heldBy(s Storage, name string) (holder mutex.Holder, held bool) {
+	files := mutex.Files{Dir: s.Locks()}
+	if holder, held = files.Held(name); held {
+		return holder, true
+	}
+	last, ok := files.Last(name)
+	return last, ok && s.goesOn(name, last)
 }

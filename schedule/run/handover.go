@@ -15,8 +15,8 @@ type Descriptors struct {
 	Locks  []*os.File // of the mutex and of the seat; none where the run has none
 }
 
-// GiveTo makes the supervisor the owner of the run, and returns what that needs besides the row. From here on the run is alive as
-// long as the supervisor or its witness lives.
+// GiveTo makes the supervisor the owner of the run, and returns what that needs besides the row.
+// From here on the run is alive as long as the supervisor or its witness lives.
 func (r *Run) GiveTo(supervisor int64) (Descriptors, error) {
 	if r.output == nil { // a deferred retry: what it prints follows the attempts before
 		captured, err := output.Open(r.record.Output)
@@ -30,12 +30,14 @@ func (r *Run) GiveTo(supervisor int64) (Descriptors, error) {
 	return Descriptors{r.output, r.inheritedLocks()}, err
 }
 
-// TakeBack makes a run ours again that its supervisor did not get. After an error it is still the supervisor's.
+// TakeBack makes a run ours again that its supervisor did not get. After an error it is still the
+// supervisor's.
 func (r *Run) TakeBack() error {
 	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID() })
 }
 
-// Receive returns a run that another process has given to this one, with its descriptors, which belong to it then.
+// Receive returns a run that another process has given to this one, with its descriptors, which
+// belong to it then.
 func (c Caller) Receive(id string, d Descriptors) (*Run, error) {
 	ctx := context.Background()
 	own, err := c.Self.Owned(ctx)

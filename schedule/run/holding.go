@@ -36,8 +36,9 @@ func NewHolder(record outcome.Record) mutex.Holder {
 	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
 }
 
-// adopt makes the lock ours that another process acquired for the run, with its descriptors, those of the mutex and of the seat, or
-// none. When its lease began is not known: it is renewed before a command starts.
+// adopt makes the lock ours that another process acquired for the run, with its descriptors, those
+// of the mutex and of the seat, or none. When its lease began is not known: it is renewed before a
+// command starts.
 func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))

@@ -22,8 +22,9 @@ const (
 	hookKillAfter = 2 * time.Second
 )
 
-// runOne runs one hook in its own process group under its own deadline, and notes in the database when it begins and when it has
-// ended. The note says how it failed, for the record; it is empty for a hook that succeeded, and for one that was fired before.
+// runOne runs one hook in its own process group under its own deadline, and notes in the database
+// when it begins and when it has ended. The note says how it failed, for the record; it is empty
+// for a hook that succeeded, and for one that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	if !h.begin(name) {
 		return ""
@@ -73,8 +74,8 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	return ""
 }
 
-// begin notes that a hook is about to fire. It reports false for one that has ended already. A hook that a killed process had begun
-// fires again, unless its command lives on: then it is waited for.
+// begin notes that a hook is about to fire. It reports false for one that has ended already. A hook
+// that a killed process had begun fires again, unless its command lives on: then it is waited for.
 func (h *hooks) begin(name string) bool {
 	if h.row.ID == "" {
 		return true
@@ -127,7 +128,8 @@ func (h *hooks) fired(name string) bool {
 	return slices.ContainsFunc(h.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
 }
 
-// begun returns the hooks that have begun, in this process or in those before it; none when that cannot be read.
+// begun returns the hooks that have begun, in this process or in those before it; none when that
+// cannot be read.
 func (h *hooks) begun() []state.Hook {
 	if h.row.ID == "" {
 		return nil

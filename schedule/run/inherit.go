@@ -14,10 +14,11 @@ import (
 // start: the run's lock is held meanwhile. While a longer command runs, there is time enough.
 const startDeliveryPatience = 5 * time.Second
 
-// Supervise supervises a background run to the end of its command, and calls finish to start its trailing `sched finish`. finish
-// returns nil when that process owns the run; after an error the run is still ours. A run without hooks ends here, and so does one
-// whose next attempt was deferred. When terminate is done it stops the command, when kill is done too it kills it. It calls begun when
-// the command was started first, or when its hooks are to come first.
+// Supervise supervises a background run to the end of its command, and calls finish to start its
+// trailing `sched finish`. finish returns nil when that process owns the run; after an error the
+// run is still ours. A run without hooks ends here, and so does one whose next attempt was
+// deferred. When terminate is done it stops the command, when kill is done too it kills it. It
+// calls begun when the command was started first, or when its hooks are to come first.
 func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
@@ -55,7 +56,8 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 	r.finishWith(result, finish)
 }
 
-// finishWith starts the trailing `sched finish` of a run whose result is written down. Without it, this process finishes the run.
+// finishWith starts the trailing `sched finish` of a run whose result is written down. Without it,
+// this process finishes the run.
 func (r *Run) finishWith(result outcome.Record, finish func(Trailing) error) {
 	if finish(Trailing{r, result}) != nil {
 		defer r.sendAlone()()

@@ -24,7 +24,8 @@ type leftover struct {
 	hookPID int              // of the before-hook that was started last
 }
 
-// TakeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now children of this process.
+// TakeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
+// children of this process.
 func (c Caller) TakeOver(row state.Row) (*Run, error) {
 	own, err := c.Self.Owned(context.Background())
 	if err != nil {
@@ -96,7 +97,8 @@ func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 	return l.process, l.age
 }
 
-// ends returns why the killed supervisor was about to end the command of the attempt; nil where it was not.
+// ends returns why the killed supervisor was about to end the command of the attempt; nil where it
+// was not.
 func (l *leftover) ends(attempt int) *outcome.Record {
 	if l == nil || l.attempt != attempt {
 		return nil
@@ -104,7 +106,8 @@ func (l *leftover) ends(attempt int) *outcome.Record {
 	return l.ending
 }
 
-// goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to be started.
+// goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to
+// be started.
 func (r *Run) goOn() (result outcome.Record, attempt int) {
 	if r.left == nil || r.left.process == nil { // it ended unseen, or was in the middle of its start
 		return r.settle(nil), r.row.Attempt.Number
@@ -115,7 +118,8 @@ func (r *Run) goOn() (result outcome.Record, attempt int) {
 	return r.soFar(), r.left.attempt
 }
 
-// lastBegun returns the index of the last command among the before-hooks that was started, and whether that has ended; -1 where none was.
+// lastBegun returns the index of the last command among the before-hooks that was started, and
+// whether that has ended; -1 where none was.
 func lastBegun(before []schedule.Hook, begun map[string]state.Hook) (last int, ended bool) {
 	last = -1
 	for i, hook := range before {

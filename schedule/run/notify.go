@@ -83,8 +83,9 @@ func (h *hooks) queueStartPings() {
 // tailBytes is a few more than a message carries, so that it can begin with a whole character or line.
 const tailBytes = notify.OutputLimit + 4
 
-// queueOne puts one notification into the outbox, if it is for a run that ended with the result, and was not put
-// there before. The mark in the database is the name of the hook, or another one for the start of a run.
+// queueOne puts one notification into the outbox, if it is for a run that ended with the result,
+// and was not put there before. The mark in the database is the name of the hook, or another one
+// for the start of a run.
 func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result outcome.Record) {
 	if h.fired(mark) {
 		return
@@ -111,7 +112,8 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	h.mark(mark) // after a kill before this, the message is put in again, and may be sent again
 }
 
-// messageID returns the id of a message of the run: the same when a finish begins again after a kill.
+// messageID returns the id of a message of the run: the same when a finish begins again after a
+// kill.
 func (h *hooks) messageID(mark string) string { return h.record.Run + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.

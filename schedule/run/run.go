@@ -106,7 +106,8 @@ func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
 	return r
 }
 
-// Begun reports whether a command or a hook of the run was started, even if that could not be written down.
+// Begun reports whether a command or a hook of the run was started, even if that could not be
+// written down.
 func (c Caller) Begun(row state.Row) bool {
 	if row.Begun() || c.unwritten(row) {
 		return true
@@ -119,7 +120,8 @@ func (c Caller) unwritten(row state.Row) bool {
 	return row.Phase == state.Ready && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
 }
 
-// restore returns the run of a row that belongs to this process now, without its lock and its output.
+// restore returns the run of a row that belongs to this process now, without its lock and its
+// output.
 func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	unwritten := c.unwritten(row)
 	if unwritten { // on a full disk: this process must not start the attempt again
@@ -133,7 +135,8 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// Record is the record with which the run began, with what its attempts came to before this process got it.
+// Record is the record with which the run began, with what its attempts came to before this process
+// got it.
 func (r *Run) Record() outcome.Record { return r.record }
 
 // soFar returns the record of a run without an outcome.
@@ -143,8 +146,8 @@ func (r *Run) soFar() outcome.Record {
 	return result
 }
 
-// write changes the row of the run, and notes in our copy of it what has changed. When the database has lost the row, since it
-// was damaged and is a new one now, the row is added again.
+// write changes the row of the run, and notes in our copy of it what has changed. When the database
+// has lost the row, since it was damaged and is a new one now, the row is added again.
 func (r *Run) write(change func(context.Context) error, then func(*state.Row)) error {
 	if r.row.ID == "" {
 		return nil
@@ -167,8 +170,9 @@ func (r *Run) write(change func(context.Context) error, then func(*state.Row)) e
 // tryEvery is how often a result is tried to be written that cannot be.
 const tryEvery = time.Second
 
-// persist is write for what must not be lost while the database cannot be written: it tries again each second, for as long as
-// patience says (0: without end), or until this process is asked to end.
+// persist is write for what must not be lost while the database cannot be written: it tries again
+// each second, for as long as patience says (0: without end), or until this process is asked to
+// end.
 func (r *Run) persist(patience time.Duration, change func(context.Context) error, then func(*state.Row)) (err error) {
 	ending := r.Terminate
 	if ending == nil {
@@ -209,8 +213,8 @@ func (r *Run) Close() {
 	}
 }
 
-// inheritedLocks returns the files of the lock that every process of the command inherits: the lock is held as long as one of
-// them lives. There are none for a run without a lock.
+// inheritedLocks returns the files of the lock that every process of the command inherits: the lock
+// is held as long as one of them lives. There are none for a run without a lock.
 func (r *Run) inheritedLocks() []*os.File {
 	if r.lock == nil {
 		return nil

@@ -10,9 +10,10 @@ import (
 	"sched/schedule/state"
 )
 
-// settle returns the result of a run whose supervisor wrote none down, and that no process took over. It first ends what is left
-// of the command (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the command, where a person
-// has given it (`sched finish MUTEX CODE`); else nil.
+// settle returns the result of a run whose supervisor wrote none down, and that no process took
+// over. It first ends what is left of the command
+// (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
+// command, where a person has given it (`sched finish MUTEX CODE`); else nil.
 func (r *Run) settle(code *int) outcome.Record {
 	result := r.soFar()
 	result.ExitCode = nil

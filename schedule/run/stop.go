@@ -16,9 +16,10 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and signals the command's
-// process group itself (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds what was written
-// when the command has ended, and before the next attempt.
+// This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and
+// signals the command's process group itself
+// (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds
+// what was written when the command has ended, and before the next attempt.
 
 // ErrNotRunning says that the command of a run is not running any more.
 var ErrNotRunning = errors.New("its command has ended already")
@@ -42,9 +43,11 @@ const (
 	lookAgainAfter = time.Second
 )
 
-// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until the run has ended. A run
-// that waits for its next attempt ends at once. The error is ErrNotRunning, with the result, where the command has ended
-// already; ErrVanished; state.ErrNotFound where there is no such run; or says why the run goes on. The text by names who stops it.
+// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
+// the run has ended. A run that waits for its next attempt ends at once. The error is
+// ErrNotRunning, with the result, where the command has ended already; ErrVanished;
+// state.ErrNotFound where there is no such run; or says why the run goes on. The text by names who
+// stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	defer c.DB.Rest()
 	ctx := context.Background()

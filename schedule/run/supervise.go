@@ -170,8 +170,8 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	}
 	result.Attempts = n
 	now := clock.Now()
-	// Before the command is forked: a row that is still ready has never been started. Where that cannot be written, as on a full
-	// disk, the command starts all the same.
+	// Before the command is forked: a row that is still ready has never been started. Where that
+	// cannot be written, as on a full disk, the command starts all the same.
 	attempt := state.Attempt{Number: n, At: now, Boot: boot.ID()}
 	err := r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.row.ID, attempt) }, func(row *state.Row) {
 		row.Phase, row.Attempt, row.Wait = state.Running, attempt, state.Wait{Waited: row.Wait.Waited}
@@ -208,7 +208,8 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	if r.keeps() {
 		r.keep(p)
 	}
-	// The command runs already: what is written from here on does not delay it (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
+	// The command runs already: what is written from here on does not delay it
+	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
 	r.forked(n, p.PID)
 	r.describeLock(p.PID, now)
 	return p
@@ -237,8 +238,8 @@ func (r *Run) forked(attempt, pid int) {
 		func(row *state.Row) { row.Attempt.PID = pid })
 }
 
-// again writes down that this process waits for the next attempt, and what the attempts so far came to, for the process that may
-// have to go on here.
+// again writes down that this process waits for the next attempt, and what the attempts so far came
+// to, for the process that may have to go on here.
 func (r *Run) again(wait time.Duration, result outcome.Record) {
 	then, soFar := clock.Now().Add(wait), history.ResultOf(r.Dir, result)
 	soFar.Outcome, soFar.Ended = "", time.Time{}
@@ -326,16 +327,6 @@ func measure(result *outcome.Record, p *process.Process) {
 // stopped sets that the run was stopped, and when.
 func stopped(result *outcome.Record, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
-}
-
-// HeldIn returns who has a mutex whose lock is in the folder: the run that holds the lock, or that goes on without it.
-func (s Storage) HeldIn(locks, name string) (holder mutex.Holder, held bool) {
-	local := mutex.Files{Dir: locks}
-	if holder, held = local.Held(name); held {
-		return holder, true
-	}
-	last, ok := local.Last(name)
-	return last, ok && s.goesOn(name, last)
 }
 
 // goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of the kernel any more. So it is where

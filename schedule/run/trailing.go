@@ -28,8 +28,8 @@ type Trailing struct {
 	result outcome.Record
 }
 
-// The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each run the locks of its mutex and of its
-// seat. Where there is no such lock there is /dev/null.
+// The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
+// run the locks of its mutex and of its seat. Where there is no such lock there is /dev/null.
 const (
 	ownerDescriptor = 3
 	firstDescriptor = 4
@@ -85,8 +85,8 @@ func (t Trailing) code() int {
 	return *t.result.ExitCode
 }
 
-// FinishInherited finishes background runs that this process inherited (FinishApart), with the results that their supervisor wrote
-// down: all at the same time, so that none delays another.
+// FinishInherited finishes background runs that this process inherited (FinishApart), with the
+// results that their supervisor wrote down: all at the same time, so that none delays another.
 func (c Caller) FinishInherited(ids []string) error {
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, ids[0])
@@ -143,8 +143,8 @@ func inheritedFrom(first int) (locks []*os.File) {
 	return locks
 }
 
-// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel before a *os.File is made of
-// the number, which may just as well be the runtime's own.
+// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel
+// before a *os.File is made of the number, which may just as well be the runtime's own.
 func isOwnFile(descriptor int) bool {
 	var info unix.Stat_t
 	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()

@@ -12,8 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result which
-// these are. They are started by startTriggered, or by the next tick.
+// trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
+// which these are. They are started by startTriggered, or by the next tick.
 func (h *hooks) trigger(f keyedHooks, result *outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Trigger == "" {

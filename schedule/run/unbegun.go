@@ -16,8 +16,9 @@ func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
 	return Unbegun{c.newRun(*task, record)}
 }
 
-// Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once: the database notes which have
-// ended. It returns notes about those that failed. The caller sees to it that no other process does the same.
+// Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once:
+// the database notes which have ended. It returns notes about those that failed. The caller sees to
+// it that no other process does the same.
 func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
 	r.own, r.row.ID = c.DB.Unowned(), record.Run

@@ -32,7 +32,8 @@ func oneOrMore(item object, least int) object {
 	return anyOf(item, items)
 }
 
-// named accepts names. Numbers are names, too, but no negative number: a name begins with a letter or a digit.
+// named accepts names. Numbers are names, too, but no negative number: a name begins with a letter
+// or a digit.
 func named(types ...any) object {
 	return is("type", types, "pattern", "^"+name+"$", "minimum", 0)
 }

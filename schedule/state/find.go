@@ -178,8 +178,8 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	return live, lost, err
 }
 
-// AnyWaits reports whether something in the database is left for a later tick to see to: a run that has
-// not ended, that nobody has reported or published, or a message.
+// AnyWaits reports whether something in the database is left for a later tick to see to: a run that
+// has not ended, that nobody has reported or published, or a message.
 func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		return q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')

@@ -7,8 +7,8 @@ import (
 )
 
 // HookBegun says that a hook is about to be fired. It must be committed before that. It reports
-// false for a hook that has ended already, or was fired twice: then it must not be fired. A hook that has begun and not
-// ended is fired again, because the process was killed that fired it.
+// false for a hook that has ended already, or was fired twice: then it must not be fired. A hook
+// that has begun and not ended is fired again, because the process was killed that fired it.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
 	err = o.store.write(ctx, func(q querier) error {
 		if err := o.has(ctx, q, run); err != nil {
@@ -26,7 +26,8 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 	return fire, err
 }
 
-// hookTries bounds how often a hook is fired: one that kills its own process would be fired for ever.
+// hookTries bounds how often a hook is fired: one that kills its own process would be fired for
+// ever.
 const hookTries = 2
 
 // HookForked writes down the process of a hook.
@@ -105,7 +106,8 @@ func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err erro
 // nobody is the owner of hooks that belong to no run.
 const nobody = 0
 
-// Unowned notes hooks that belong to no run of ours, such as those of an incident. ForgetHooks removes them.
+// Unowned notes hooks that belong to no run of ours, such as those of an incident. ForgetHooks
+// removes them.
 func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 
 // ForgetHooks removes what was noted of the hooks of an incident.

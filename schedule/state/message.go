@@ -11,9 +11,9 @@ import (
 // Messages is the outbox: notifications from the moment at which their hook fired until they were
 // delivered.
 //
-// Put adds a message once. One process at a time makes an attempt to deliver it: the one that put it
-// in, or a later one that takes it (Take). That process is the owner of the message until it says
-// how the attempt ended. When the owner was killed the message is free again, so a message is
+// Put adds a message once. One process at a time makes an attempt to deliver it: the one that put
+// it in, or a later one that takes it (Take). That process is the owner of the message until it
+// says how the attempt ended. When the owner was killed the message is free again, so a message is
 // delivered at least once: the other side may have accepted it just before the kill.
 //
 //	due ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
@@ -150,8 +150,8 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 	return full, err
 }
 
-// own makes o the owner of a message that is due and that nobody has, if no older ping of the sender
-// is being sent.
+// own makes o the owner of a message that is due and that nobody has, if no older ping of the
+// sender is being sent.
 func own(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
 	did, err := q.ExecContext(ctx, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
 		o.ID, id)
@@ -201,8 +201,8 @@ func ownersOf(ctx context.Context, q querier) (owners []int64, err error) {
 	return owners, rows.Err()
 }
 
-// longestWait is the longest time between two attempts. A message that would wait longer was put off
-// while the clock was wrong, and is due.
+// longestWait is the longest time between two attempts. A message that would wait longer was put
+// off while the clock was wrong, and is due.
 const longestWait = time.Hour
 
 // A Due says which messages are asked for.
@@ -340,7 +340,8 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	err = m.db.read(ctx, func(q querier) error {
 		var since sql.NullInt64
 		var task, why sql.NullString
-		// SQLite takes task and error from the row with the minimum (https://www.sqlite.org/lang_select.html#bareagg).
+		// SQLite takes task and error from the row with the minimum
+		// (https://www.sqlite.org/lang_select.html#bareagg).
 		err := q.QueryRowContext(ctx, "SELECT count(*), min(failing), task, error FROM message WHERE status <> 'sent' AND tries > 0").
 			Scan(&u.Count, &since, &task, &why)
 		u.Since, u.Task, u.Error = unpackTime(since), task.String, why.String

@@ -82,15 +82,6 @@ func (db *DB) SetAside() string {
 // InMemory reports whether the database is one of OpenMemory.
 func (db *DB) InMemory() bool { return db.file.access == memory }
 
-// DataVersion returns a number that is another one after another process has changed the database
-// (https://www.sqlite.org/pragma.html#pragma_data_version). It costs no look at the tables.
-func (db *DB) DataVersion(ctx context.Context) (version int64, err error) {
-	err = db.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
-	})
-	return version, err
-}
-
 // CheckPages reads every page of the file, also those that no tick reads. Damage that it finds is
 // handled like damage that a query meets. It returns nil when ctx ends it.
 func (db *DB) CheckPages(ctx context.Context) error {

@@ -275,7 +275,8 @@ func TestAWaitingRunBeginsOnce(t *testing.T) {
 	}
 }
 
-// What waits is over when the end of its run is recorded, and a slot that waits when any run of it has ended.
+// What waits is over when the end of its run is recorded, and a slot that waits when any run of it
+// has ended.
 func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -15,8 +15,8 @@ import (
 // This file adds rows that have ended already: runs that another file has told of, and slots that
 // did not run.
 
-// Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for new
-// notes, so a process that was killed may record it again.
+// Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
+// new notes, so a process that was killed may record it again.
 //
 //   - A row that waits gives way to the end of its run, and to any other row of its slot.
 //   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
@@ -353,9 +353,9 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	return unknown, err
 }
 
-// Added returns rows that have ended and were added after a mark, at most limit, in the order of adding, and the
-// next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks are
-// smaller.
+// Added returns rows that have ended and were added after a mark, at most limit, in the order of
+// adding, and the next mark. The mark 0 returns no row and the newest mark. After the file was set
+// aside marks are smaller.
 func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		var last sql.NullInt64

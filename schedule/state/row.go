@@ -72,7 +72,8 @@ type Row struct {
 	Unpublished bool // other servers of the store do not know of it yet
 	Unreported  bool // it ended badly, and no tick has printed that yet
 
-	// LastTold is when another server told of the run last, if that server has fallen silent since. It has no column.
+	// LastTold is when another server told of the run last, if that server has fallen silent since.
+	// It has no column.
 	LastTold time.Time
 }
 
@@ -144,7 +145,8 @@ func (r Row) Queued() bool {
 	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat)
 }
 
-// Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it yet.
+// Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it
+// yet.
 func (r Row) Requested() bool { return r.Phase == Waiting && !r.Scheduled && r.Attempt.Number == 0 }
 
 // KeptSlot reports whether a slot of the schedule waits for the store, or for the end of a pause.

@@ -10,9 +10,11 @@ import (
 )
 
 // Check refuses a state folder in which another user can write
-// (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it say what hooks are run. One that does not
-// exist yet is fine. The error is *ForeignError for one that belongs to another user; Hint says what to do. As root it also refuses one below
-// a folder in which another user can put another in its place; that error is a *trust.FolderError. dir is absolute.
+// (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it
+// say what hooks are run. One that does not exist yet is fine. The error is *ForeignError for one
+// that belongs to another user; Hint says what to do. As root it also refuses one below a folder in
+// which another user can put another in its place; that error is a *trust.FolderError. dir is
+// absolute.
 func Check(dir string) error {
 	if os.Geteuid() == 0 {
 		if err := trust.Above(dir); err != nil {

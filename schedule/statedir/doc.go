@@ -1,4 +1,5 @@
-// Package statedir has what all files in a state folder need: who may own the folder, file locks with a bound, and writes that a kill leaves done or undone.
+// Package statedir has what all files in a state folder need: who may own the folder, file locks
+// with a bound, and writes that a kill leaves done or undone.
 //
 // It knows no file by name but the folder itself; what a file holds is for the package that owns it.
 //

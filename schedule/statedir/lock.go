@@ -56,15 +56,6 @@ func Held(file *os.File) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// HeldNow is Held for a file that stays open: it gives back at once what it shared.
-func HeldNow(file *os.File) bool {
-	if Held(file) {
-		return true
-	}
-	_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
-	return false
-}
-
 // OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The
 // error is ErrLocked when another process holds it, and os.ErrNotExist when there is none, also when another process
 // removed or renamed it since it was opened.

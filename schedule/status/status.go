@@ -44,8 +44,9 @@ type TaskStatus struct {
 	Overdue []overdue.Incident // that go on, as the last tick found them
 }
 
-// Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
-// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history.
+// Of returns the status of the schedule at the time now, from its state folder. It writes nothing,
+// and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and on the
+// runs that live, not on the length of the history.
 func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	status := &Status{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
 	index := map[string]*TaskStatus{}
@@ -157,7 +158,8 @@ func (s *Status) addHistory(db *history.DB, index map[string]*TaskStatus) {
 // stale is how old the last tick may be: with an older one at least two did not come.
 const stale = 3 * time.Minute
 
-// LastTick returns the last minute that a tick covered with the state folder; zero when none ever did.
+// LastTick returns the last minute that a tick covered with the state folder; zero when none ever
+// did.
 func LastTick(dir string) time.Time { return ledger.LastTick(dir) }
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".

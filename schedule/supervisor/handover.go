@@ -20,8 +20,8 @@ import (
 	"sched/schedule/supervisor/witness"
 )
 
-// A Handover gives the background runs of a tick to supervisors: one for all, but where there are more than one process may
-// have open. Safe for concurrent use.
+// A Handover gives the background runs of a tick to supervisors: one for all, but where there are
+// more than one process may have open. Safe for concurrent use.
 type Handover struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
@@ -148,8 +148,8 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// give passes the run on. A run that could not be sent is ours again after the error, unless a witness has begun it or the database
-// cannot be written: then it stays with the supervisor.
+// give passes the run on. A run that could not be sent is ours again after the error, unless a
+// witness has begun it or the database cannot be written: then it stays with the supervisor.
 func (l *link) give(r *run.Run) error {
 	d, err := r.GiveTo(l.supervisor.ID)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"sched/schedule/supervisor/witness"
 )
 
-// A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with one byte when it has started the
-// command of the run.
+// A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with
+// one byte when it has started the command of the run.
 const (
 	oneRun = 'r' // the id of a run follows, with the descriptors of run.Descriptors, in their order
 	noMore = 'e' // the tick has given all runs
@@ -90,7 +90,8 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	return nil
 }
 
-// restWhileIdle closes the database while nobody has used it for a second, until over is called: commands may run for days.
+// restWhileIdle closes the database while nobody has used it for a second, until over is called:
+// commands may run for days.
 func (s *supervisor) restWhileIdle() (over func()) {
 	const idle = time.Second
 	ticker, done := time.NewTicker(idle), make(chan struct{})
@@ -113,7 +114,8 @@ func (s *supervisor) restWhileIdle() (over func()) {
 // errStrange says that the process that called this one is no witness.
 var errStrange = errors.New("start is what sched run calls for background tasks")
 
-// inherit returns this process as the owner with the id, the file of that and the socket to the tick, which it inherited.
+// inherit returns this process as the owner with the id, the file of that and the socket to the
+// tick, which it inherited.
 func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -223,11 +225,12 @@ func (s *supervisor) startsFirst() {
 	}
 }
 
-// onItsWay is how long a run that has not begun is left to the message of the tick, which brings its descriptors.
+// onItsWay is how long a run that has not begun is left to the message of the tick, which brings
+// its descriptors.
 const onItsWay = time.Second
 
-// takeOver goes on with the runs of this owner that which accepts: those that the killed supervisor had, or that the tick had written
-// down as given and did not send before it was killed.
+// takeOver goes on with the runs of this owner that which accepts: those that the killed supervisor
+// had, or that the tick had written down as given and did not send before it was killed.
 func (s *supervisor) takeOver(which func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row

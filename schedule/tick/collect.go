@@ -12,8 +12,8 @@ import (
 	"sched/schedule/run"
 )
 
-// collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries again to deliver what waits in
-// the outbox.
+// collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
+// again to deliver what waits in the outbox.
 func (r *running) collectLost(noNewStarts context.Context) {
 	r.starter.fireUnfired()
 	if r.quiet {
@@ -29,8 +29,8 @@ func (r *running) collectLost(noNewStarts context.Context) {
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
-// (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this tick handed over are for
-// the next one, however soon they end.
+// (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
+// tick handed over are for the next one, however soon they end.
 func (r *running) reportEnded() {
 	if r.quiet {
 		return
@@ -52,8 +52,8 @@ func (r *running) reportEnded() {
 	}
 }
 
-// retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports that the run has ended instead,
-// with the record.
+// retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports
+// that the run has ended instead, with the record.
 func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (record outcome.Record, ended bool) {
 	task := r.task(d.Task())
 	if task == nil { // it goes by its snapshot
@@ -78,8 +78,9 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	return record, ended
 }
 
-// early reports whether a request or a deferred retry for the given time has to wait. A tick of a minute that has not come (--at)
-// does not make it start earlier (docs/internals/decisions.md#requests-never-come-early).
+// early reports whether a request or a deferred retry for the given time has to wait. A tick of a
+// minute that has not come (--at) does not make it start earlier
+// (docs/internals/decisions.md#requests-never-come-early).
 func (t *Tick) early(at time.Time) bool {
 	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
 }

@@ -110,8 +110,9 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	return begun, false
 }
 
-// failUnanswered records that a condition command is broken: the task fails, since a skip would silence it for good
-// (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task). Its run ends before it starts a command.
+// failUnanswered records that a condition command is broken: the task fails, since a skip would
+// silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
+// Its run ends before it starts a command.
 func (c *conditions) failUnanswered(s *conditional) {
 	begun, ok := c.starter.beginRun(s.record, s.slot.Task, nil)
 	if !ok {

@@ -9,9 +9,10 @@ import (
 	"sched/schedule/pause"
 )
 
-// maintenance remembers what a tick found out about its schedule's maintenance file. The tick looks once for each instant at which
-// something is due, so that all tasks of that instant are treated alike
-// (docs/internals/decisions.md#maintenance-is-looked-for-once-for-each-instant). Safe for concurrent use.
+// maintenance remembers what a tick found out about its schedule's maintenance file. The tick looks
+// once for each instant at which something is due, so that all tasks of that instant are treated
+// alike (docs/internals/decisions.md#maintenance-is-looked-for-once-for-each-instant). Safe for
+// concurrent use.
 type maintenance struct {
 	schedule *schedule.Schedule
 	problem  func(format string, a ...any)

@@ -9,8 +9,9 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A memory is the storage that a tick uses instead of its own, once that could not be written, or belongs to a newer sched: a database that ends with the tick,
-// and the locks of the kernel as far as their files can be opened. Safe for concurrent use.
+// A memory is the storage that a tick uses instead of its own, once that could not be written, or
+// belongs to a newer sched: a database that ends with the tick, and the locks of the kernel as far
+// as their files can be opened. Safe for concurrent use.
 type memory struct {
 	storage run.Storage
 	problem func(format string, a ...any)
@@ -19,7 +20,8 @@ type memory struct {
 	used *run.Storage // nil until it is needed
 }
 
-// instead returns the storage in memory if err means that the other one cannot be written. The first time it says so.
+// instead returns the storage in memory if err means that the other one cannot be written. The
+// first time it says so.
 func (m *memory) instead(err error) (run.Storage, bool) {
 	var newer *state.NewerError
 	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {

@@ -115,8 +115,8 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 	return err
 }
 
-// holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks themselves would get in the way
-// of a tick.
+// holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks
+// themselves would get in the way of a tick.
 func (t *Tick) holding() (holding []state.Row) {
 	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"sched/schedule/state"
 )
 
-// records collects the slots that have no run, for the history. Runs write down themselves what became of them. Safe for concurrent
-// use, but for write.
+// records collects the slots that have no run, for the history. Runs write down themselves what
+// became of them. Safe for concurrent use, but for write.
 type records struct {
 	tick     *Tick
 	memory   *memory
@@ -72,7 +72,8 @@ func (r *records) writeUnlessSoon(soon <-chan struct{}) {
 	}
 }
 
-// write puts the collected records into the history. Where that fails they stay collected, for the next write of this tick.
+// write puts the collected records into the history. Where that fails they stay collected, for the
+// next write of this tick.
 func (r *records) write() {
 	r.mu.Lock()
 	skipped, notes, runs := r.skipped, r.notes, r.runs

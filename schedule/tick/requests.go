@@ -15,7 +15,8 @@ import (
 	"sched/schedule/state"
 )
 
-// heldAtMost is how long every tick tries again to begin a request, or a deferred retry, whose mutex is held.
+// heldAtMost is how long every tick tries again to begin a request, or a deferred retry, whose
+// mutex is held.
 const heldAtMost = 24 * time.Hour
 
 // requests answers what people asked for with trigger and retry.
@@ -41,8 +42,9 @@ func (r requests) startTriggered(noNewStarts context.Context) {
 	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
 }
 
-// startHeld is startBackground for requests that have waited for their mutex. It comes before the slots of the minute: a task that is due
-// every minute would take its own mutex each time, and its request would never run.
+// startHeld is startBackground for requests that have waited for their mutex. It comes before the
+// slots of the minute: a task that is due every minute would take its own mutex each time, and its
+// request would never run.
 func (r requests) startHeld(noNewStarts context.Context) {
 	waiting, _ := r.waiting()
 	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return row.Wait.Since.IsZero() }))
@@ -80,14 +82,16 @@ func (q *foregroundQueue) runRequested() {
 	})
 }
 
-// inBackground reports whether the run of a request does not wait for its turn in the foreground: what is triggered starts at once, and
-// no tick waits for it (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
+// inBackground reports whether the run of a request does not wait for its turn in the foreground:
+// what is triggered starts at once, and no tick waits for it
+// (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
 func inBackground(row state.Row, task *schedule.Task) bool {
 	return task.Background || row.Cause != nil
 }
 
-// each calls start for each of the waiting requests whose time has come, and refuses those that can never run. Requests for tasks
-// that are paused or in maintenance go on waiting (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
+// each calls start for each of the waiting requests whose time has come, and refuses those that can
+// never run. Requests for tasks that are paused or in maintenance go on waiting
+// (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
 func (r requests) each(ctx context.Context, waiting []state.Row, start func(state.Row, *schedule.Task)) {
 	for _, row := range waiting {
 		if ctx.Err() != nil {
@@ -118,8 +122,9 @@ func (t *Tick) task(name string) *schedule.Task {
 	return nil
 }
 
-// begin begins the run of a request. While its mutex is held the request stays for a later tick. Neither the task's conditions nor
-// one_server count: a person asked for the run, and on this server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
+// begin begins the run of a request. While its mutex is held the request stays for a later tick.
+// Neither the task's conditions nor one_server count: a person asked for the run, and on this
+// server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	here := *task
 	here.OneServer, here.Background = false, inBackground(row, task)
@@ -148,7 +153,8 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	return begun, true
 }
 
-// beginRow begins a requested run, which takes the place of its row. Of several ticks one does that; the others get nil.
+// beginRow begins a requested run, which takes the place of its row. Of several ticks one does
+// that; the others get nil.
 func (r requests) beginRow(record outcome.Record, task *schedule.Task, lock mutex.Lock) *run.Run {
 	begun, err := r.caller().Begin(record, task, lock)
 	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
@@ -192,14 +198,15 @@ func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record ou
 	return record, done, err
 }
 
-// Cancel takes back the request of a run, and records it as skipped for the reason. It reports false when the request does not wait
-// any more.
+// Cancel takes back the request of a run, and records it as skipped for the reason. It reports
+// false when the request does not wait any more.
 func (t *Tick) Cancel(row state.Row, reason string) (done bool, err error) {
 	_, done, err = t.skipped(t.Storage.DB.Runs(), row, reason)
 	return done, err
 }
 
-// taskOf returns the task of a request, or one with only its name if it is no longer in the schedule.
+// taskOf returns the task of a request, or one with only its name if it is no longer in the
+// schedule.
 func (t *Tick) taskOf(row state.Row) *schedule.Task {
 	if task := t.task(row.Task); task != nil {
 		return task

@@ -131,7 +131,8 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 	return s.beginRun(record, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot whose lock is taken: in memory where the state folder cannot be written.
+// beginRun begins the run of a slot whose lock is taken: in memory where the state folder cannot be
+// written.
 func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
 	begun, err := s.caller().Begin(record, task, lock)
 	if memory, ok := s.memory.instead(err); ok {

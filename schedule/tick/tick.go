@@ -213,8 +213,8 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	return r.ledger.Open(due)
 }
 
-// end waits for hooks and notifications, and writes what is left to record. Notifications that take longer than notify.Patience,
-// or than until terminate is done, are left to the next tick.
+// end waits for hooks and notifications, and writes what is left to record. Notifications that take
+// longer than notify.Patience, or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
 	r.starter.skipHooks.Wait()
 	r.starter.inside.Wait()

@@ -125,8 +125,8 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 	return err
 }
 
-// taken says that all seats are taken while others wait for seats and the run does not stand in their queue yet: then it lacks a
-// seat, and stands there.
+// taken says that all seats are taken while others wait for seats and the run does not stand in
+// their queue yet: then it lacks a seat, and stands there.
 func (w Wait) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	seats := queue.OfPool(w.Need.Pool)
 	if w.Need.Pool == "" || slices.Contains(stands, seats) {

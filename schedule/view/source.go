@@ -23,7 +23,8 @@ type Source struct {
 	Server   string // the name of this machine
 	Config   string // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
 
-	// Problem tells what an answer lacks, and why: a store that is down, a database that cannot be read.
+	// Problem tells what an answer lacks, and why: a store that is down, a database that cannot be
+	// read.
 	Problem func(format string, args ...any)
 }
 

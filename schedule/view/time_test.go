@@ -89,7 +89,8 @@ func TestReadPast(t *testing.T) {
 	}
 }
 
-// The wall clock that New York shows twice is the first one there, too: in the zones west of Greenwich it once was the second.
+// The wall clock that New York shows twice is the first one there, too: in the zones west of
+// Greenwich it once was the second.
 func TestATimeThatComesTwiceIsTheFirstInEachZone(t *testing.T) {
 	for name, want := range map[string]string{"America/New_York": "2026-11-01T05:30:00Z", "Australia/Lord_Howe": "2026-04-04T14:45:00Z"} {
 		zone, err := time.LoadLocation(name)

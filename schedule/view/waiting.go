@@ -31,8 +31,8 @@ type Waiting struct {
 	why   string    // the store was of no use, or who paused it
 }
 
-// Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of history.Records.
-// Pauses is called if something waits.
+// Waiting returns what waits for a tick, by task, the first to come first. The live runs are those
+// of history.Records. Pauses is called if something waits.
 func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task string, w Waiting) {

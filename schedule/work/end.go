@@ -23,7 +23,8 @@ type ending struct {
 }
 
 // end ends the worker. It returns when no tick of it lives, and no background run of theirs
-// (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile leads to step 2 at once.
+// (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile leads
+// to step 2 at once.
 func (w *Worker) end(signals <-chan os.Signal) {
 	e := &ending{w, 0, map[int]int{}}
 	for _, t := range w.ticks {

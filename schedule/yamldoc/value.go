@@ -87,9 +87,6 @@ func (r *Reader) nonEmpty(n *Node, read func(*Node) (string, bool)) (string, boo
 	return text, ok
 }
 
-// Texts reads one text or a list of them.
-func (r *Reader) Texts(n *Node) ([]string, bool) { return Collect(n, r.NonEmptyText) }
-
 // RefuseEmptyList refuses an empty list where it could be taken for everything and for nothing.
 func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {
 	if n.IsList() && n.IsEmpty() {

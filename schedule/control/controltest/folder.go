@@ -1,4 +1,5 @@
-// Package controltest is a schedule in a folder, with a history: for tests of what looks at these, and acts on them.
+// Package controltest is a schedule in a folder, with a history: for tests of what looks at these,
+// and acts on them.
 package controltest
 
 import (

@@ -47,11 +47,12 @@ func Append(path string) (*os.File, error) {
 	return file, err
 }
 
-// unwrittenMode is the mode of an output whose command was started although that could be written nowhere.
+// unwrittenMode is the mode of an output whose command was started although that could be written
+// nowhere.
 const unwrittenMode = 0o700
 
-// MarkUnwritten notes in the mode of the output whether its command was started although the database could not be written: that needs no
-// room on a full disk.
+// MarkUnwritten notes in the mode of the output whether its command was started although the
+// database could not be written: that needs no room on a full disk.
 func MarkUnwritten(output *os.File, unwritten bool) {
 	mode := os.FileMode(0o600)
 	if unwritten {

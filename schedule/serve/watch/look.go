@@ -50,7 +50,8 @@ func (w *Watcher) look(seen *sight) {
 	w.lookAtRuns(s, seen, first)
 }
 
-// lookAtRuns finds the runs that live, and what has ended since the last look, was skipped or missed.
+// lookAtRuns finds the runs that live, and what has ended since the last look, was skipped or
+// missed.
 func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()

@@ -13,7 +13,8 @@ import (
 	"sched/schedule/view"
 )
 
-// FindRun returns the record of the run with that id (see history.DB.Get), or an error that names what was meant.
+// FindRun returns the record of the run with that id (see history.DB.Get), or an error that names
+// what was meant.
 func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
