@@ -327,13 +327,14 @@ tasks:
     `+user+`
     command: "true"
     after:
-      - echo $PPID > finish.pid; echo one >> hooks.txt; sleep 60
+      - echo $PPID > finish.pid; echo one >> hooks.txt; sleep 3
       - echo two >> hooks.txt
 `)
 	os.Chmod(filepath.Dir(b.dir), 0o711)
 	os.Chmod(b.dir, 0o777|os.ModeSticky)
 	b.sched("run")
 	finish := b.pidIn("finish.pid")
+	b.until("finish has written the process of its hook down", func() bool { return b.hookForked("hooked") })
 	b.kill(finish)
 	b.gone(finish)
 	b.write("schedule.yaml", "tasks: []\n")

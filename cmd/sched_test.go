@@ -395,6 +395,24 @@ func (b *box) hasUnpublished() bool {
 	return err == nil && len(waiting) > 0
 }
 
+// hookForked reports whether the newest run of the task has a hook whose process is known: a finish
+// that is killed before fires it once more.
+func (b *box) hookForked(task string) bool {
+	db, err := state.OpenRead(b.path(".sched"), state.Patience)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	live, _, _ := db.Going(context.Background())
+	for _, row := range live {
+		hooks, _ := db.Runs().Hooks(context.Background(), row.ID)
+		if row.Task == task && slices.ContainsFunc(hooks, func(h state.Hook) bool { return h.PID != 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
 // openRows returns the runs of a state folder that have begun and not ended.
 func openRows(dir string) []state.Row {
 	live, lost := rowsOf(dir)

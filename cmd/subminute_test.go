@@ -181,7 +181,8 @@ tasks:
 	}
 }
 
-// Foreground tasks of several instants run in the order of these, and in file order at each.
+// Foreground tasks of several instants run in the order of these, and in file order at each; on a
+// machine so busy that an instant is over before its turn comes, the one that waited longest first.
 func TestForegroundSlotsRunInTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -200,7 +201,8 @@ tasks:
 	for _, line := range strings.Fields(b.read("order.txt")) {
 		order = append(order, line[17:19]+line[20:])
 	}
-	if got := strings.Join(order, " "); got != "57b 57c 58a 58b 59a 59b 59c" && !strings.Contains(out, "skipped") {
+	want := []string{"57b 57c 58a 58b 59a 59b 59c", "57b 57c 58a 58b 59c 59a 59b"}
+	if got := strings.Join(order, " "); !slices.Contains(want, got) && !strings.Contains(out, "skipped") {
 		t.Errorf("%s\n%s", got, out)
 	}
 }

@@ -37,7 +37,7 @@ function everyPage() {
   return [
     ["/", "invoices"], ["/?state=trouble", "mirror/assets"], ["/?q=nothing+like+it", "No task is chosen"],
     ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
-    ["/forecast", "Runs at once, by hour"], ["/forecast?from=2026-03-28&for=31d", "Apr"],
+    ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
     ["/runs", "succeeded"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
     [`/runs/${bad.run}`, "the printer is on fire"], [`/runs/${tried.run}`, "attempt 2"],
@@ -148,7 +148,7 @@ try {
     await page.getByLabel("From").fill("2026-03-29");
     await page.getByLabel("For").selectOption({ label: "a day" });
     await page.getByRole("button", { name: "Show" }).click();
-    await page.waitForURL(/from=2026-03-29&for=1d/);
+    await page.waitForURL(/since=2026-03-29&for=1d/);
     assert.match(await text(page, "#forecast"), /Sun 2026-03-29 00:00 CET to Mon 2026-03-30 01:00 CEST/);
     const sunday = page.locator("table.heat tbody tr").first();
     assert.equal(await sunday.locator("td").nth(2).innerText(), "", "the hour that the clocks skip");

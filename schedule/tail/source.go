@@ -22,14 +22,20 @@ type source struct {
 	task, run, path string
 	hooks           bool
 
-	file *os.File
-	at   int64
-	line []byte // the beginning of one whose end was not printed yet
-	quit time.Time
+	file  *os.File
+	at    int64
+	line  []byte // the beginning of one whose end was not printed yet
+	found time.Time
+	quit  time.Time
+	known bool // the database had the run
 }
 
 // lookForEnd is how often a run that prints nothing is looked at whether it has ended.
 const lookForEnd = time.Second
+
+// unknownFor is how long a run is followed that is not in the database: its output is opened before
+// its row is written, and a tick that cannot write never writes it.
+const unknownFor = time.Minute
 
 // ended reports whether the run is over, so that nothing more will be printed. It looks once in lookForEnd.
 func (s *source) ended() bool {
@@ -44,7 +50,11 @@ func (s *source) ended() bool {
 	}
 	defer db.Close()
 	row, err := db.Runs().Row(context.Background(), s.run)
-	return errors.Is(err, state.ErrNotFound) || err == nil && row.Phase == state.Ended
+	if errors.Is(err, state.ErrNotFound) {
+		return s.known || time.Since(s.found) > unknownFor
+	}
+	s.known = s.known || err == nil
+	return err == nil && row.Phase == state.Ended
 }
 
 // read prints the whole lines that came since the last time. A file is opened when it holds something.

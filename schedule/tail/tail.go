@@ -45,7 +45,7 @@ func (f *Follower) Add(record outcome.Record) {
 func (f *Follower) add(task, id, path string, hooks bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.added = append(f.added, &source{task: task, run: id, path: path, hooks: hooks})
+	f.added = append(f.added, &source{task: task, run: id, path: path, hooks: hooks, found: time.Now()})
 }
 
 // A catchUp asks for a look at once. The run has ended.

@@ -129,6 +129,27 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	}
 }
 
+// The output of a run is opened before its row is written: a look between the two lets go of nothing.
+func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
+	dir, got := t.TempDir(), &collected{}
+	begin(t, dir, "before") // the database is there
+	f := &Follower{Print: got.print}
+	ctx, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { f.Follow(ctx, nil); close(over) }()
+	r := outcome.Record{Run: outcome.NewID(), Task: "a"}
+	r.Output = output.Path(dir, r)
+	f.Add(r)
+	f.CatchUp("another", 20*time.Second) // it has looked
+	if err := os.MkdirAll(filepath.Dir(r.Output), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	says(t, r.Output, "one\n")
+	got.until(t, 1)
+	end()
+	<-over
+}
+
 // Who adds a run, or asks to catch up, waits for no reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
