@@ -348,6 +348,29 @@ tasks:
 	}
 }
 
+// A finish that was stopped when its parent ended gets a SIGHUP, and goes on.
+func TestAHangupDoesNotEndAFinish(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+tasks:
+  - name: hooked
+    cron: "* * * * *"
+    background: true
+    command: "true"
+    after:
+      - kill -STOP $PPID; kill -HUP $PPID; kill -CONT $PPID; echo one >> hooks.txt
+      - echo two >> hooks.txt
+`)
+	b.sched("run")
+	if r := b.outcome("hooked", 1); r.Outcome != "succeeded" || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	b.settle()
+	if got := b.read("hooks.txt"); got != "one\ntwo\n" {
+		t.Errorf("hooks.txt: %q", got)
+	}
+}
+
 // The row of a run is gone with the database. Its process adds it again, and hooks fire as ever.
 func TestHooksFireThoughTheDatabaseIsGone(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,9 @@ package cmd
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +44,10 @@ func (a *app) background(args []string) (code int, ok bool) {
 		defer release()
 		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])
 	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
-		// No signal is caught: that takes a thread. What this process prints goes to the output of a run, which is no pipe.
+		// A finish that is stopped when its parent ends gets a SIGHUP (setpgid(2)). It is caught, and
+		// not ignored, since hooks would inherit that. What this process prints goes to the output of
+		// a run, which is no pipe.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		var ids []string
 		for call := range slices.Chunk(args[1:], 4) {
 			ids = append(ids, call[len(call)-1])

@@ -28,6 +28,11 @@ type Files struct {
 	// that is a holder. May be nil.
 	GoesOn func(name string, last Holder) bool
 
+	// HeldByOther reports whether a process of another run has the file of a lock open: that could
+	// not write its name into it, as in a folder that was read-only, so its lock is not broken with
+	// that of the run that the file names. May be nil.
+	HeldByOther func(file *os.File, run string) bool
+
 	// Lenient goes on where the folder cannot be written: a lock whose file cannot be made is held
 	// by nobody, and a claim that cannot be made is taken.
 	Lenient bool
@@ -113,10 +118,10 @@ func (s Files) Last(name string) (holder Holder, ok bool) {
 
 // Break removes the file of a held lock: its holder keeps a lock that nobody can open.
 func (s Files) Break(ctx context.Context, name string) (Holder, error) {
-	return s.breakIf(ctx, name, func(Holder) bool { return true })
+	return s.breakIf(ctx, name, func(*os.File, Holder) bool { return true })
 }
 
-func (s Files) breakIf(ctx context.Context, name string, match func(Holder) bool) (Holder, error) {
+func (s Files) breakIf(ctx context.Context, name string, match func(*os.File, Holder) bool) (Holder, error) {
 	folder, err := s.lockFolder(ctx)
 	if err != nil {
 		return Holder{}, err
@@ -135,7 +140,7 @@ func (s Files) breakIf(ctx context.Context, name string, match func(Holder) bool
 		return Holder{}, ErrFree
 	}
 	holder := readHolder(file)
-	if !match(holder) {
+	if !match(file, holder) {
 		return holder, ErrFree
 	}
 	return holder, os.Remove(file.Name())

@@ -67,7 +67,9 @@ func (l *fileLock) Release(ctx context.Context) error {
 		l.file = nil
 		return err
 	}
-	_, err := l.store.breakIf(ctx, l.name, func(h Holder) bool { return h.Run == l.run })
+	_, err := l.store.breakIf(ctx, l.name, func(file *os.File, h Holder) bool {
+		return h.Run == l.run && (l.store.HeldByOther == nil || !l.store.HeldByOther(file, l.run))
+	})
 	if errors.Is(err, ErrFree) {
 		return nil
 	}

@@ -316,21 +316,27 @@ func (c *check) assignTick(r record, s *trace) {
 }
 
 // overlaps looks for a command that goes on after the next one with its mutex has begun. A command that was killed
-// writes no end, but nothing else either.
+// writes no end, but nothing else either. It looks at attempts: between two a run may wait without its mutex.
 func (c *check) overlaps() {
-	newest := map[string]string{}   // the run that began last, of each mutex
-	follower := map[string]string{} // the run that began after this one, with the same mutex
+	newest := map[string]attemptOf{}      // the attempt that began last, of each mutex
+	follower := map[attemptOf]attemptOf{} // the one that began after this one, with the same mutex
 	for _, e := range c.events {
-		name := c.tasks[e.task].lock()
+		name, this := c.tasks[e.task].lock(), attemptOf{e.run, e.attempt}
 		switch {
 		case name == "" || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded:
-		case follower[e.run] != "":
+		case follower[this] != attemptOf{}:
 			s := c.traces[e.run]
-			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
-			delete(follower, e.run) // once is enough
-		case e.what == attemptBegan && newest[name] != e.run:
-			follower[newest[name]] = e.run
-			newest[name] = e.run
+			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[this].run))
+			delete(follower, this) // once is enough
+		case e.what == attemptBegan && newest[name] != this:
+			follower[newest[name]] = this
+			newest[name] = this
 		}
 	}
+}
+
+// An attemptOf names one command that ran.
+type attemptOf struct {
+	run    string
+	number int
 }

@@ -8,28 +8,30 @@ import (
 	"strings"
 )
 
-// pool looks for more commands of the pool at once than it has seats, and for skips that name holders which had none.
+// pool looks for more commands of the pool at once than it has seats, and for skips that name holders which had none. It
+// looks at attempts: between two a run may wait without its seat.
 func (c *check) pool() {
-	first, last := map[string]int{}, map[string]int{}
+	first, last := map[attemptOf]int{}, map[attemptOf]int{}
 	for _, e := range c.events {
 		if !c.tasks[e.task].pool || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded {
 			continue
 		}
-		if first[e.run] == 0 {
-			first[e.run] = e.at
+		this := attemptOf{e.run, e.attempt}
+		if first[this] == 0 {
+			first[this] = e.at
 		}
-		last[e.run] = e.at
+		last[this] = e.at
 	}
-	for run, begin := range first {
+	for this, begin := range first {
 		var beside []string
 		for other := range first {
-			if other != run && first[other] < begin && last[other] > begin {
-				beside = append(beside, short(other))
+			if other != this && first[other] < begin && last[other] > begin {
+				beside = append(beside, short(other.run))
 			}
 		}
 		if len(beside) >= seats {
 			slices.Sort(beside)
-			c.wrong(nil, c.traces[run], "run %s began in line %d although %s had all %d seats", short(run), begin, strings.Join(beside, " and "), seats)
+			c.wrong(nil, c.traces[this.run], "run %s began in line %d although %s had all %d seats", short(this.run), begin, strings.Join(beside, " and "), seats)
 		}
 	}
 	c.fullPools()

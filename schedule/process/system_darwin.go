@@ -37,6 +37,9 @@ func Orphans(_ string, group, _ int) []int {
 	return nil
 }
 
+// OtherRunHas cannot tell without /proc.
+func OtherRunHas(*os.File, string) bool { return false }
+
 // keepsOrphans says that no process of this system can become the parent of what its descendants leave behind.
 const keepsOrphans = false
 

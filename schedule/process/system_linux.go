@@ -139,6 +139,26 @@ func HasGroup(run string, group int) bool {
 	return slices.Contains(Orphans(run, group, 0), group)
 }
 
+// OtherRunHas reports whether a process that was started for another run has the file open, as far
+// as this process may see.
+func OtherRunHas(file *os.File, run string) (has bool) {
+	wanted, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	eachProcess(func(pid int) {
+		if of, _ := runOf(pid); of == "" || of == run || has {
+			return
+		}
+		open, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+		has = slices.ContainsFunc(open, func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && os.SameFile(info, wanted)
+		})
+	})
+	return has
+}
+
 // ReadProc returns the environment or the arguments of a process (name: environ or cmdline, proc(5)); none where this
 // process may not read them.
 func ReadProc(pid int, name string) [][]byte {

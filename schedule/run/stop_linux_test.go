@@ -1,11 +1,13 @@
 package run
 
 import (
+	"context"
 	"os/exec"
 	"syscall"
 	"testing"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule/process"
 	"sched/schedule/state"
 )
@@ -41,5 +43,38 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 		if got := c.ProcessState.Sys().(syscall.WaitStatus).Signal(); (got == syscall.SIGUSR1) == row.ends {
 			t.Errorf("%s: it ended by %s", row.about, got)
 		}
+	}
+}
+
+// A run that got its mutex while the folder was read-only could not write its name: the file names
+// the run before. When that is ended late, by a process without the descriptor, it breaks the lock
+// that its own daemon has, and not the lock of the other run.
+func TestALateEndBreaksNoLockOfAnotherRun(t *testing.T) {
+	ctx := context.Background()
+	for has, stays := range map[string]bool{"run-1": false, "run-2": true} {
+		storage := StorageAt(t.TempDir(), nil)
+		defer storage.DB.Close()
+		lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: "run-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := lock.Inherit()[0]
+		c := exec.Command("sleep", "300")
+		c.Env, c.ExtraFiles = []string{"SCHED_RUN=" + has}, lock.Inherit()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		for end := time.Now().Add(10 * time.Second); !process.HasGroup(has, c.Process.Pid) && len(process.Orphans(has, 0, 0)) == 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if err := storage.Mutexes().Adopt("report", mutex.Holder{Run: "run-1"}, nil).Release(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, held := heldBy(storage, "report"); held != stays {
+			t.Errorf("a process of %s has it: held: %t", has, held)
+		}
+		c.Process.Kill()
+		c.Wait()
 	}
 }

@@ -28,7 +28,7 @@ func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 
 // Mutexes returns the mutexes of the schedule.
 func (s Storage) Mutexes() mutex.Locks {
-	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, Lenient: s.DB.InMemory()}, s.Store)
+	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, HeldByOther: process.OtherRunHas, Lenient: s.DB.InMemory()}, s.Store)
 }
 
 // Alone returns the storage without its store.
