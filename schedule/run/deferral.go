@@ -114,6 +114,9 @@ type Deferred struct {
 	row    state.Row
 }
 
+// Deferred returns a run that waits for its next attempt: see state.Row.Deferred.
+func (c Caller) Deferred(row state.Row) Deferred { return Deferred{c, row} }
+
 // Task returns the name of the run's task.
 func (d Deferred) Task() string { return d.row.Task }
 

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
@@ -26,6 +27,25 @@ func (r *running) collectLost(noNewStarts context.Context) {
 		}
 	})
 	r.deliveries.sendWaiting()
+}
+
+// startHeld starts what has waited for its mutex or a seat, before the slots of the minute and what
+// has waited longest first: a task that is due every minute would take its own mutex each time, and
+// a request for it, or the next attempt of another task, would never run.
+func (r *running) startHeld(noNewStarts context.Context) {
+	if r.quiet || r.records.memory.inUse() {
+		return
+	}
+	rows, _ := r.Storage.DB.Runs().Waiting(context.Background()) // an error is said where requests are answered
+	for _, row := range rows {
+		switch {
+		case row.Wait.Since.IsZero():
+		case row.Deferred():
+			r.retryDeferred(noNewStarts, r.starter.caller().Deferred(row))
+		case row.Requested():
+			r.requests.handOverAll(noNewStarts, []state.Row{row})
+		}
+	}
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them

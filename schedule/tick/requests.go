@@ -42,14 +42,6 @@ func (r requests) startTriggered(noNewStarts context.Context) {
 	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
 }
 
-// startHeld is startBackground for requests that have waited for their mutex. It comes before the
-// slots of the minute: a task that is due every minute would take its own mutex each time, and its
-// request would never run.
-func (r requests) startHeld(noNewStarts context.Context) {
-	waiting, _ := r.waiting()
-	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return row.Wait.Since.IsZero() }))
-}
-
 // startBackground hands over the requested background runs whose time has come.
 func (r requests) startBackground(noNewStarts context.Context) {
 	waiting, err := r.waiting()

@@ -89,7 +89,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	soon, _ := admission.UntilSecond(foreground, t.Minute)
 	r.starter.askAhead(soon)
 	if len(now) > 0 {
-		r.requests.startHeld(noNewStarts)
+		r.startHeld(noNewStarts)
 	}
 	r.startBackground(noNewStarts, now)
 	r.requests.startBackground(noNewStarts)
