@@ -137,7 +137,7 @@ func (c *check) slots() {
 
 // slot compares the records of one slot with the commands that ran for it, and with the ticks of its minute.
 func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, traces []*trace) {
-	what := fmt.Sprintf("%s at %s", t.name, slot.Format(time.RFC3339))
+	what := slotName(t.name, slot)
 	var ran []*trace
 	for _, s := range traces {
 		if len(s.attempts) > 0 {
@@ -167,6 +167,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 				c.wrongUnlessExcused(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
 			}
 		}
+	case c.goingBefore[what]:
+		c.excuse(damagedHistory, "%s has no outcome: its row was lost", what)
 	case len(ran) > 0:
 		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
 	case len(ticks) == 0:
@@ -313,6 +315,11 @@ func (c *check) assignTick(r record, s *trace) {
 			s.first, s.last = other.first, max(s.last, other.last)
 		}
 	}
+}
+
+// slotName is how findings name a slot.
+func slotName(task string, slot time.Time) string {
+	return fmt.Sprintf("%s at %s", task, slot.UTC().Format(time.RFC3339))
 }
 
 // overlaps looks for a command that goes on after the next one with its mutex has begun. A command that was killed

@@ -159,6 +159,9 @@ func damageHistory(c *campaign, r *rand.Rand) error {
 	const page = 4096
 	if records, err := c.recorded(); err == nil {
 		c.before = append(c.before, records...)
+		for _, row := range c.going() {
+			c.goingBefore[slotName(row.Task, row.Slot)] = true
+		}
 		c.journal.write(event{what: historyRead, detail: fmt.Sprint(len(records))})
 	}
 	file, err := os.OpenFile(c.history(), os.O_RDWR, 0)

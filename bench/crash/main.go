@@ -42,7 +42,10 @@ type campaign struct {
 	requests requests
 	looks    []look   // at the queues
 	before   []record // that were in the history when it was damaged
-	notes    []string // what could not be done
+	// goingBefore are the slots whose rows had no outcome then: where no process of such a run lives
+	// on, which would write its row again, nobody can know of it.
+	goingBefore map[string]bool
+	notes       []string // what could not be done
 }
 
 func main() {
@@ -100,7 +103,7 @@ func enterNamespace() bool {
 func newCampaign(seed uint64) *campaign {
 	dir, err := os.MkdirTemp("", "sched-crash-")
 	must(err)
-	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}}
+	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}, goingBefore: map[string]bool{}}
 	c.requests.uncertain = map[string]int{}
 	c.from = time.Now().UTC().Truncate(time.Minute)
 	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that no zombie stays of what was killed
