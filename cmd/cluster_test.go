@@ -196,7 +196,7 @@ func (s *server) takesOver() time.Duration {
 	s.Helper()
 	begun := time.Now()
 	s.until(s.name+" takes over", func() bool {
-		out, _, _ := s.tick()
+		out, _, _ := s.tick("--at", thisMinute())
 		return strings.Contains(out, "started in the background")
 	})
 	return time.Since(begun)
@@ -254,14 +254,14 @@ func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
 	}
 
 	// It comes back: its run is lost, its hooks fire, and the lock stays with the other.
-	out, _, _ = s[0].tick()
+	out, _, _ = s[0].tick("--at", thisMinute())
 	if !strings.Contains(out, "on web-2") {
 		t.Errorf("the dead server does not know the new holder:\n%s", out)
 	}
 	if r := s[0].outcome("long", 2); s[0].read("hooks.txt") != "lost\n" {
 		t.Errorf("hooks %q after %+v", s[0].read("hooks.txt"), r)
 	}
-	if out, _, _ = s[0].tick(); !strings.Contains(out, "on web-2") {
+	if out, _, _ = s[0].tick("--at", thisMinute()); !strings.Contains(out, "on web-2") {
 		t.Errorf("finishing the lost run freed the lock of the other:\n%s", out)
 	}
 }
@@ -277,7 +277,7 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	s[0].kill(supervisor)
 	s[0].gone(supervisor)
 	for begun := time.Now(); time.Since(begun) < 8*time.Second; time.Sleep(200 * time.Millisecond) { // the lease is one of 5 s
-		if out, _, _ := s[1].tick(); !strings.Contains(out, "skipped: still running") || !strings.Contains(out, "on web-1") {
+		if out, _, _ := s[1].tick("--at", thisMinute()); !strings.Contains(out, "skipped: still running") || !strings.Contains(out, "on web-1") {
 			t.Fatalf("after %s: %s", time.Since(begun), out)
 		}
 	}
@@ -580,7 +580,7 @@ func TestOfThreeServersOneMayBeDown(t *testing.T) {
 	s[0].pids()
 	skipped := func(why string, wantCode int) {
 		t.Helper()
-		if out, code, took := s[1].tick(); !strings.Contains(out, why) || code != wantCode || took > 3*time.Second+slack {
+		if out, code, took := s[1].tick("--at", thisMinute()); !strings.Contains(out, why) || code != wantCode || took > 3*time.Second+slack {
 			t.Errorf("exit code %d after %s:\n%s", code, took, out)
 		}
 	}
@@ -594,7 +594,7 @@ func TestOfThreeServersOneMayBeDown(t *testing.T) {
 	}
 	s[1].takesOver()
 	stores[2].Pause()
-	if out, code, _ := s[0].tick(); !strings.Contains(out, "skipped: nobody knows") || code != 1 {
+	if out, code, _ := s[0].tick("--at", thisMinute()); !strings.Contains(out, "skipped: nobody knows") || code != 1 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

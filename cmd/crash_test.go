@@ -107,7 +107,7 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b, witness, supervisor, command := start(t)
 	b.kill(supervisor)
 	b.gone(supervisor)
-	if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+	if out, _ := b.sched("run", "--at", thisMinute()); !strings.Contains(out, "skipped: still running") {
 		t.Errorf("the run did not keep its mutex:\n%s", out)
 	}
 	if parent(t, command) != witness {
@@ -229,7 +229,7 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.kill(supervisor)
 	b.gone(witness)
 	b.gone(supervisor)
-	if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+	if out, _ := b.sched("run", "--at", thisMinute()); !strings.Contains(out, "skipped: still running") {
 		t.Errorf("a living command did not keep its lock:\n%s", out)
 	}
 	b.gone(command)
@@ -262,7 +262,7 @@ tasks:
 		b.kill(supervisor)
 		b.gone(witness)
 		b.gone(supervisor)
-		if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+		if out, _ := b.sched("run", "--at", thisMinute()); !strings.Contains(out, "skipped: still running") {
 			t.Errorf("%s: a living command did not keep its mutex:\n%s", redirection, out)
 		}
 		b.gone(command)
@@ -407,7 +407,7 @@ tasks:
 	if !alive(daemon) {
 		t.Fatal("the daemon was ended with its task")
 	}
-	if out, _ := b.sched("run"); strings.Contains(out, "skipped") {
+	if out, _ := b.sched("run", "--at", thisMinute()); strings.Contains(out, "skipped") {
 		t.Errorf("the daemon keeps the lock:\n%s", out)
 	}
 	b.until("the second run finished", func() bool { return b.count("after.txt") == 2 })
@@ -434,11 +434,11 @@ tasks:
 	b.kill(supervisor)
 	b.gone(witness)
 	b.gone(supervisor)
-	b.sched("run")
+	b.sched("run", "--at", thisMinute())
 	b.until("the lost run is finished", func() bool { return b.read("after.txt") == "lost\n" })
 	b.gone(command)
 	os.Remove(b.path("command.pid"))
-	if out, _ := b.sched("run"); strings.Contains(out, "skipped") {
+	if out, _ := b.sched("run", "--at", thisMinute()); strings.Contains(out, "skipped") {
 		t.Fatalf("a lost run keeps its lock:\n%s", out)
 	}
 	b.kill(b.pidIn("command.pid"))
@@ -880,7 +880,7 @@ tasks:
 		os.Remove(b.path(".sched/sched.db" + suffix))
 	}
 	b.write(".sched/sched.db", strings.Repeat("this is not a database ", 1000))
-	out, code := b.sched("run")
+	out, code := b.sched("run", "--at", thisMinute())
 	if code != 0 || !strings.Contains(out, "sched.db.damaged-") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -898,10 +898,10 @@ tasks:
 	b.sched("run", "-q")
 	b.outcome("back", 1) // to look at the history does not swallow the message
 	b.write("schedule.yaml", "tasks: []\n")
-	if out, code := b.sched("run", "-q"); code != 0 || !strings.Contains(out, "back  failed in") {
+	if out, code := b.sched("run", "--at", thisMinute(), "-q"); code != 0 || !strings.Contains(out, "back  failed in") {
 		t.Errorf("exit code %d, output %q", code, out)
 	}
-	if out, _ := b.sched("run", "-q"); out != "" {
+	if out, _ := b.sched("run", "--at", thisMinute(), "-q"); out != "" {
 		t.Errorf("it was told twice: %q", out)
 	}
 }

@@ -104,7 +104,7 @@ func (a runCommand) run(o runOptions) error {
 		}
 		return invalid
 	}
-	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
+	if o.only != "" && o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
 		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
 	}
 	terminate, kill, _ := signals() // never released: after a tick this process ends
@@ -282,11 +282,13 @@ func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewS
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, tick.Schedule.File)
 	}
-	noteDouble := a.noteEnvironment(tick)
+	byPerson := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.logs.close()
-	r.end()
-	noteDouble()
+	r.end(result.Covered)
+	if result.Covered {
+		a.sayCovered(tick, o, byPerson)
+	}
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
 	case terminate.Err() != nil:
@@ -309,21 +311,32 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment. It
-// does so before a task can take long. noteDouble keeps that another tick had the minute. A tick
-// with --at or --only, or one that a person typed, keeps neither.
-func (a runCommand) noteEnvironment(tick *tick.Tick) (noteDouble func()) {
+// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment, before
+// a task can take long. It reports whether a person did, or asked for a minute or a task: then it
+// keeps nothing.
+func (a runCommand) noteEnvironment(tick *tick.Tick) (byPerson bool) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
-		return func() {}
+		return true
 	}
 	// A state folder that cannot be written is reported elsewhere; the tick is none the worse for
 	// it.
 	doctor.Keep(tick.Schedule.StateDir, doctor.Here(os.Environ(), localZone().String()), a.now())
-	doubled := false
-	tick.Doubled = func() { doubled = true }
-	return func() {
-		if doubled {
-			doctor.KeepDouble(tick.Schedule.StateDir, tick.Minute)
-		}
+	return false
+}
+
+// sayCovered says that another tick had the minute, and what to do. For `sched doctor` it keeps that
+// two tick the schedule.
+func (a runCommand) sayCovered(t *tick.Tick, o runOptions, byPerson bool) {
+	if !byPerson {
+		doctor.KeepDouble(t.Schedule.StateDir, t.Minute)
+	}
+	minute := humanize.SlotOfDayZone(t.Minute, t.Schedule.Location)
+	if pid, works := work.Running(t.Schedule.StateDir); works && t.Work == nil {
+		a.problem("%v", failed("`sched doctor` says who else calls sched run", "sched work (process %d) had %s already, and nothing starts twice", pid, minute))
+	} else if t.Work != nil {
+		a.problem("%v", failed("`sched doctor` says who else calls sched run", "another tick had %s already, and nothing starts twice; does cron call sched, too?", minute))
+	} else if !o.quiet {
+		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more", t.Minute.In(t.Schedule.Location).Format("15:04"))
+		a.problem("%v", failed(hint, "%s was ticked already, and nothing starts twice", minute))
 	}
 }

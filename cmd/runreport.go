@@ -172,8 +172,9 @@ func (r *reporter) plain(record outcome.Record, words string) {
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
-// end prints the JSON, that nothing was due, or the sums.
-func (r *reporter) end() {
+// end prints the JSON, that nothing was due, or the sums. In a minute that another tick had covered
+// nobody knows what was due.
+func (r *reporter) end(covered bool) {
 	switch {
 	case r.opts.json && (r.logs != nil || r.tick.Work != nil):
 		if r.logs != nil || len(r.tasks) > 0 {
@@ -181,7 +182,7 @@ func (r *reporter) end() {
 		}
 	case r.opts.json:
 		r.app.printJSON(tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
-	case r.lines == 0 && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
+	case r.lines == 0 && !covered && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
 		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
 		if now := r.app.now(); r.terminal != nil && next.After(now) {
 			words += " (in " + humanize.Duration(next.Sub(now)) + ")"

@@ -384,6 +384,9 @@ func (b *box) openRuns() (open string) {
 	return open
 }
 
+// thisMinute is for --at: what was ticked in this minute runs once more.
+func thisMinute() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) }
+
 // hasUnpublished reports whether an ended run waits to be told to the other servers.
 func (b *box) hasUnpublished() bool {
 	db, err := history.OpenRead(b.path(".sched"))

@@ -131,7 +131,7 @@ func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
 	b.sched("run")
 	b.pidIn("command.pid")
 	os.Remove(b.path("command.pid"))
-	b.sched("run")
+	b.sched("run", "--at", thisMinute())
 	b.pidIn("command.pid")
 	if out, code := b.sched("stop", "victim"); code != 0 || strings.Count(out, " stopped in ") != 2 {
 		t.Errorf("exit code %d: %s", code, out)

@@ -456,7 +456,7 @@ func TestAScheduleHasOneWorker(t *testing.T) {
 	}
 	b.until("a tick beside it is told of it", func() bool {
 		out, err := b.clocked("run").CombinedOutput()
-		return err == nil && strings.Contains(string(out), fmt.Sprintf("sched: sched work (process %d) ticks this schedule, too: what is due at", w.Process.Pid))
+		return err == nil && strings.Contains(string(out), fmt.Sprintf("sched: sched work (process %d) had ", w.Process.Pid))
 	})
 	w.signal(syscall.SIGKILL)
 	w.ended()

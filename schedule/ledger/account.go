@@ -35,13 +35,11 @@ type Account struct {
 	Covers bool // false for a tick with --at or --only
 
 	Unwritable    func(error) bool                             // reports whether the error says that the folder cannot be written, and says so once
-	UnderWork     func() (pid int, works bool)                 // the `sched work` of the schedule
-	StartedByWork bool                                         // it started this tick
-	Doubled       func()                                       // is called where another tick has covered the minute; may be nil
 	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
 	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
 	Problem       func(format string, a ...any)                // says what is wrong
 
+	covered   bool              // another tick had the minute
 	journal   *Journal          // of what this tick has promised; nil when it promised nothing
 	dead      []*Journal        // of ticks that are no more; this process holds their locks
 	backfill  []outcome.Record  // outcomes for slots that those left, and that no tick covered
@@ -55,7 +53,7 @@ type Account struct {
 }
 
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: those that are due, and those that
-// were missed and run once. It returns none when another tick has the minute.
+// were missed and run once. It returns none when another tick has covered the minute.
 func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	if !a.Covers {
 		a.promiseConditions(due)
@@ -102,31 +100,20 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	return slots
 }
 
-// mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a
-// minute that another tick has covered it starts what is due when cron or a person started it, but not when `sched
-// work` did (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
+// mayStart reports whether this tick is neither too late nor one too many for its minute
+// (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
 func (a *Account) mayStart() bool {
 	last, zone := a.lastCovered(), a.Schedule.Location
-	minute := humanize.MinuteZone(a.Minute, zone)
 	if last.After(a.Minute) {
-		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, humanize.MinuteZone(last, zone))
+		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(a.Minute, zone), humanize.MinuteZone(last, zone))
 		return false
 	}
-	if !last.Equal(a.Minute) {
-		return true
-	}
-	if a.Doubled != nil {
-		a.Doubled()
-	}
-	if a.StartedByWork {
-		a.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
-		return false
-	}
-	if pid, works := a.UnderWork(); works {
-		a.Problem("sched work (process %d) ticks this schedule, too: what is due at %s runs twice", pid, minute)
-	}
-	return true
+	a.covered = last.Equal(a.Minute)
+	return !a.covered
 }
+
+// Covered reports whether another tick had covered the minute when this one came.
+func (a *Account) Covered() bool { return a.covered }
 
 // lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies
 // in the future was covered when the clock was wrong, and does not count

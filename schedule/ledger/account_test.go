@@ -35,8 +35,8 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 	s.Cleanup(func() { db.Close() })
 	a = &Account{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Mark: state.Mark(s.dir), Minute: minute, Covers: true,
-		Unwritable: func(error) bool { return false },
-		UnderWork:  func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
+		Unwritable:    func(error) bool { return false },
+		Paused:        func(*schedule.Task, time.Time) bool { return false },
 		EndConditions: func(string) {}, Problem: func(string, ...any) {},
 	}
 	return a, a.Open(s.schedule.Due(minute))

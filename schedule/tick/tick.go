@@ -33,7 +33,6 @@ type Tick struct {
 	Only     string     // a task's name: leave the others alone; "" for all
 	Replay   bool       // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
 	Work     *work.Link // to the `sched work` that started this tick; nil where cron did
-	Doubled  func()     // is called where another tick has covered the minute; may be nil
 	Storage  run.Storage
 	Host     Host
 	Report   Report
@@ -65,6 +64,7 @@ type Report struct {
 type Result struct {
 	Failed         bool // a foreground task failed, or a background one before a supervisor had it
 	SkippedUnknown bool // a slot was skipped since the store did not answer
+	Covered        bool // another tick had the minute, so this one has started none of its slots
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were handed over. When
@@ -77,7 +77,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.starter.terminate, r.starter.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
-	defer r.controls.readAhead(len(due) > 0)()
+	controlsRead := r.controls.readAhead(len(due) > 0)
 	background, foreground := admission.Split(r.account(due))
 	r.deliveries.start(kill)
 	announced := r.announceWhile()
@@ -117,8 +117,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	beside.Wait()
 	r.starter.handover.Close()
 	announced()
+	controlsRead()
 	r.end(terminate)
-	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load()}
+	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
 }
 
 // startPatience is how long a tick leaves the machine to the background commands that it has handed over.
@@ -173,9 +174,6 @@ func (r *running) newAccount(memory *memory) *ledger.Account {
 			_, used := memory.instead(err)
 			return used
 		},
-		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
-		StartedByWork: r.Work != nil,
-		Doubled:       r.Doubled,
 		Paused: func(task *schedule.Task, at time.Time) bool {
 			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 		},
