@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/doctor"
 	"sched/schedule/view"
 )
 
@@ -48,5 +49,18 @@ func caller() string {
 }
 
 func (st *storages) actor(s *schedule.Schedule) control.Actor {
-	return control.Actor{Source: st.view(s), By: caller()}
+	return control.Actor{Source: st.view(s), By: caller(), Environ: asTicks(s, here())}
+}
+
+// here is the environment of this process, for asTicks.
+func here() doctor.Environment { return doctor.Here(os.Environ(), localZone().String()) }
+
+// asTicks returns the variables with which ticks of the schedule start commands, if this process
+// can start them in the same way; else nil.
+func asTicks(s *schedule.Schedule, here doctor.Environment) []string {
+	note, ok := doctor.Noted(s.StateDir)
+	if !ok {
+		return nil
+	}
+	return note.Environ(here, os.Environ())
 }

@@ -17,11 +17,11 @@ func newRetryCommand(a *app) *cobra.Command {
 	var o whenOptions
 	c := &cobra.Command{
 		Use:   "retry [TASK|RUN...]",
-		Short: "Ask for runs again that went wrong, or did not take place",
-		Long: `retry asks for one more run of the task of each run that is named, by its id or the last part of it
-that sched history shows: like sched trigger, and the task runs as it is defined now. Runs that were
+		Short: "Run again what went wrong, or did not take place",
+		Long: `retry runs the task of each run that is named once more, by its id or the last part of it that sched
+history shows: like sched trigger, now or later, and as the task is defined now. Runs that were
 skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
-stopped or lost. With several runs it asks for all or, if one of them cannot be retried, for none.`,
+stopped or lost. With several runs it retries all or, if one of them cannot be retried, none.`,
 		Example: `  sched retry nightly-report
   sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,

@@ -19,11 +19,14 @@ func newTriggerCommand(a *app) *cobra.Command {
 	var cancel bool
 	c := &cobra.Command{
 		Use:   "trigger [TASK]",
-		Short: "Ask for one more run of a task, by the next tick or later",
-		Long: `trigger leaves a request that the next tick answers, or with --in and --at a later one: also after
-a reboot. The run is one like any other, with the task as it is defined then; its conditions and
-one_server do not count. While its mutex is held it waits, for 24 hours at most. sched list and
-sched history show what waits.
+		Short: "Run a task once more, now or later",
+		Long: `trigger starts one more run of a task in the background, or with --in and --at leaves a request
+that a later tick answers: also after a reboot. The run is one like any other, with the task as it
+is defined then; its conditions and one_server do not count. While its mutex is held it waits, for
+24 hours at most. sched list and sched history show what waits.
+
+Only the user of the ticks, with the variables of the ticks, can start it now. For others the next
+tick does, as it does with --next-tick; there a task without background: true has its turn.
 
 It is this server that runs the task.
 
@@ -83,7 +86,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
-	if o.in != "" || o.at != "" || o.json {
+	if o.in != "" || o.at != "" || o.nextTick || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()

@@ -1,6 +1,6 @@
 // Package control does what people ask for through commands and the API: runs, retries, stops,
-// pauses. It starts nothing: ticks answer requests. A kill at any moment leaves a whole request or
-// nothing.
+// pauses. A request is a row that any tick answers, and so does a process that starts what may
+// start at once. A kill at any moment leaves a whole request or nothing.
 package control
 
 import (
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/chain"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -25,7 +26,8 @@ import (
 // An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
 type Actor struct {
 	view.Source
-	By string // for the history and the pauses
+	By      string   // for the history and the pauses
+	Environ []string // the variables of ticks, for what starts at once; nil: only ticks can start runs
 }
 
 // Runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
@@ -71,8 +73,17 @@ func Because(what, reason string) string {
 	return what
 }
 
-// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer
-// it.
+// AtOnce returns the request as one that starts as soon as it is left, where this process can start
+// runs as ticks do.
+func (a Actor) AtOnce(r state.Row) state.Row {
+	if a.Environ != nil {
+		r.Wait.NotBefore = time.Time{}
+	}
+	return r
+}
+
+// Leave leaves a request, and returns the minute of the tick that will answer it, unless it starts
+// at once (AtOnce).
 func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	db, err := state.Open(a.Schedule.StateDir, state.Patience)
 	if err == nil {
@@ -81,6 +92,9 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	}
 	if err != nil {
 		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+	}
+	if r.Wait.NotBefore.IsZero() {
+		chain.Start(a.Schedule.StateDir, a.Schedule.File, a.Environ) // after an error the tick does
 	}
 	return view.FirstTick(r.Slot, a.Now()), nil
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,11 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Environment is what a tick was given by what called it. Of its variables it has the names alone, but for PATH and SHELL,
-// since the others may be secret.
+// An Environment is what a tick was given by what called it. Of its variables it has the names
+// alone, but for PATH and SHELL, since the others may be secret.
 type Environment struct {
 	Names  []string // of variables, sorted
+	Values string   // a digest of their values, but for PATH and SHELL, and for those that differ each time
 	Path   string
 	Shell  string
 	Umask  string // in octal
@@ -59,6 +61,7 @@ func Here(environ []string, zone string) Environment {
 		}
 	}
 	slices.Sort(e.Names)
+	e.Values = digest(environ, e.Names)
 	umask := unix.Umask(0o77)
 	unix.Umask(umask)
 	e.Umask = fmt.Sprintf("%04o", umask)
@@ -69,6 +72,46 @@ func Here(environ []string, zone string) Environment {
 		}
 	}
 	return e
+}
+
+// differs are variables that differ from process to process and mean nothing to commands. MAILTO is
+// for cron alone.
+var differs = []string{"_", "INVOCATION_ID", "JOURNAL_STREAM", "MAILTO", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "TERM", "XDG_SESSION_ID"}
+
+// digest is that of the variables with the names. It tells values apart, and does not tell them.
+func digest(environ, names []string) string {
+	var pairs []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, wanted := slices.BinarySearch(names, name); wanted && name != "PATH" && name != "SHELL" && !slices.Contains(differs, name) {
+			pairs = append(pairs, pair)
+		}
+	}
+	slices.Sort(pairs)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(pairs, "\x00"))))
+}
+
+// Environ returns the variables of the last ticks, for commands that this process is to start as a
+// tick would. It returns none where it could not: another user, another value of a variable, or
+// other limits. here is the environment of this process, and environ its variables.
+func (n Note) Environ(here Environment, environ []string) (as []string) {
+	same := n.Environment
+	same.Names, same.Path, same.Shell, same.Values = here.Names, here.Path, here.Shell, here.Values
+	if !reflect.DeepEqual(same, here) || digest(environ, n.Names) != n.Values {
+		return nil
+	}
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, wanted := slices.BinarySearch(n.Names, name); wanted && name != "PATH" && name != "SHELL" {
+			as = append(as, pair)
+		}
+	}
+	for name, value := range map[string]string{"PATH": n.Path, "SHELL": n.Shell} {
+		if _, wanted := slices.BinarySearch(n.Names, name); wanted {
+			as = append(as, name+"="+value)
+		}
+	}
+	return as
 }
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }

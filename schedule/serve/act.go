@@ -16,7 +16,7 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// An Asking says when a run is asked for, and why. Without In and At it is for the next tick.
+// An Asking says when a run is asked for, and why. Without In and At it is for now.
 type Asking struct {
 	In     *float64 `json:"in,omitempty"` // seconds
 	At     string   `json:"at,omitempty"` // a time as commands take it
@@ -73,33 +73,43 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 	return now, false, nil
 }
 
-func (r *request) asking() (at time.Time, reason string, err error) {
+// A wish is for when a run is wanted, and why.
+type wish struct {
+	at     time.Time
+	atOnce bool // and not at a time that was given
+	reason string
+}
+
+func (r *request) asking() (w wish, err error) {
 	var body Asking
 	if err := r.decode(&body); err != nil {
-		return at, "", err
+		return w, err
 	}
 	if err := checkReason(body.Reason); err != nil {
-		return at, "", err
+		return w, err
 	}
-	at, _, err = r.later(body.In, "in", body.At, "at")
-	return at.UTC().Round(0).Truncate(time.Microsecond), body.Reason, err // the precision of the history
+	at, given, err := r.later(body.In, "in", body.At, "at")
+	return wish{precise(at), !given, body.Reason}, err
 }
+
+// precise is a time with the precision of the history.
+func precise(at time.Time) time.Time { return at.UTC().Round(0).Truncate(time.Microsecond) }
 
 func postTrigger(r *request) (any, error) {
-	at, reason, err := r.asking()
+	w, err := r.asking()
 	if err != nil {
 		return nil, err
 	}
-	return r.trigger(r.PathValue("name"), at, reason)
+	return r.trigger(r.PathValue("name"), w)
 }
 
-func (r *request) trigger(task string, at time.Time, reason string) (any, error) {
+func (r *request) trigger(task string, w wish) (any, error) {
 	actor := r.actor()
-	request, err := actor.Trigger(task, at, reason)
+	request, err := actor.Trigger(task, w.at, w.reason)
 	if err != nil {
 		return nil, err
 	}
-	return r.leave(actor, request, "trigger", task, reason)
+	return r.leave(actor, request, w, "trigger", task)
 }
 
 func postHook(r *request) (any, error) {
@@ -107,11 +117,11 @@ func postHook(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.trigger(task, r.server.Now().UTC().Round(0).Truncate(time.Microsecond), "")
+	return r.trigger(task, wish{at: precise(r.server.Now()), atOnce: true})
 }
 
 func postRetry(r *request) (any, error) {
-	at, reason, err := r.asking()
+	w, err := r.asking()
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +133,21 @@ func postRetry(r *request) (any, error) {
 		return nil, err
 	}
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), one.Record.Run, at, reason, nil)
+	retry, err := actor.Retry(r.Context(), one.Record.Run, w.at, w.reason, nil)
 	if err != nil {
 		return nil, err
 	}
 	if retry.Waits {
 		return nil, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
 	}
-	return r.leave(actor, retry.Row, "retry", one.Record.Run, reason)
+	return r.leave(actor, retry.Row, w, "retry", one.Record.Run)
 }
 
-func (r *request) leave(actor control.Actor, request state.Row, action, target, reason string) (asked view.Request, err error) {
-	err = r.change(action, target, reason, func() error {
+func (r *request) leave(actor control.Actor, request state.Row, w wish, action, target string) (asked view.Request, err error) {
+	if w.atOnce {
+		request = actor.AtOnce(request)
+	}
+	err = r.change(action, target, w.reason, func() error {
 		tick, err := actor.Leave(request)
 		asked = view.RequestOf(request, tick, r.view.Server)
 		return err

@@ -48,7 +48,7 @@ func routes() []route {
 		{method: "GET", path: "/badge/{key}", scope: access.Badge, about: "A picture of how the last run of a task ended; the key is KEY.svg, of `sched serve token --badge TASK`",
 			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404, 429}},
 
-		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: view.Request{},
+		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Run a task once more, now or later", body: Asking{}, status: 202, value: view.Request{},
 			handle: postTrigger, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},

@@ -24,7 +24,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
-// AnswerTriggered starts the runs that hooks have asked for, in the background, and nothing else. What may not start yet
+// AnswerTriggered starts the runs that are to start at once, in the background, and nothing else. What may not start yet
 // is left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().Ahead(t.Storage)

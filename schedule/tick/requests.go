@@ -33,10 +33,10 @@ func (r requests) waiting() ([]state.Row, error) {
 
 func (r requests) rows() state.Runs { return r.Storage.DB.Runs() }
 
-// triggered reports whether a hook asked for the run, so that it is started at once.
+// triggered reports whether the run is to start at once: a hook asked for it, or a person.
 func triggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
-// startTriggered hands over the runs that hooks asked for.
+// startTriggered hands over the runs that are to start at once.
 func (r requests) startTriggered(noNewStarts context.Context) {
 	waiting, _ := r.waiting()
 	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
@@ -78,7 +78,7 @@ func (q *foregroundQueue) runRequested() {
 // what is triggered starts at once, and no tick waits for it
 // (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
 func inBackground(row state.Row, task *schedule.Task) bool {
-	return task.Background || row.Cause != nil
+	return task.Background || row.Cause != nil || triggered(row)
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses those that can

@@ -50,7 +50,7 @@ func (p *page) taskButtons(t view.Task) {
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	if p.Schedule.Active(p.find(t.Name)) {
 		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
-			does: "The next tick, within a minute, will run " + t.Name + " once more: " + t.Command})
+			does: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {
 		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
@@ -81,7 +81,7 @@ func (p *page) runButtons(r runs.Run) {
 			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
 	case r.State == runs.Ended && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
-			does: "The next tick, within a minute, will run " + r.Task + " again, as it is defined then."})
+			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
 	p.put(`</div>`)
 }
