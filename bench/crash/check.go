@@ -297,17 +297,20 @@ func (c *check) assignTick(r record, s *trace) {
 		s.tick = c.traces[r.Cause.Run].tick
 		s.signals = append(s.signals, c.tickSignals[s.tick]...)
 	}
-	for _, t := range c.ticks {
-		begins := t.couldStart(s.task.name, s.slot.Truncate(time.Minute))
-		if r.Origin != "" { // a request belongs to the first tick that tells of it, in whatever minute
-			text, _ := os.ReadFile(c.output(t))
-			begins = s.tick == "" && strings.Contains(string(text), r.Run)
+	belongs := func(t *tick) {
+		s.tick = t.name()
+		s.signals = append(s.signals, c.tickSignals[s.tick]...)
+		from, to := c.span(t)
+		s.first, s.last = max(s.first, from), max(s.last, to)
+	}
+	for _, t := range c.ticks { // the first tick that tells of it, in whatever minute
+		if text, _ := os.ReadFile(c.output(t)); s.tick == "" && strings.Contains(string(text), r.Run) {
+			belongs(t)
 		}
-		if begins {
-			s.tick = t.name()
-			s.signals = append(s.signals, c.tickSignals[s.tick]...)
-			from, to := c.span(t)
-			s.first, s.last = max(s.first, from), max(s.last, to)
+	}
+	for _, t := range c.ticks { // a tick may be killed before it tells of what the schedule has it start
+		if r.Origin == "" && t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
+			belongs(t)
 		}
 	}
 	for _, other := range c.traces { // the run of a slot that is called lost under another id, since its row is gone
