@@ -24,11 +24,12 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 		tail.file, tail.at = file, lastLines(file, lines)
 	}
 	for {
-		text, err := tail.read()
+		// Whether it has ended is asked first: what it had printed by then is read afterwards.
+		record, again, err := runs.Of(a.view(s)).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
 		}
-		record, again, err := runs.Of(a.view(s)).Poll(ctx, begun)
+		text, err := tail.read()
 		if err != nil {
 			return begun, err
 		}
