@@ -301,7 +301,10 @@ func (c *check) assignTick(r record, s *trace) {
 		s.tick = t.name()
 		s.signals = append(s.signals, c.tickSignals[s.tick]...)
 		from, to := c.span(t)
-		s.first, s.last = max(s.first, from), max(s.last, to)
+		if s.first == 0 || from < s.first { // a minute may come twice, and each of its ticks may have begun the run
+			s.first = from
+		}
+		s.last = max(s.last, to)
 	}
 	for _, t := range c.ticks { // the first tick that tells of it, in whatever minute
 		if text, _ := os.ReadFile(c.output(t)); s.tick == "" && strings.Contains(string(text), r.Run) {
