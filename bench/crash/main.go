@@ -170,10 +170,13 @@ func (c *campaign) quiesce() {
 	c.noteSetAside()
 }
 
-// settle waits until no process is left but daemons.
+// settle waits until no process is left but daemons. One look may miss a process that has just begun,
+// and whose parent ended meanwhile.
 func (c *campaign) settle() {
-	for end := time.Now().Add(patience); len(busy(c.processes())) > 0 && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
+	for none, end := 0, time.Now().Add(patience); none < 3 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if none++; len(busy(c.processes())) > 0 {
+			none = 0
+		}
 	}
 }
 
