@@ -60,26 +60,23 @@ func (s story) wantMissed(a *Account, slot time.Time) {
 	s.Errorf("%s has no outcome", slot)
 }
 
-// Two ticks of a minute promise the same slot, and both are killed. The tick that finds the first of them dead leaves the slot to the
-// second, which still lives. When that is dead, too, the next tick must not take the slot for promised by the journal that the tick
-// between them keeps.
-func TestTwoTicksOfAMinuteAreKilledOneAfterTheOther(t *testing.T) {
+// Another tick has the minute: nothing starts twice, also after the first was killed.
+func TestASecondTickOfAMinuteStartsNothing(t *testing.T) {
 	s := newStory(t)
-	first, _ := s.tick(noon)
-	second, _ := s.tick(noon)
-	second.kill()
-	between, _ := s.tick(noon.Add(time.Minute))
-	if len(between.dead) != 1 || len(between.Backfill()) != 0 {
-		t.Fatalf("the slot is not left to the tick that lives: %v", between.dead)
+	first, starts := s.tick(noon)
+	if len(starts) != 1 || first.Covered() {
+		t.Fatalf("the first tick starts %v", starts)
+	}
+	second, starts := s.tick(noon)
+	if len(starts) != 0 || !second.Covered() {
+		t.Errorf("the second tick starts %v", starts)
 	}
 	first.kill()
-	next, _ := s.tick(noon.Add(2 * time.Minute))
+	if _, starts := s.tick(noon); len(starts) != 0 {
+		t.Errorf("after the first was killed the second starts %v", starts)
+	}
+	next, _ := s.tick(noon.Add(time.Minute))
 	s.wantMissed(next, noon)
-
-	between.kill() // before it has ended the journal: that promises the slot again
-	next.kill()
-	last, _ := s.tick(noon.Add(3 * time.Minute))
-	s.wantMissed(last, noon)
 }
 
 // A tick is killed, and the clock is set back behind its minute. The tick that finds it leaves the slot to its minute, and the tick of

@@ -93,7 +93,7 @@ func (o Owned) Took(ctx context.Context, run string, locked bool, seat string, w
 // Start says that an attempt is about to begin. It must be committed before the command is forked:
 // a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = ?3, attempt_started = ?4, boot = ?5, pid = NULL, pid_started = NULL,
+	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = ?3, attempt_started = ?4, boot = ?5, pid = NULL,
 			started = coalesce(started, ?4), not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
 			waited = waited + coalesce(max(?4 - waiting_since, 0), 0), waiting_since = NULL
 		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, a.Number, packTime(a.At), a.Boot)
@@ -101,8 +101,8 @@ func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
 
 // Forked writes down the process of the attempt that Start announced.
 func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET pid = ?4, pid_started = ?5
-		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID, orNull(a.PIDStarted))
+	return o.update(ctx, run, `UPDATE run SET pid = ?4
+		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID)
 }
 
 // Ending says that we are about to end the command of the attempt, and why: whoever sees its exit
@@ -115,7 +115,7 @@ func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome
 // Again says that an attempt has ended and that we start the next one, not before then. r is what
 // the attempts so far came to.
 func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL, pid_started = NULL,
+	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
 			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar()...)...)
 }
@@ -125,7 +125,7 @@ func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) 
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
-			reason = ?4, kind = '', pid = NULL, pid_started = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9,
+			reason = ?4, kind = '', pid = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9,
 			background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
 			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar()...)...)
 		if err == nil {

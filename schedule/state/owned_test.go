@@ -21,7 +21,7 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID() || !r.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("%+v", r)
 	}
-	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711, PIDStarted: 99}))
+	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
 	must(t, ours.Again(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)))
 	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 || !r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
 		t.Errorf("between two attempts: %+v", r)

@@ -96,11 +96,10 @@ type Stop struct {
 
 // An Attempt is one start of the command.
 type Attempt struct {
-	Number     int       // from 1; 0: none has begun
-	At         time.Time // when it began
-	PID        int       // of the command, and of its process group; 0 before it is known
-	PIDStarted int64     // of that process, in clock ticks since the boot: tells it from a later one with the pid
-	Boot       string    // of the machine, in which it began
+	Number int       // from 1; 0: none has begun
+	At     time.Time // when it began
+	PID    int       // of the command, and of its process group; 0 before it is known
+	Boot   string    // of the machine, in which it began
 }
 
 // A Result is what became of a run.
@@ -172,7 +171,7 @@ func (r Row) Begun() bool { return r.Attempt.Number > 0 }
 // columns are those of a row, in the order of values and scan; definition comes last.
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, locked, seat, stop,
-	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
+	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
 	peak_memory, output, notes, triggered, unpublished, unreported, definition`
 
 // insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
@@ -324,7 +323,7 @@ func (r Row) values() ([]any, error) {
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
 		string(r.Phase), orNull(r.Owner), packTime(r.Wait.NotBefore), packTime(r.Wait.Until), string(r.Wait.For), packTime(r.Wait.Since),
 		r.Wait.Waited.Microseconds(), r.Claimed, r.Locked, r.Seat, stop,
-		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), orNull(r.Attempt.PIDStarted), r.Attempt.Boot,
+		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
 		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
 	}, nil
@@ -333,12 +332,12 @@ func (r Row) values() ([]any, error) {
 // scan reads the columns of one row.
 func scan(rows *sql.Rows) (r Row, err error) {
 	var slot, waited, user, system int64
-	var last, notBefore, until, since, attempted, started, ended, owner, pid, pidStarted, definition sql.NullInt64
+	var last, notBefore, until, since, attempted, started, ended, owner, pid, definition sql.NullInt64
 	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Locked, &r.Seat, &stop,
-		&r.Attempt.Number, &attempted, &pid, &pidStarted, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
+		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
 		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &definition)
 	if err != nil {
 		return r, err
@@ -350,7 +349,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	r.Owner, r.DefinitionID = owner.Int64, definition.Int64
 	r.Wait.NotBefore, r.Wait.Until, r.Wait.Since = unpackTime(notBefore), unpackTime(until), unpackTime(since)
 	r.Wait.Waited, r.UserCPU, r.SystemCPU = micros(waited), micros(user), micros(system)
-	r.Attempt.At, r.Attempt.PID, r.Attempt.PIDStarted = unpackTime(attempted), int(pid.Int64), pidStarted.Int64
+	r.Attempt.At, r.Attempt.PID = unpackTime(attempted), int(pid.Int64)
 	r.Started, r.Ended, r.Outcome = unpackTime(started), unpackTime(ended), outcome.Outcome(became.String)
 	if exit.Valid {
 		r.ExitCode = &exit.V

@@ -56,7 +56,6 @@ CREATE TABLE run (
 	attempt     INTEGER NOT NULL DEFAULT 0, -- the last that began; 0: none
 	attempt_started INTEGER,
 	pid         INTEGER,                    -- of that attempt, and of its process group; NULL before it is known
-	pid_started INTEGER,                    -- of that process, in clock ticks since the boot: tells it from a later one
 	boot        TEXT NOT NULL DEFAULT '',   -- of the machine, in which the attempt began
 
 	started     INTEGER,                    -- when the first attempt began
