@@ -51,7 +51,7 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 	}
 	for _, row := range lost {
 		collect(row, func(row state.Row) (record outcome.Record, ended bool) {
-			if row.Resting() && row.Background {
+			if row.Resting() && row.Background && !c.unwritten(row) {
 				return retry(Deferred{c, row})
 			}
 			r, err := c.take(row)
