@@ -16,6 +16,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/load"
+	"sched/schedule/yamldoc"
 )
 
 type importOptions struct {
@@ -322,7 +323,10 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 		}
 		if !system {
 			full, _ := filepath.Abs(path)
-			format, _, _ := crontab.FormatOf(full, string(content), func(name string) bool { _, ok := homeOf(name); return ok })
+			format, problem, _ := crontab.FormatOf(full, string(content), func(name string) bool { _, ok := homeOf(name); return ok })
+			if format == crontab.Unclear && !yamldoc.IsMapping(content) {
+				fmt.Fprintf(a.err, "%s: %s\n  hint: if they are users, add --system\n", path, problem)
+			}
 			system = format == crontab.System
 		}
 		return []crontab.Source{{Name: path, Text: string(content), System: system}}, nil

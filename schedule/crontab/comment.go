@@ -7,32 +7,40 @@ import (
 
 var (
 	rule     = regexp.MustCompile(`^[\s#=*_.~|+-]*$`)
-	heading  = regexp.MustCompile(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce`)
+	heading  = regexp.MustCompile(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
 	trailing = regexp.MustCompile(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
 // mostDescription is the longest comment, in bytes, that is a description; a longer one stays a comment.
 const mostDescription = 160
 
-// describe splits the comment above an entry. Lines about a crontab's columns end the description.
+// describe takes the last paragraph of the comment above an entry for its description, and returns
+// the other paragraphs. Lines about a crontab's columns end a comment that is about the file.
 func describe(e Entry) (description string, comment []string) {
 	var about []string
+	ended := false
 	for _, line := range e.Comment {
 		switch {
 		case heading.MatchString(line):
-			about = nil
-		case !rule.MatchString(line):
+			about, comment = nil, nil
+		case rule.MatchString(line):
+			ended = true
+			continue
+		case ended:
+			comment, about = append(comment, about...), []string{strings.TrimSpace(line)}
+		default:
 			about = append(about, strings.TrimSpace(line))
 		}
+		ended = false
 	}
-	joined := strings.Join(about, " ")
+	joined := strings.TrimSuffix(strings.Join(about, " "), ":")
 	if len(joined) > mostDescription {
-		return "", about
+		return "", append(comment, about...)
 	}
 	if found := trailing.FindStringSubmatch(e.Command); joined == "" && found != nil {
 		joined = strings.TrimSpace(found[1])
 	}
-	return printable(joined), nil
+	return printable(joined), comment
 }
 
 // printable leaves out what YAML cannot show.

@@ -24,7 +24,7 @@ type Options struct {
 
 // Convert makes a task of each entry. What cannot be a task is left with a Finding.
 func Convert(tables []*Table, o Options) *Schedule {
-	c := &converter{Options: o, schedule: &Schedule{}, taken: names{}, rhythms: map[string]string{}}
+	c := &converter{Options: o, schedule: &Schedule{}, names: names{map[string]int{}, map[string]bool{}}}
 	for _, table := range tables {
 		c.table = table
 		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
@@ -57,8 +57,7 @@ func Convert(tables []*Table, o Options) *Schedule {
 type converter struct {
 	Options
 	schedule *Schedule
-	taken    names
-	rhythms  map[string]string // of the first task with a name
+	names    names
 	table    *Table
 	entry    Entry
 }
@@ -96,24 +95,21 @@ func (c *converter) convert() {
 	if !c.command(t) {
 		return
 	}
-	candidates := namesOf(e.Command)
-	if !c.times(t, cmp.Or(t.ownName(), candidates[0])) {
+	short, all := namesOf(e.Command)
+	if file := c.fileOfCronD(); movers[short] && file != "" {
+		short = joinName(file, short)
+	}
+	if !c.times(t, cmp.Or(t.ownName(), short)) {
 		return
 	}
 	if t.Name = t.ownName(); t.Name == "" {
-		rhythm := rhythmOf(e.When)
-		if first, ok := c.rhythms[candidates[0]]; !ok {
-			c.rhythms[candidates[0]] = rhythm
-		} else if rhythm != "" && rhythm != first {
-			candidates = append(candidates, candidates[0]+"-"+rhythm)
-		}
-		t.Name = c.taken.unique(candidates...)
+		t.Name = c.names.unique(short, append(all, c.around(short)...))
 	} else {
-		c.taken[t.Name]++
+		c.names.taken[t.Name]++
 	}
 	t.Description, t.Comment = describe(e)
-	if e.TooLong {
-		c.remark("", "Debian's cron refuses a command of more than %d bytes, and with it the whole file; the schedule takes it as it stands", longestCommand)
+	if e.Refused != "" {
+		c.remark("", "%s", e.Refused)
 	}
 	if !c.surroundings(t) {
 		return
@@ -123,6 +119,28 @@ func (c *converter) convert() {
 		tidy(t)
 	}
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
+}
+
+// fileOfCronD returns the name of a file of a folder cron.d, which says whose lines they are; "" for
+// another crontab.
+func (c *converter) fileOfCronD() string {
+	file := path.Base(c.table.Source.Name)
+	if !c.table.Source.System || file == "crontab" || file == "stdin" {
+		return ""
+	}
+	return file
+}
+
+// around returns the longer names that come from what is around the command: the file of a folder
+// cron.d, how often the line is due, and its user.
+func (c *converter) around(short string) (all []longer) {
+	if file := c.fileOfCronD(); file != "" {
+		all = append(all, longer{file, joinName(file, short)})
+	}
+	for _, word := range []string{rhythmOf(c.entry.When), c.entry.User} {
+		all = append(all, longer{word, joinName(short, word)})
+	}
+	return all
 }
 
 func (c *converter) flags(t *Task) {
@@ -213,7 +231,9 @@ func (c *converter) home(user string) (dir string, ok bool) {
 		return "", false
 	}
 	if dir, ok = c.Home(user); !ok {
-		c.remark("does the line lack its user?", "there is no user %q on this machine", user)
+		if !slices.ContainsFunc(c.schedule.Tasks, func(t *Task) bool { return t.User == user }) {
+			c.remark("does the line lack its user?", "there is no user %q on this machine", user)
+		}
 		return "/", true
 	}
 	return dir, true

@@ -85,6 +85,11 @@ func TestFindings(t *testing.T) {
 		{"* * * * * cd /srv && /usr/local/bin/sched run -q", "this line is sched itself, and no task"},
 		{"MAILTO=$ADMIN\n5 4 * * * /bin/a", `MAILTO has "$ADMIN", which is no address; nobody is mailed there`},
 		{"0 5 * * * /bin/a", ""},
+		{"\ufeff0 5 * * * /bin/a", "the file begins with a byte order mark, for which Debian's cron refuses it; it is left out"},
+		{"'A B'=c\n", `left: no shell can read a variable with the name "A B"`},
+		{"-0 5 * * * /bin/a", "Debian's cron refuses a - before the times, and with it the whole file; to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"},
+		{"-hello 5 * * * /bin/a", `left: "-hello 5 * * *": minute "-hello" lacks a number`},
+		{"0 */5 * * * * /bin/a", "the sixth field is read as a year, as supercronic does; Debian's cron refuses it. If the first field is for seconds, the times are not these: write the other five"},
 		{"#@reboot /bin/off", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later"},
 		{"#0/15 * * * * /bin/off", ""},
 	} {
@@ -98,6 +103,20 @@ func TestFindings(t *testing.T) {
 		}
 		if got := strings.Join(said, " | "); got != row.said {
 			t.Errorf("%q:\n%s\nwant\n%s", row.line, got, row.said)
+		}
+	}
+}
+
+func TestAHintSaysWhatALineLacks(t *testing.T) {
+	for _, row := range []struct{ text, hint string }{
+		{"5 4 * * * /bin/a \\\n  --all\n", `to cron a \ at the end joins no lines: write the command in one line`},
+		{"5 4 * *\u00a0* /bin/a\n", "it has a no-break space, as text from a web page does: write a blank for it"},
+		{"B='b' # c\n", "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"},
+		{"0 22-4 * * * /bin/a\n", "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"},
+		{"hello\n", ""},
+	} {
+		if s := convert(t, row.text, Options{}); len(s.Findings) != 1 || !s.Left() || s.Findings[0].Hint != row.hint {
+			t.Errorf("%q: %+v", row.text, s.Findings)
 		}
 	}
 }
@@ -153,22 +172,22 @@ func TestSettingsStandWhereTheyCount(t *testing.T) {
 
 // A system crontab has a user, in whose home folder cron runs the command.
 func TestSystemCrontabs(t *testing.T) {
-	text := "17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly\n5 5 * * * www-data  php  job.php\n5 5 * * * /bin/lacks --its user\n_ */3 * * * cmd\n_ _ */3 * * * cmd\n@daily nobody-here /bin/x\n" +
+	text := "17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly\n5 5 * * * www-data  php  job.php\n5 5 * * * /bin/lacks --its user\n_ */3 * * * cmd\n_ _ */3 * * * cmd\n@daily nobody-here /bin/x\n@weekly nobody-here /bin/x\n" +
 		"# 5 5 * * * root /bin/off\n# *  *  *  *  * user-name command to be executed\n"
 	s := Convert([]*Table{Parse(Source{Name: "/etc/crontab", Text: text, System: true})}, Options{
 		Home: func(user string) (string, bool) { return "/home/" + user, user != "nobody-here" },
 	})
 	loaded := loadYAML(t, s, time.UTC)
-	if len(loaded.Tasks) != 4 {
+	if len(loaded.Tasks) != 5 {
 		t.Fatalf("%d tasks", len(loaded.Tasks))
 	}
-	for i, want := range []string{"root /home/root cd / && run-parts /etc/cron.hourly", "www-data /home/www-data php  job.php", "nobody-here / /bin/x", "root /home/root /bin/off"} {
+	for i, want := range []string{"root /home/root cd / && run-parts /etc/cron.hourly", "www-data /home/www-data php  job.php", "nobody-here / /bin/x", "nobody-here / /bin/x", "root /home/root /bin/off"} {
 		task := loaded.Tasks[i]
 		if got := task.As.User + " " + task.Dir + " " + task.Command.Line; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if loaded.Tasks[3].Enabled || len(s.Findings) != 4 || !s.Left() {
+	if loaded.Tasks[4].Enabled || len(s.Findings) != 4 || !s.Left() {
 		t.Errorf("%+v", s.Findings)
 	}
 	for i, want := range []string{`"/bin/lacks" is no user`, `"_ */3 * * *" has _,`, `"_ _ */3 * *" has _,`, `there is no user "nobody-here"`} {
@@ -220,7 +239,17 @@ func TestNamesAndDescriptions(t *testing.T) {
 		{"5 4 * * * bash -lc 'cd x; ./y.sh'", "y", ""},
 		{"5 4 * * * A=1 B='2 3' sudo -u www wp cron event run", "cron-event", ""},
 		{"5 4 * * * test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }", "cron.daily", ""},
-		{"5 4 * * * [ -d /x ] && find /x -delete", "find", ""},
+		{"5 4 * * * [ -d /x ] && find /x -delete", "find-x", ""},
+		{"5 4 * * * find . -delete", "find", ""},
+		{"5 4 * * * rm -rf /var/cache/shop/", "rm-shop", ""},
+		{"5 4 * * * /usr/bin/test -x /bin/x && /bin/x", "x", ""},
+		{"5 4 * * * /usr/share/awstats/tools/update.sh", "awstats-update", ""},
+		{"5 4 * * * /srv/shop/run.sh night", "shop-run-night", ""},
+		{"5 4 * * * ./manage.py clearsessions", "clearsessions", ""},
+		{"5 4 * * * systemctl --user restart shop.service", "restart-shop", ""},
+		{"5 4 * * * /usr/sbin/service nginx reload > /dev/null", "reload-nginx", ""},
+		{"# Regular cron jobs for the x package\n#\n# Each night:\n#\n5 4 * * * /bin/a", "a", "Each night"},
+		{"# Regular cron jobs for the x package\n5 4 * * * /bin/a", "a", ""},
 		{"5 4 * * * certbot renew -q", "certbot-renew", ""},
 		{"5 4 * * * /usr/bin/curl -s https://example.com/cron", "example.com-cron", ""},
 		{"5 4 * * * if [ -x /usr/sbin/logcheck ]; then nice -n10 /usr/sbin/logcheck; fi", "logcheck", ""},
@@ -252,7 +281,7 @@ func TestNamesAndDescriptions(t *testing.T) {
 	}
 	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
 	loadYAML(t, s, time.UTC)
-	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-2" {
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-daily" {
 		t.Error(got)
 	}
 	s = convert(t, "@reboot /bin/a\n2 * * * * /bin/a\n5 4 * * * /bin/a 1 1\n5 4 * * 1 /bin/a\n5 4 1 * * /bin/a\n"+
@@ -267,8 +296,42 @@ func TestNamesAndDescriptions(t *testing.T) {
 	}
 	s = convert(t, "5 4 * * * /bin/a -p secret\n5 4 * * * /bin/a -p secret --weekly\n5 4 * * * /srv/x.sh\n5 4 * * * /srv/shop/x.sh\n5 4 * * * /bin/a -psecret /srv/Shop\n", Options{})
 	loadYAML(t, s, time.UTC)
-	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name + " " + s.Tasks[4].Name; got != "a a-weekly x shop-x a-2" {
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name + " " + s.Tasks[4].Name; got != "a a-weekly x shop-x a-shop" {
 		t.Error(got)
+	}
+}
+
+// A longer name has a word that the tasks with the same short name do not have.
+func TestALongerNameTellsATaskFromTheOthers(t *testing.T) {
+	for _, row := range []struct {
+		text, names string
+		file        string // of a folder cron.d; "" for a crontab without users
+	}{
+		{"5 4 * * * b.sh --all /srv/one\n5 4 * * * b.sh --all /srv/two\n5 4 * * * b.sh --all /srv/two", "b b-two b-2", ""},
+		{"5 4 * * * plot -p 1 -o /srv/day\n5 4 * * * plot -p 7 -o /srv/week", "plot plot-week", ""},
+		{"0 8-18 * * * /srv/x/sa 1\n0 * * * * /srv/x/sa 2", "sa sa-hourly", ""},
+		{"0 * * * * www snap\n0 * * * * root A=1 snap", "snap snap-root", "systraq"},
+		{"0 * * * * root find $html -delete\n0 * * * * www find $cgi -delete", "munin-find munin-find-www", "munin"},
+	} {
+		source := Source{Name: "crontab", Text: row.text + "\n"}
+		if row.file != "" {
+			source.Name, source.System = "/etc/cron.d/"+row.file, true
+		}
+		var names []string
+		for _, task := range Convert([]*Table{Parse(source)}, Options{}).Tasks {
+			names = append(names, task.Name)
+		}
+		if got := strings.Join(names, " "); got != row.names {
+			t.Errorf("%q: %s, want %s", row.text, got, row.names)
+		}
+	}
+}
+
+// Paragraphs of a comment above the last one stay a comment.
+func TestOnlyTheLastParagraphOfACommentDescribesALine(t *testing.T) {
+	s := convert(t, "# Of the shop.\n# ------\n# Each\n# night\n5 4 * * * /bin/a\n", Options{})
+	if task := s.Tasks[0]; task.Description != "Each night" || len(task.Comment) != 1 || task.Comment[0] != "Of the shop." {
+		t.Errorf("%q, %q", task.Description, task.Comment)
 	}
 }
 

@@ -8,23 +8,36 @@ import (
 	"strings"
 )
 
-type names map[string]int
+// A longer name has one word more, which tells a task from others with the same short name.
+type longer struct{ word, name string }
 
-// unique returns the first of the names that is not taken, or the first of all with -2, -3, …
-func (n names) unique(candidates ...string) string {
-	for _, name := range candidates {
-		if n[name] == 0 {
-			n[name] = 1
-			return name
+// names are the names of the tasks so far.
+type names struct {
+	taken map[string]int
+	words map[string]bool // "backup daily", if a task with the short name backup has the word daily
+}
+
+// unique returns the short name. If that is taken, it returns the first longer name whose word no
+// other task with this short name has. If there is none, it returns the short name with -2, -3, …
+func (n names) unique(short string, all []longer) (name string) {
+	if n.taken[short] == 0 {
+		name = short
+	}
+	for _, l := range all {
+		key := short + " " + l.word
+		if name == "" && l.word != "" && !n.words[key] && n.taken[l.name] == 0 {
+			name = l.name
+		}
+		n.words[key] = true
+	}
+	for name == "" {
+		n.taken[short]++
+		if next := fmt.Sprintf("%s-%d", short, n.taken[short]); n.taken[next] == 0 {
+			name = next
 		}
 	}
-	for name := candidates[0]; ; {
-		n[name]++
-		if next := fmt.Sprintf("%s-%d", name, n[name]); n[next] == 0 {
-			n[next] = 1
-			return next
-		}
-	}
+	n.taken[name]++
+	return name
 }
 
 var (
@@ -60,7 +73,7 @@ var operands = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 var (
 	// keywords stand before a command. After those of skipped no command follows.
 	keywords = set("if then else elif while until do ! { } time -")
-	skipped  = set("for case esac fi done in ) cd pushd [ [[ test")
+	skipped  = set("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
 
 	// helpers do what a command needs before or after what it is about.
 	helpers = set(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
@@ -68,38 +81,46 @@ var (
 
 	fetchers = set("curl wget fetch lynx")
 
+	// services are programs with an action and a service.
+	services = set("systemctl service invoke-rc.d rc-service")
+
+	// movers say little without the files that they are about.
+	movers = set("find rm cp mv rsync touch chown chmod")
+
 	// interpreters are programs whose script or task says what runs.
 	interpreters = set(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
-		manage npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
+		manage.py npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
 
 	// unspecific scripts are named after their folder, too; unspecific folders say nothing.
-	unspecific = set(`cron cronjob index main run start job task script update bin sbin scripts src public public_html htdocs html www
-		local usr opt srv var etc home root lib tmp . .. ~ /`)
+	unspecific = set(`cron cronjob index main run start job task script update gc bin sbin scripts tools src public public_html
+		htdocs html www current local usr opt srv var etc home root lib libexec share tmp . .. ~ /`)
 )
 
 // inlineCode are the flags of interpreters before code that is no script.
 var inlineCode = map[string]string{"perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "r", "python": "c"}
 
 // nameOf makes a name of what a command runs: "backup" of "cd /srv && flock -n /tmp/lock ./backup.sh >> log".
-func nameOf(command string) string { return namesOf(command)[0] }
+func nameOf(command string) string {
+	name, _ := namesOf(command)
+	return name
+}
 
 // namesOf returns the name of a command, and longer ones for when it is taken.
-func namesOf(command string) []string {
+func namesOf(command string) (short string, all []longer) {
 	for substitution.MatchString(command) {
 		command = substitution.ReplaceAllString(command, "$$")
 	}
-	all, _ := words(strings.ReplaceAll(command, "\n", ";"))
-	parts, more := subject(all)
-	names := []string{joinName(parts...)}
+	shell, _ := words(strings.ReplaceAll(command, "\n", ";"))
+	parts, more := subject(shell)
 	for _, word := range more {
-		names = append(names, joinName(append(slices.Clone(parts), word)...))
+		all = append(all, longer{word, joinName(append(slices.Clone(parts), word)...)})
 	}
 	if len(parts) > 0 {
 		if folder := path.Base(path.Dir(parts[0])); !unspecific[folder] {
-			names = append(names, joinName(append([]string{folder}, parts...)...))
+			all = append(all, longer{folder, joinName(append([]string{folder}, parts...)...)})
 		}
 	}
-	return names
+	return joinName(parts...), all
 }
 
 var single = regexp.MustCompile(`^\w+$`)
@@ -188,7 +209,7 @@ func program(one []string) (parts, more []string) {
 	for i := 0; i < len(one); i++ {
 		text := one[i]
 		base := path.Base(text)
-		language := version.ReplaceAllString(extension.ReplaceAllString(base, ""), "")
+		language := version.ReplaceAllString(base, "")
 		switch {
 		case skipped[text]:
 			return nil, nil
@@ -227,17 +248,39 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 		if found := page.FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
 			return []string{found[1], found[2]}, nil
 		}
-		if strings.Contains(argument, "://") || shortFlag.MatchString(argument) || i > 0 && shortFlag.MatchString(arguments[i-1]) {
+		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
+		if strings.Contains(argument, "://") || shortFlag.MatchString(argument) || i > 0 && shortFlag.MatchString(arguments[i-1]) && !isPath {
 			continue // it may hold a secret
 		}
 		if word := path.Base(strings.TrimLeft(argument, "-")); telling.MatchString(word) {
 			more = append(more, word)
 		}
 	}
-	if len(arguments) > 0 && text != "tar" && subcommand.MatchString(arguments[0]) {
+	switch base := path.Base(text); {
+	case services[base]:
+		return doService(base, arguments), nil
+	case movers[base] && len(more) > 0:
+		return []string{text, more[0]}, more[1:]
+	case len(arguments) > 0 && text != "tar" && subcommand.MatchString(arguments[0]):
 		return []string{text, arguments[0]}, more[1:]
 	}
 	return []string{text}, more
+}
+
+// doService names what is done to a service: restart-nginx.
+func doService(starter string, arguments []string) (parts []string) {
+	for _, argument := range arguments {
+		if !strings.HasPrefix(argument, "-") {
+			parts = append(parts, strings.TrimSuffix(argument, ".service"))
+		}
+	}
+	if len(parts) < 2 {
+		return append([]string{starter}, parts...)
+	}
+	if starter != "systemctl" { // service nginx restart
+		parts[0], parts[1] = parts[1], parts[0]
+	}
+	return parts[:2]
 }
 
 func withFolder(parts []string, folder string) []string {

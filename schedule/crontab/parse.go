@@ -36,7 +36,7 @@ type Entry struct {
 	Comment []string       // the lines of comment right above it, without #
 	Keys    []Key          // of the comments `# sched:` among them
 	Off     bool           // it is commented out
-	TooLong bool           // Debian's cron refuses so long a command
+	Refused string         // why Debian's cron refuses the line; "" if it does not, or if its times say so
 }
 
 // longestCommand is what Debian's cron takes, in bytes of the line.
@@ -46,6 +46,10 @@ const longestCommand = 998
 func Parse(source Source) *Table {
 	p := &parser{table: &Table{Source: source}, set: Variables{}, setAt: map[string]int{}}
 	text := source.Text
+	if mark := "\ufeff"; strings.HasPrefix(text, mark) {
+		p.remark(1, "the file begins with a byte order mark, for which Debian's cron refuses it; it is left out", "")
+		text = text[len(mark):]
+	}
 	if !strings.HasSuffix(text, "\n") && text != "" {
 		last := strings.Count(text, "\n") + 1
 		p.remark(last, "the last line has no line break; Debian's cron ignores such a file as a whole", "")
@@ -55,8 +59,10 @@ func Parse(source Source) *Table {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
 		p.number++
-		p.line(strings.TrimSuffix(line, "\n"))
+		p.line(line)
+		p.before = line
 	}
 	p.endComment()
 	return p.table
@@ -65,6 +71,7 @@ func Parse(source Source) *Table {
 type parser struct {
 	table   *Table
 	number  int
+	before  string // the line before
 	set     Variables
 	setAt   map[string]int
 	comment []string
@@ -144,7 +151,7 @@ func (p *parser) add(entry Entry) {
 var (
 	fiveFields = regexp.MustCompile(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
 	nickname   = regexp.MustCompile(`^(@\S+)[ \t]+(.*)$`)
-	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
 )
 
 // entry reads times, user and command. An empty problem means that it is an entry.
@@ -155,10 +162,14 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	} else if found := fiveFields.FindStringSubmatch(text); found != nil {
 		e.When, rest = strings.Join(found[1:6], " "), found[6]
 	} else {
-		return e, "neither a setting nor five fields and a command", ""
+		return e, "neither a setting nor five fields and a command", p.whyNoEntry(text)
 	}
-	if e.When, rest, problem = moreFields(e.When, rest, p.table.Source.System); problem != "" {
+	if e.When, rest, e.Refused, problem = moreFields(e.When, rest, p.table.Source.System); problem != "" {
 		return e, problem, ""
+	}
+	if quiet.MatchString(e.When) {
+		e.When, e.Refused = e.When[1:], "Debian's cron refuses a - before the times, and with it the whole file; "+
+			"to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"
 	}
 	if problem, hint = wrongTimes(e.When); problem != "" {
 		return e, problem, hint
@@ -171,7 +182,10 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		}
 		rest = strings.TrimLeft(rest[end:], " \t")
 	}
-	e.TooLong = len(rest) > longestCommand
+	if len(rest) > longestCommand {
+		e.Refused = fmt.Sprintf("Debian's cron refuses a command of more than %d bytes, and with it the whole file; "+
+			"the schedule takes it as it stands", longestCommand)
+	}
 	e.Flags, rest = flags(rest)
 	e.Command, e.Input = percent(rest)
 	if strings.TrimSpace(e.Command) == "" { // a vertical tab is none either: schedule.yaml could not have it
@@ -180,23 +194,44 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	return e, "", ""
 }
 
+// quiet matches the - of SUSE's cron and of cronie before the times.
+var quiet = regexp.MustCompile(`^-[\d*]`)
+
+var valueInQuotes = regexp.MustCompile(`^[^\s=]+\s*=\s*["']`)
+
+// whyNoEntry guesses what was meant by a line that is neither a setting nor an entry.
+func (p *parser) whyNoEntry(text string) (hint string) {
+	switch {
+	case strings.HasSuffix(p.before, `\`):
+		return `to cron a \ at the end joins no lines: write the command in one line`
+	case strings.ContainsRune(text, '\u00a0'):
+		return "it has a no-break space, as text from a web page does: write a blank for it"
+	case valueInQuotes.MatchString(text):
+		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
+	}
+	return ""
+}
+
 var yearField = regexp.MustCompile(`^(\d[\d/,-]*|\*[\d/,-]*)[ \t]+(?:(\d[\d/,-]*|\*[\d/,-]*)[ \t]+)?(.*)$`)
 
 // moreFields reads what supercronic has before a command: a year after the five fields, or seconds
 // before them and a year after them. To cron these are the command, which no program is called.
-func moreFields(when, rest string, system bool) (fields, command, problem string) {
+func moreFields(when, rest string, system bool) (fields, command, refused, problem string) {
 	found := yearField.FindStringSubmatch(rest)
 	if found == nil || system || when[0] == '@' {
-		return when, rest, ""
+		return when, rest, "", ""
 	}
 	year := found[1]
 	if found[2] != "" {
 		when, year = when+" "+found[1], found[2]
+	} else {
+		refused = "the sixth field is read as a year, as supercronic does; Debian's cron refuses it. " +
+			"If the first field is for seconds, the times are not these: write the other five"
 	}
 	if year != "*" {
 		problem = fmt.Sprintf("%q is a year to supercronic, and a schedule has no years", year)
 	}
-	return when, found[3], problem
+	return when, found[3], refused, problem
 }
 
 // flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has such a name.

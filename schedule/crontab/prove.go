@@ -64,7 +64,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 			p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
 			continue
 		}
-		if t.Times == nil || t.Entry.TooLong || t.Entry.When == everyMinute {
+		if t.Times == nil || t.Entry.Refused != "" || t.Entry.When == everyMinute {
 			p.Uncompared = append(p.Uncompared, t)
 			continue
 		}

@@ -72,7 +72,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 	if times.Never() {
 		hint := ""
 		if strings.Contains(when, "-") {
-			hint = "a range that runs backwards is empty to cron: write FRI-SUN as 5-7"
+			hint = "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"
 		}
 		c.leave(hint, "cron never starts this line: no date matches %q", when)
 		return false

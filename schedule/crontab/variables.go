@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -38,7 +39,7 @@ func setting(text string) (name, value string, ok bool) {
 		name, rest = text[:end], text[end:]
 	}
 	rest = strings.TrimSpace(rest)
-	if !variableName.MatchString(name) || !strings.HasPrefix(rest, "=") {
+	if !strings.HasPrefix(rest, "=") {
 		return "", "", false
 	}
 	rest = strings.TrimSpace(rest[1:])
@@ -63,6 +64,9 @@ func (p *parser) assign(name, value, text string) {
 	switch {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
 		p.leave("a variable with bytes that are no text", "if a command needs it, set it there")
+		return
+	case !variableName.MatchString(name):
+		p.leave(fmt.Sprintf("no shell can read a variable with the name %q", name), "give it a name of letters, digits and _")
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
 		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
