@@ -299,7 +299,7 @@ var mistakes = []struct {
 		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
 		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
 		"schedule.yaml:7:15: task \"t\": one_server must be true or false, not the text \"true\"\n  hint: remove the quotes",
-		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false or wait, not the text \"maybe\""}},
+		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false or wait, not the text \"maybe\"\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
 	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
@@ -358,9 +358,13 @@ var mistakes = []struct {
 	{"a wait that nobody knows", one("background: true\nwithout_overlapping: waits"), []string{
 		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a wait by another word", one("background: true\nwithout_overlapping: queue"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"queue\""}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"queue\"\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
+	{"how long it waits, in the wrong key", one("background: true\nwithout_overlapping: {wait: 5m}"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a mapping\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 5m`"}},
+	{"how long it waits, alone", one("background: true\nwithout_overlapping: 20m"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"20m\"\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 20m`"}},
 	{"a list of waits", one("background: true\nwithout_overlapping: [wait]"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a list"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a list\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
 	{"what others take for true", one("without_overlapping: yes"), []string{
 		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false or wait, not the text \"yes\"\n  hint: write true"}},
 	{"an underscore that was forgotten", one("missed: afterpause\nmissed_within: 1h"), []string{
@@ -474,6 +478,12 @@ var mistakes = []struct {
 	{"windows", one("between: 8:00-17:00\nunless_between: ['8:00']"), []string{
 		"schedule.yaml:5:12: task \"t\": between must be a list, not the text \"8:00-17:00\"\n  hint: write [\"8:00\", \"17:00\"]",
 		"schedule.yaml:6:19: task \"t\": unless_between must be a pair of times, not a list of 1\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
+	{"a window as text", one("between: 01:00-05:00\nunless_between: ['9 to 17:30']"), []string{
+		"schedule.yaml:5:12: task \"t\": between must be a list, not the text \"01:00-05:00\"\n  hint: write [\"01:00\", \"05:00\"]",
+		"schedule.yaml:6:19: task \"t\": unless_between must be a pair of times, not a list of 1\n  hint: write [\"9:00\", \"17:30\"]"}},
+	{"a window as a mapping", one("between: {from: 01:00, to: 05:00}\nunless_between: at noon"), []string{
+		"schedule.yaml:5:12: task \"t\": between must be a list, not a mapping\n  hint: write [\"01:00\", \"05:00\"]",
+		"schedule.yaml:6:19: task \"t\": unless_between must be a list, not the text \"at noon\"\n  hint: write [\"8:00\", \"17:00\"]"}},
 	{"times", one("between: [8, 25:00]\nunless_between: [['24:00', '1:00'], x]"), []string{
 		"schedule.yaml:5:13: task \"t\": between: the number 8 is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",
 		"schedule.yaml:5:16: task \"t\": between: the text \"25:00\" is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"regexp"
 	"time"
 
 	"sched/schedule/humanize"
@@ -23,13 +24,30 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 	}
 	if isBool := n.IsScalar() && n.Tag == "!!bool"; !isBool && !n.IsNull() {
 		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait"}))
-		l.Problemf(n, cmp.Or(yamldoc.BoolHint(n), nearest), "%s must be true, false or wait, not %s", l.Key, n.Describe())
+		hint := cmp.Or(yamldoc.BoolHint(n), nearest, overlappingHint(n))
+		l.Problemf(n, hint, "%s must be true, false or wait, not %s", l.Key, n.Describe())
 		t.WithoutOverlapping = true
 		return
 	}
 	if value, ok := l.Bool(n); ok {
 		t.WithoutOverlapping, t.waits = value, false
 	}
+}
+
+var durationInText = regexp.MustCompile(`\b\d+[smhd]\b`)
+
+// overlappingHint says how the two keys are written. It takes the duration that the value has.
+func overlappingHint(n *node) string {
+	text := n.Value
+	if n.IsMapping() {
+		for _, value := range n.Pairs() {
+			text += " " + value.Value
+		}
+	}
+	if atMost := durationInText.FindString(text); atMost != "" || n.IsMapping() {
+		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
+	}
+	return "write true for a run that is skipped while another one runs, or wait for a run that waits"
 }
 
 // settleWait decides how long the runs of a task wait, and refuses what cannot wait.

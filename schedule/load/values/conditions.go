@@ -1,7 +1,10 @@
 package values
 
 import (
+	"cmp"
+	"fmt"
 	"math/bits"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +15,7 @@ import (
 
 // Windows reads one pair of times, or a list of pairs.
 func Windows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
-	if !r.RequireList(n, `write ["8:00", "17:00"]`) || !r.RefuseEmptyList(n, "") {
+	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
 	pairs := []*yamldoc.Node{n}
@@ -28,7 +31,10 @@ func Windows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool
 }
 
 func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
-	const hint = `write ["8:00", "17:00"], or a list of such pairs`
+	hint := `write ["8:00", "17:00"], or a list of such pairs`
+	if one := n.Items(); n.IsList() && len(one) == 1 && pairOf(one[0]) != "" {
+		hint = "write " + pairOf(one[0])
+	}
 	if !n.IsList() {
 		r.Problemf(n, hint, "%s must be a pair of times, not %s", r.Key, n.Describe())
 		return schedule.Window{}, false
@@ -45,6 +51,26 @@ func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
 		return schedule.Window{}, false
 	}
 	return schedule.Window{From: from, To: to}, ok1 && ok2
+}
+
+var timeSpan = regexp.MustCompile(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
+
+// pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times; "" if it is
+// none.
+func pairOf(n *yamldoc.Node) string {
+	text := n.Value
+	if n.IsMapping() {
+		var both []string
+		for _, value := range n.Pairs() {
+			both = append(both, value.Value)
+		}
+		text = strings.Join(both, "-")
+	}
+	found := timeSpan.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf(`["%s%s", "%s%s"]`, found[1], cmp.Or(found[2], ":00"), found[3], cmp.Or(found[4], ":00"))
 }
 
 // readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
