@@ -201,7 +201,7 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 		}
 		at := schedule.Problem{Place: t.Place, Task: t.Name}
 		if err := process.CheckAs(t.As); err != nil {
-			at.Text, at.Hint = err.Error(), "sched run goes on without this task alone, each time as a failure of it"
+			at.Text, at.Hint = err.Error(), "the other tasks run, and each run of this one fails"
 			problems = append(problems, at)
 		} else if err := process.CheckEnvFiles(t, os.Environ()); err != nil {
 			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"

@@ -280,7 +280,7 @@ func misplacedTaskKey(name string, in, known scope) string {
 	case name == "then": // in a hook it stands for trigger
 		return "write `after: COMMAND`"
 	case name == "environment":
-		return `did you mean "environments"? the environment itself is set at the top of the file`
+		return `did you mean "environments"? the environment itself is set at the top of the file, and variables in ` + "`env`"
 	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
 		return "it belongs at the top of the file, not in " + scopeName(in)
 	}
@@ -309,6 +309,10 @@ var synonyms = map[string]string{
 	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
 	"then": "trigger", "chain": "trigger", "start": "trigger", "on_error": "on_failure", "on_fail": "on_failure",
 	"run_in_background": "background", "on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance",
+	"run_as": "user", "username": "user", "user_name": "user", "overlap": "without_overlapping: true", "concurrency": "without_overlapping",
+	"notify": "on_failure: {mail: ADDRESS}", "mail": "on_failure: {mail: ADDRESS}", "email": "on_failure: {mail: ADDRESS}",
+	"mailto": "after: {mail: ADDRESS, when: output}", "jitter": "spread", "random_delay": "spread",
+	"max_runtime": "timeout", "time_limit": "timeout",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 

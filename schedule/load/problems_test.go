@@ -72,6 +72,12 @@ var mistakes = []struct {
 
 	{"a key without a space after its colon", "tasks:\n- name:a\n  every: minute\n  command: x\n", []string{
 		"schedule.yaml:2:7: a colon without a space after it\n  hint: write `key: value`"}},
+	{"a key without its colon, and one below it", "tasks:\n- name t\n\n  every: minute\n", []string{
+		"schedule.yaml:2:3: a key without `:`\n  hint: write `name: t`; or check the indentation"}},
+	{"tasks without a colon", "tasks\n- name: t\n  every: minute\n", []string{
+		"schedule.yaml:1:1: a key without `:`\n  hint: write `tasks:`; or check the indentation"}},
+	{"a key that is indented too far", "tasks:\n- name: t\n   every: minute\n", []string{
+		"schedule.yaml:3:4: a key stands where none may\n  hint: check the indentation of this line and the one above"}},
 	{"backticks around a command", "tasks:\n- name: t\n  every: minute\n  command: `x`\n", []string{
 		"schedule.yaml:4:12: text cannot start with a backtick\n  hint: put the text in quotes; a shell runs what stands in $(…)"}},
 
@@ -94,6 +100,9 @@ var mistakes = []struct {
 		"schedule.yaml:3:3: task \"t\": unknown key \"dailyAt\"\n  hint: write `every: day at 13:00`"}},
 	{"a method of Laravel for mails", one("emailOutputOnFailure: ops@example.com"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"emailOutputOnFailure\"\n  hint: write `on_failure: {mail: ADDRESS}`"}},
+	{"whom to tell, and as whom", one("notify: ops@example.com\nrun_as: www-data"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"notify\"\n  hint: write `on_failure: {mail: ADDRESS}`",
+		"schedule.yaml:6:3: task \"t\": unknown key \"run_as\"\n  hint: did you mean \"user\"?"}},
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
@@ -203,7 +212,7 @@ var mistakes = []struct {
 	{"a hook as a key of a task", one("mail: ops@example.com"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"mail\"\n  hint: it is a hook, as in `on_failure: {mail: …}`"}},
 	{"the environment in a task", one("environment: x"), []string{
-		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file"}},
+		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file, and variables in `env`"}},
 	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
 		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
@@ -228,6 +237,8 @@ var mistakes = []struct {
 		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"no such time zone", "timezone: asia/shanghai\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"asia/shanghai\" is not a known time zone\n  hint: did you mean \"Asia/Shanghai\"?"}},
+	{"a city for a time zone", "timezone: new york\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"new york\" is not a known time zone\n  hint: did you mean \"America/New_York\"?"}},
 	{"an offset for a time zone", "timezone: +08:00\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"+08:00\" is not a known time zone\n  hint: time zones are called as in \"Europe/Berlin\", \"America/New_York\" or \"UTC\""}},
 	{"the zone of the machine by name", "timezone: local\ntasks: []\n", []string{
@@ -303,7 +314,7 @@ var mistakes = []struct {
 	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
-		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
+		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: write 5m",
 		"schedule.yaml:7:53: task \"t\": retry.max_delay 0s is too short"}},
 	{"what is expected and cannot be", one("expect: {within: 0s, every: soon, often: 1h}"), []string{
 		"schedule.yaml:5:20: task \"t\": expect.within 0s is too short\n  hint: it takes at least 1s",

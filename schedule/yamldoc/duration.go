@@ -20,6 +20,16 @@ const longest = 100 * 365 * 24 * time.Hour
 // tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
 var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
+var durationInWords = regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
+
+// durationHint says how a duration is written, with that of the text if it is one in words.
+func durationHint(text string) string {
+	if found := durationInWords.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); found != nil {
+		return "write " + found[1] + found[2]
+	}
+	return "a duration is written as 90s, 20m, 1h30m or 30d"
+}
+
 // ParseDuration reads a duration of Go, after days of 24 hours: 30d, 1d12h. 0 needs a unit, too.
 func ParseDuration(text string) (time.Duration, error) {
 	days, rest, hasDays := strings.Cut(text, "d")

@@ -55,6 +55,11 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 		r.ProblemAt(Place{r.File, line - 1, match}, "write `key: value`", "a colon without a space after it")
 		return
 	}
+	if above, key, value := keyWithoutColon(data, line); above > 0 && strings.Contains(message, "mapping values are not allowed") {
+		at := Place{r.File, above, 1 + strings.Index(string(lineOf(data, above)), key)}
+		r.ProblemAt(at, "write `"+strings.TrimSpace(key+": "+value)+"`; or check the indentation", "a key without `:`")
+		return
+	}
 	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 	for _, known := range syntaxErrors {
 		if !strings.Contains(message, known.message) {
@@ -80,6 +85,25 @@ func keyWithoutSpace(line []byte) int {
 		return 0
 	}
 	return 1 + utf8.RuneCount(line[:match[2]])
+}
+
+// keyWithoutColon returns the line above, without blank lines between, with its key and its value, if
+// it looks like "- name a"; else 0. A broken line with two colons has its own message.
+func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
+	if regexp.MustCompile(`: .*?:(?: |$)`).Match(lineOf(data, broken)) {
+		return 0, "", ""
+	}
+	for line = broken - 1; line > 0; line-- {
+		text := bytes.TrimSpace(lineOf(data, line))
+		if len(text) == 0 {
+			continue
+		}
+		if found := regexp.MustCompile(`^(?:- +)?([a-z_]+)(?: +([^:#]+))?$`).FindSubmatch(text); found != nil {
+			return line, string(found[1]), string(found[2])
+		}
+		break
+	}
+	return 0, "", ""
 }
 
 // brokenLine returns the line from which on the text is invalid. The parser names the line where

@@ -207,7 +207,7 @@ func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
 	case errors.Is(err, errTooLong):
 		r.Problemf(n, "", "%s %s is longer than 100 years", r.Key, Shorten(n.Value))
 	case err != nil:
-		r.Problemf(n, "a duration is written as 90s, 20m, 1h30m or 30d", "%s %s is not a duration", r.Key, Quote(n.Value))
+		r.Problemf(n, durationHint(n.Value), "%s %s is not a duration", r.Key, Quote(n.Value))
 	case d < 0:
 		r.Problemf(n, "", "%s %s is negative", r.Key, Shorten(n.Value))
 	case d < least:

@@ -63,6 +63,7 @@ func TestMistakesInWords(t *testing.T) {
 
 		// unknown words
 		{"daily at 8:00", `"daily" is not a word for a frequency`, `did you mean "day at 8:00"?`},
+		{"5 minuts", `"minuts" is not a word for a frequency`, `did you mean "5 minutes"?`},
 		{"minuet", `"minuet" is not a word for a frequency`, `did you mean "minute"?`},
 		{"wensday", `"wensday" is not a word for a frequency`, `did you mean "wednesday"?`},
 		{"5m", `"5m" is not a word for a frequency`, `did you mean "5 minutes"?`},
@@ -79,7 +80,9 @@ func TestMistakesInWords(t *testing.T) {
 		// words that do not go together
 		{"5", `"5" lacks a unit`, `write "5 minutes", for example`},
 		{"monday friday", `"friday" cannot follow "monday"`, `put commas between days, and "at" before the time`},
-		{"monday 8:00", `"8:00" cannot follow "monday"`, `put commas between days, and "at" before the time`},
+		{"monday 8:00", `"8:00" cannot follow "monday"`, `write "monday at 8:00"`},
+		{"tuesday 9am", `"9am" cannot follow "tuesday"`, `write "tuesday at 9:00"`},
+		{"tuesday friday", `"friday" cannot follow "tuesday"`, `put commas between days, and "at" before the time`},
 		{"day 8:00", `"8:00" cannot follow "day"`, everyForms},
 		{"minute at 3:00", `"at" does not go with "minute"`, everyForms},
 		{"day on monday", `"on" does not go with "day"`, everyForms},
@@ -92,7 +95,10 @@ func TestMistakesInWords(t *testing.T) {
 		// times and dates
 		{"day at 8", `"8" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
 		{"day at 8:5", `"8:5" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
-		{"day at 8pm", `"8pm" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 8pm", `"8pm" is not a time of day`, "write 20:00"},
+		{"day at 12:30am", `"12:30am" is not a time of day`, "write 0:30"},
+		{"day at 12pm", `"12pm" is not a time of day`, "write 12:00"},
+		{"day at 13pm", `"13pm" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
 		{"day at 24:00", `"24:00" is not a time of day`, "midnight is 0:00"},
 		{"day at 25:00", `"25:00" is not in 0:00-23:59`, ""},
 		{"hour at 17", `"17" is not a minute of the hour`, "write it as :17, in :00-:59"},

@@ -1,6 +1,7 @@
 package frequency
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,8 @@ func readTime(text string) (int, error) {
 	hour, okHour := Digits(hourText)
 	minute, okMinute := Digits(minuteText)
 	switch {
+	case clock24(text) != "":
+		return 0, Wrong("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
 		return 0, Wrong("%q is not a time of day", text).SetHint("write it as 8:00 or 19:30, with a comma between two")
 	case hour == 24 && minute == 0:
@@ -61,6 +64,25 @@ func readTime(text string) (int, error) {
 		return 0, Wrong("%q is not in 0:00-23:59", text)
 	}
 	return hour*60 + minute, nil
+}
+
+// clock24 writes 9am and 2:30pm as 9:00 and 14:30. It returns "" for any other text.
+func clock24(text string) string {
+	number, isPM := strings.CutSuffix(text, "pm")
+	number, isAM := strings.CutSuffix(number, "am")
+	hourText, minuteText, hasMinute := strings.Cut(number, ":")
+	if !hasMinute {
+		minuteText = "00"
+	}
+	hour, okHour := Digits(hourText)
+	minute, okMinute := Digits(minuteText)
+	if isPM == isAM || !okHour || !okMinute || hour < 1 || hour > 12 || minute > 59 || len(minuteText) != 2 {
+		return ""
+	}
+	if hour %= 12; isPM {
+		hour += 12
+	}
+	return fmt.Sprintf("%d:%s", hour, minuteText)
 }
 
 // readMinute reads a minute of the hour, :17.
@@ -119,6 +141,13 @@ func readWeekdays(text string) ([]int, error) {
 	}
 	first, rest, several := strings.Cut(text, " ")
 	if several && weekdayWords()[first] != nil {
+		clock := clock24(rest)
+		if _, err := readTime(rest); err == nil {
+			clock = rest
+		}
+		if clock != "" {
+			return nil, Wrong("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+		}
 		return nil, Wrong("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)
 	}

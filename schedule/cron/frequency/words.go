@@ -82,7 +82,8 @@ func nearestWord(word string) (nearest string) {
 	slices.Sort(ours)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range ours {
-		if d := humanize.Distance(word, w, best); d < best {
+		d := humanize.Distance(word, w, best+1)
+		if d < best || d == best && w == nearest+"s" && strings.HasSuffix(word, "s") {
 			nearest, best = w, d
 		}
 	}

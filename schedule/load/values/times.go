@@ -26,7 +26,7 @@ func Zone(r *yamldoc.Reader, n *yamldoc.Node, known map[string]*time.Location) (
 	return zone, true
 }
 
-// zoneHint proposes the zone that differs from the name in its case or in spaces.
+// zoneHint proposes the zone that differs from the name in its case or in spaces, or that of a city.
 func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"
@@ -41,7 +41,13 @@ func zoneHint(name string) string {
 		}
 		parts[i] = strings.Join(words, "_")
 	}
-	for _, try := range []string{strings.Join(parts, "/"), strings.ToUpper(name)} {
+	tries := []string{strings.Join(parts, "/"), strings.ToUpper(name)}
+	if len(parts) == 1 {
+		for _, region := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"} {
+			tries = append(tries, region+"/"+parts[0])
+		}
+	}
+	for _, try := range tries {
 		if _, err := time.LoadLocation(try); err == nil && try != "" && try != name {
 			return yamldoc.DidYouMean(try)
 		}
