@@ -60,6 +60,9 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 			t.Errorf("sched %v prints\n%s", args, page)
 		}
 	}
+	if out, err := exec.Command(binary, "kill", "x").CombinedOutput(); err == nil || !strings.Contains(string(out), "did you mean `sched stop`?") {
+		t.Errorf("sched kill x: %v, %s", err, out)
+	}
 	if out, err := exec.Command(binary, "help", "unlok").CombinedOutput(); err == nil || !strings.Contains(string(out), "did you mean `sched unlock`?") {
 		t.Errorf("sched help unlok: %v, %s", err, out)
 	}

@@ -6,6 +6,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -136,6 +137,14 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	})
 }
 
+// otherNames are what people call our commands who come from other programs.
+var otherNames = map[string]string{
+	"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
+	"validate": "check", "lint": "check", "verify": "check", "exec": "test",
+	"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
+	"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
+}
+
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -147,7 +156,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 		}
 	}
 	hint := seeHelp(root)
-	if near := humanize.Nearest(args[0], names); near != "" {
+	if near := cmp.Or(otherNames[args[0]], humanize.Nearest(args[0], names)); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
 	return usage(hint, "there is no command %q", args[0])
