@@ -113,7 +113,7 @@ func (c *check) slots() {
 				own := slices.DeleteFunc(slices.Clone(of), func(r record) bool { return r.Slots > 1 })
 				for _, r := range of {
 					due[r.Run]++
-					if len(own) == 0 {
+					if len(own) == 0 && !c.goingBefore[slotName(t.name, slot)] {
 						open[r.Run]++
 					}
 				}
