@@ -1,6 +1,8 @@
 package mutex
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -33,6 +35,25 @@ func (h Holder) String() string {
 		return "by " + who
 	}
 	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
+}
+
+// A value is what a store has for a lock or a claim. The nonce is one of each attempt: an attempt
+// that failed is undone by its value, and an earlier one of the same run must stay.
+type value struct {
+	Holder
+	Nonce string `json:"nonce"`
+}
+
+// NewValue returns what a store keeps for one attempt of a holder.
+func NewValue(holder Holder) string {
+	text, _ := json.Marshal(value{holder, rand.Text()}) // of texts and numbers: this cannot fail
+	return string(text)
+}
+
+// HolderOf reads a value. Of garbage nobody knows the holder.
+func HolderOf[V string | []byte](text V) Holder {
+	v, _ := Decode[value]([]byte(text))
+	return v.Holder
 }
 
 // A HeldError says that another run has the mutex or the key.

@@ -83,7 +83,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	has := l.find(found[0])
 	lost := &mutex.LostError{Name: l.name, Broken: has < majority && slices.ContainsFunc(found[1], l.isOurs)}
 	if text, servers := most(found[0]); servers >= majority && !l.isOurs(text) {
-		lost.Holder = holderOf(text)
+		lost.Holder = mutex.HolderOf(text)
 	}
 	if lost.Broken {
 		return lost
@@ -109,7 +109,7 @@ func (l *lease) Renew(ctx context.Context) error {
 func (l *lease) find(found []string) (servers int) {
 	if l.value == "" {
 		l.value, _ = most(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) }))
-		l.value = cmp.Or(l.value, newValue(l.holder))
+		l.value = cmp.Or(l.value, mutex.NewValue(l.holder))
 	}
 	for _, text := range found {
 		if text == l.value {
@@ -119,7 +119,7 @@ func (l *lease) find(found []string) (servers int) {
 	return servers
 }
 
-func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
+func (l *lease) isOurs(text string) bool { return mutex.HolderOf(text).Run == l.holder.Run }
 
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
@@ -163,5 +163,5 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	if err == nil && free {
 		err = mutex.ErrFree
 	}
-	return holderOf(text), err
+	return mutex.HolderOf(text), err
 }

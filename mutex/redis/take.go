@@ -3,10 +3,8 @@ package redis
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -15,24 +13,6 @@ import (
 
 	"sched/mutex"
 )
-
-// A value is what a lock or a claim has as the value of its key. The nonce is one of each attempt:
-// redsync undoes a failed attempt by its value, and must not undo an earlier one of the same run.
-type value struct {
-	mutex.Holder
-	Nonce string `json:"nonce"`
-}
-
-func newValue(holder mutex.Holder) string {
-	text, _ := json.Marshal(value{holder, rand.Text()}) // of texts and numbers: this cannot fail
-	return string(text)
-}
-
-// holderOf reads a value. Of garbage nobody knows the holder.
-func holderOf(text string) mutex.Holder {
-	v, _ := mutex.Decode[value]([]byte(text))
-	return v.Holder
-}
 
 const (
 	shortPause = 10 * time.Millisecond  // between two attempts at most; doubled with each one
@@ -53,7 +33,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	end, _ := ctx.Deadline()
 	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
-		begun, text, mine := time.Now(), "", newValue(holder)
+		begun, text, mine := time.Now(), "", mutex.NewValue(holder)
 		granted, err := s.attempt(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
 		if granted {
 			return mine, nil
@@ -68,7 +48,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 		case err != nil, left < shortest: // the time is over
 			return "", mutex.ErrSplit
 		}
-		time.Sleep(min(mathrand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
+		time.Sleep(min(rand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
 	}
 }
 
@@ -96,14 +76,14 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 	found := all[0]
 	text, servers := most(found)
 	_, undone := s.undos.Load(text)
-	switch holder := holderOf(text); {
+	switch holder := mutex.HolderOf(text); {
 	case servers >= s.majority() && holder.Run != run:
 		return "", &mutex.HeldError{Name: name, Holder: holder}
 	case servers >= s.majority() && !undone:
 		return text, nil
 	}
 	for _, text := range found {
-		if text != "" && holderOf(text).Run == run {
+		if text != "" && mutex.HolderOf(text).Run == run {
 			err = cmp.Or(err, s.release(ctx, key, text))
 		}
 	}
@@ -178,7 +158,7 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	held := map[string]mutex.Holder{}
 	for i, name := range names {
 		if text, servers := most(values[i]); servers >= s.majority() {
-			held[name] = holderOf(text)
+			held[name] = mutex.HolderOf(text)
 		}
 	}
 	return held, err

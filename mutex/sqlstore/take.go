@@ -2,9 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -60,20 +58,10 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 	rows, err := s.run(ctx, fill(selectNames, len(names)), args...)
 	holders := map[string]mutex.Holder{}
 	for _, r := range rows {
-		holders[keyOf(r.name)] = holderOf(r.value)
+		holders[keyOf(r.name)] = mutex.HolderOf(r.value)
 	}
 	return holders, err
 }
-
-// A value is what the row of a lock or a claim says. The nonce is one of each attempt: only a row
-// that an attempt itself has made is undone.
-type value struct {
-	mutex.Holder
-	Nonce string `json:"nonce"`
-}
-
-// holderOf reads a value. Of garbage nobody knows the holder.
-func holderOf(text []byte) mutex.Holder { v, _ := mutex.Decode[value](text); return v.Holder }
 
 // An attempt is a row that a call wants for a run.
 type attempt struct {
@@ -90,10 +78,10 @@ type attempt struct {
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text, _ := json.Marshal(value{holder, rand.Text()}) // of texts and numbers: this cannot fail
+	text := mutex.NewValue(holder)
 	var found []byte
 	for found == nil {
-		a := &attempt{ctx: ctx, name: nameOf(kind, name), run: holder.Run, value: text, keep: keep, done: make(chan error, 1)}
+		a := &attempt{ctx: ctx, name: nameOf(kind, name), run: holder.Run, value: []byte(text), keep: keep, done: make(chan error, 1)}
 		select {
 		case s.attempts <- a:
 		case s.workers <- struct{}{}:
@@ -107,12 +95,12 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 			err, _ = s.target.explain(ctx.Err())
 		}
 		if err != nil {
-			s.undos.Store(string(text), a.name)
+			s.undos.Store(text, a.name)
 			return err
 		}
 		found = a.found
 	}
-	if has := holderOf(found); has.Run != holder.Run || has.Run == "" {
+	if has := mutex.HolderOf(found); has.Run != holder.Run || has.Run == "" {
 		return &mutex.HeldError{Name: name, Holder: has}
 	}
 	s.undos.Delete(string(found)) // an attempt that was executed late is what the run has now
@@ -276,8 +264,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		err = mutex.ErrFree
 	}
 	if err == nil {
-		mark, _ := json.Marshal(value{Holder: had})
-		err = s.Put(ctx, broken, name, mark, s.lease+time.Hour)
+		err = s.Put(ctx, broken, name, []byte(mutex.NewValue(had)), s.lease+time.Hour)
 	}
 	if err == nil {
 		_, err = s.run(ctx, remove, s.config.Namespace, nameOf(kindLock, name))
