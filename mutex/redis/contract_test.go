@@ -22,7 +22,7 @@ var ctx = context.Background()
 func holder(run string) mutex.Holder { return mutex.Holder{Run: run, PID: 7, Host: "web-1"} }
 
 // open opens a store of a schedule as one more process would.
-func open(t testing.TB, namespace string, urls ...string) *redis.Store {
+func open(t testing.TB, namespace string, urls ...string) mutex.Store {
 	t.Helper()
 	s, err := redis.Open(mutex.Config{Servers: urls, Namespace: namespace, Lease: time.Minute})
 	if err != nil {

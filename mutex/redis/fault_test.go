@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redis"
 	"sched/mutex/redistest"
 )
 
 // useAll does everything that a store does, and fails when anything goes wrong.
-func useAll(t *testing.T, s *redis.Store) {
+func useAll(t *testing.T, s mutex.Store) {
 	t.Helper()
 	check := func(what string, err error) {
 		t.Helper()

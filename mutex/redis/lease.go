@@ -31,7 +31,7 @@ type lease struct {
 // Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
 	begun := time.Now()
-	text, err := s.take(ctx, "lock", name, holder, s.lease)
+	text, err := s.take(ctx, "lock", name, holder, s.config.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (l *lease) Inherit() []*os.File { return nil }
 // Describe does nothing: the holder stands in the value of the key, which does not change.
 func (l *lease) Describe(mutex.Holder) {}
 
-func (l *lease) Lease() time.Duration { return l.store.lease }
+func (l *lease) Lease() time.Duration { return l.store.config.Lease }
 
 func (l *lease) Leased() time.Time { return *l.leased.Load() }
 
@@ -88,7 +88,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	if lost.Broken {
 		return lost
 	}
-	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, false, redsync.WithSetNXOnExtend())
+	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false, redsync.WithSetNXOnExtend())
 	renewed, err := lock.ExtendContext(ctx)
 	switch {
 	case renewed:

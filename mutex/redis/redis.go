@@ -17,7 +17,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -37,24 +36,22 @@ const timeout = 2 * time.Second
 // A Store keeps locks, claims and a board on Redis. It is safe for concurrent use.
 type Store struct {
 	config  mutex.Config
-	lease   time.Duration
 	servers []*server
 	undos   sync.Map                      // key by value: what may be there though its attempt has failed
 	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
-var _ mutex.Store = (*Store)(nil)
-
 var disableLogging = sync.OnceFunc(logging.Disable) // go-redis returns as errors what it would print
 
-// Open prepares the store of a config. It does not connect: the first request does.
-func Open(c mutex.Config) (*Store, error) {
+// Open prepares the store of a config, whose lease is not 0. It does not connect: the first request
+// does.
+func Open(c mutex.Config) (mutex.Store, error) {
 	targets, err := targetsOf(c)
 	if err != nil {
 		return nil, err
 	}
 	disableLogging()
-	s := &Store{config: c, lease: cmp.Or(c.Lease, mutex.DefaultLease)}
+	s := &Store{config: c}
 	for _, t := range targets {
 		server := &server{UniversalClient: t.connect(), target: t}
 		if t.broken != nil {

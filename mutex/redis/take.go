@@ -123,7 +123,7 @@ func most(found []string) (text string, servers int) {
 func (s *Store) release(ctx context.Context, key, text string) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	lock, v := s.mutexOf(ctx, key, text, s.lease, false)
+	lock, v := s.mutexOf(ctx, key, text, s.config.Lease, false)
 	lock.UnlockContext(ctx) //nolint: the vote has the errors
 	return s.outage(v.failed())
 }

@@ -17,7 +17,7 @@ var ctx = context.Background()
 func holder(run string) mutex.Holder { return mutex.Holder{Run: run, PID: 7, Host: "web-1"} }
 
 // open opens a store of a schedule as one more process would.
-func open(t testing.TB, namespace, url string) *sqlstore.Store {
+func open(t testing.TB, namespace, url string) mutex.Store {
 	t.Helper()
 	s, err := sqlstore.Open(mutex.Config{Servers: []string{url}, Namespace: namespace, Lease: time.Minute})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // useAll does everything that a store does, and fails when anything goes wrong.
-func useAll(t *testing.T, s *sqlstore.Store) {
+func useAll(t *testing.T, s mutex.Store) {
 	t.Helper()
 	check := func(what string, err error) {
 		t.Helper()
@@ -129,7 +129,7 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 // is.
 func TestALateAttemptIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
-		stores := map[string]*sqlstore.Store{}
+		stores := map[string]mutex.Store{}
 		for _, name := range []string{"early", "late"} {
 			stores[name] = open(t, "shop", server.URL(""))
 			stores[name].Now(ctx) // connects, so the server has the statement of the attempt when it goes on
@@ -337,7 +337,7 @@ func TestAFullServerIsAskedAgain(t *testing.T) {
 				sqltest.MariaDB.Name:  {"--max-connections=10"},
 			}
 			server := sqltest.Start(t, kind, options[kind.Name]...)
-			var all []*sqlstore.Store
+			var all []mutex.Store
 			var err error
 			for err == nil && len(all) < 20 { // each keeps a connection for seconds
 				all = append(all, open(t, "shop", server.URL("")))

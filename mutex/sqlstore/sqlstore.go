@@ -10,7 +10,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"strconv"
@@ -36,7 +35,6 @@ const (
 // A Store keeps locks, claims and a board in a database. It is safe for concurrent use.
 type Store struct {
 	config   mutex.Config
-	lease    time.Duration
 	target   *target
 	open     func() (*sql.DB, error) // once
 	prepared atomic.Bool             // the tables are there, and of our version
@@ -47,14 +45,14 @@ type Store struct {
 	workers  chan struct{}           // one value of each worker
 }
 
-// Open prepares the store of a config. It does not connect: the first request does. The error
-// quotes nothing of the URL.
-func Open(c mutex.Config) (*Store, error) {
+// Open prepares the store of a config, whose lease is not 0. It does not connect: the first request
+// does. The error quotes nothing of the URL.
+func Open(c mutex.Config) (mutex.Store, error) {
 	t, err := targetOf(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{config: c, target: t, lease: cmp.Or(c.Lease, mutex.DefaultLease), open: sync.OnceValues(t.open),
+	return &Store{config: c, target: t, open: sync.OnceValues(t.open),
 		attempts: make(chan *attempt), workers: make(chan struct{}, mostWorkers)}, nil
 }
 

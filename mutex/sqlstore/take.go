@@ -199,12 +199,12 @@ func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 
 func (l *lease) Inherit() []*os.File   { return nil } // a lease does not depend on processes
 func (l *lease) Describe(mutex.Holder) {}             // what the row says of its holder does not change
-func (l *lease) Lease() time.Duration  { return l.store.lease }
+func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
 func (l *lease) Leased() time.Time     { return *l.leased.Load() }
 
 func (l *lease) take(ctx context.Context) error {
 	begun := time.Now()
-	err := l.store.take(ctx, kindLock, l.name, l.holder, l.store.lease)
+	err := l.store.take(ctx, kindLock, l.name, l.holder, l.store.config.Lease)
 	if err == nil {
 		l.leased.Store(&begun)
 	}
@@ -221,7 +221,7 @@ func (l *lease) Renew(ctx context.Context) error {
 		return nil
 	}
 	begun, s := time.Now(), l.store
-	rows, err := s.run(ctx, s.target.renew, s.lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
+	rows, err := s.run(ctx, s.target.renew, s.config.Lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		err = mutex.ErrFree
 	}
 	if err == nil {
-		err = s.Put(ctx, broken, name, []byte(mutex.NewValue(had)), s.lease+time.Hour)
+		err = s.Put(ctx, broken, name, []byte(mutex.NewValue(had)), s.config.Lease+time.Hour)
 	}
 	if err == nil {
 		_, err = s.run(ctx, remove, s.config.Namespace, nameOf(kindLock, name))

@@ -3,6 +3,7 @@
 package stores
 
 import (
+	"cmp"
 	"slices"
 
 	"sched/mutex"
@@ -12,16 +13,12 @@ import (
 
 // Open prepares the store of a config. It does not connect: the first request does. The error is a
 // *StoreError and quotes nothing of a URL that it could not read.
-func Open(c mutex.Config) (store mutex.Store, err error) {
+func Open(c mutex.Config) (mutex.Store, error) {
+	c.Lease = cmp.Or(c.Lease, mutex.DefaultLease)
 	if slices.ContainsFunc(c.Servers, sqlstore.IsURL) {
-		store, err = sqlstore.Open(c)
-	} else {
-		store, err = redis.Open(c)
+		return sqlstore.Open(c)
 	}
-	if err != nil {
-		return nil, err // not a Store that holds a nil pointer
-	}
-	return store, nil
+	return redis.Open(c)
 }
 
 // Tables returns the SQL that makes the tables of a store in a database: see sqlstore.Tables.
