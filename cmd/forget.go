@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,9 +32,6 @@ history of each server keeps what ran.`,
 	return c
 }
 
-// tickedLately is how long after its last tick a server counts as present.
-const tickedLately = 3 * time.Minute
-
 // forget removes what the store keeps of the name, of a task or of a server.
 func (a forgetCommand) forget(name, reason string) error {
 	s, err := a.loadTrusted()
@@ -53,7 +49,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	if err != nil {
 		return failed("", "%w", err)
 	}
-	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
+	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && !all[i].Silent() {
 		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(all[i].Age))
 	}
 	if err := a.remove(s, store, name); err != nil {
@@ -73,15 +69,11 @@ func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name stri
 			return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, holder)
 		}
 	}
-	task, err := cluster.ForgetTask(ctx, store, name)
-	if err != nil {
-		return failed("", "%w", err)
-	}
-	server, err := cluster.ForgetServer(ctx, store, name)
+	found, err := cluster.Forget(ctx, store, name)
 	switch {
 	case err != nil:
 		return failed("", "%w", err)
-	case !task && !server:
+	case !found:
 		return failed("", "the store keeps nothing of %s", name)
 	}
 	fmt.Fprintf(a.out, "the store has forgotten %s\n", name)

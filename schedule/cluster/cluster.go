@@ -16,6 +16,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -62,24 +63,16 @@ func Taken(holder mutex.Holder) string {
 	return outcome.AnotherTick + "has this slot " + holder.String()
 }
 
-// ForgetServer removes what a server that is gone announced, and reports whether it had.
-func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bool, err error) {
-	return forget(ctx, store, tableServers, func(key string) bool {
-		i := strings.LastIndexByte(key, '@')
-		return i >= 0 && key[:i] == name
-	})
-}
-
-// ForgetTask removes the last runs of a task that is gone, and reports whether there were any.
-func ForgetTask(ctx context.Context, store mutex.Store, task string) (found bool, err error) {
-	return forget(ctx, store, tableLast, func(key string) bool { return strings.HasPrefix(key, task+"@") })
-}
-
-func forget(ctx context.Context, store mutex.Board, table string, isOf func(key string) bool) (found bool, err error) {
-	values, err := store.All(ctx, table)
-	for key := range values {
-		if err == nil && isOf(key) {
-			found, err = true, store.Delete(ctx, table, key)
+// Forget removes the last runs of a task that is gone, and what a server that is gone announced. It
+// reports whether there was anything of that name.
+func Forget(ctx context.Context, store mutex.Board, name string) (found bool, err error) {
+	for _, table := range []string{tableLast, tableServers} {
+		values, allErr := store.All(ctx, table)
+		err = cmp.Or(err, allErr)
+		for key := range values {
+			if err == nil && strings.HasPrefix(key, name+"@") { // no name has an @
+				found, err = true, store.Delete(ctx, table, key)
+			}
 		}
 	}
 	return found, err

@@ -199,7 +199,7 @@ func TestAServerThatIsGoneIsForgotten(t *testing.T) {
 	announce(t, store, web(1))
 	announce(t, store, web(2))
 	for _, want := range []bool{true, false} {
-		if found, err := ForgetServer(ctx, store, "web-1"); found != want || err != nil {
+		if found, err := Forget(ctx, store, "web-1"); found != want || err != nil {
 			t.Errorf("%t, %v", found, err)
 		}
 	}

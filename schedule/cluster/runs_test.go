@@ -118,7 +118,7 @@ func TestTheLastRunIsTheOneThatBeganLast(t *testing.T) {
 	if len(last) != 2 || last["a"].Run != runID(5) || last["b"].Run != runID(4) || last["b"].Outcome != outcome.Lost {
 		t.Errorf("%v", last)
 	}
-	if found, err := ForgetTask(ctx, store, "a"); !found || err != nil {
+	if found, err := Forget(ctx, store, "a"); !found || err != nil {
 		t.Errorf("%t, %v", found, err)
 	}
 	if last := lastOf(t, store, "", "a", "b"); len(last) != 1 {
