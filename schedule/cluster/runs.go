@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	maxRuns  = 10_000               // ended runs that are kept, of all servers together
-	lastFor  = 400 * 24 * time.Hour // the last run of a task is kept
-	pageSize = 1000                 // runs that are read with one call; Latest and List read no more
+	MaxRuns  = 10_000 // ended runs that are kept, of all servers together
+	PageSize = 1000   // runs that are read with one call; List reads no more
+
+	lastFor = 400 * 24 * time.Hour // the last run of a task is kept
 )
 
 // Publish publishes ended runs of one server; doing so again is harmless. Last has the last run of
@@ -41,7 +42,7 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 			lasts[r.Task+"@"+r.Server] = value
 		}
 	}
-	if err := store.Append(ctx, logRuns, maxRuns, values...); err != nil {
+	if err := store.Append(ctx, logRuns, MaxRuns, values...); err != nil {
 		return err
 	}
 	keys := slices.Collect(maps.Keys(lasts))
@@ -75,22 +76,15 @@ func foreign(value []byte, self string) (r outcome.Record, ok bool) {
 }
 
 // Recent returns the ended runs of other servers than self that match q, in the order of
-// history.DB.Find. Skipped and missed slots are in the histories of their servers alone.
-func Recent(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
-	return find(ctx, store, self, q, maxRuns)
-}
-
-// Latest is Recent for callers that must not wait: it looks at the last thousand published runs.
-func Latest(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
-	return find(ctx, store, self, q, pageSize)
-}
-
-// find reads so many runs of the log. It cannot stop sooner: a server publishes late what it could
-// not publish in an outage, so the log is not in the order of slots.
-func find(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
+// history.DB.Find, among the last ones that were published: MaxRuns, or PageSize for callers that
+// must not wait. Skipped and missed slots are in the histories of their servers alone.
+//
+// It cannot stop sooner: a server publishes late what it could not publish in an outage, so the log
+// is not in the order of slots.
+func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
-	for read := 0; read < most; read += pageSize {
-		values, err := store.Tail(ctx, logRuns, read, pageSize)
+	for read := 0; read < most; read += PageSize {
+		values, err := store.Tail(ctx, logRuns, read, PageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +93,7 @@ func find(ctx context.Context, store mutex.Store, self string, q state.Query, mo
 				runs[r.Run] = r
 			}
 		}
-		if len(values) < pageSize {
+		if len(values) < PageSize {
 			break
 		}
 	}

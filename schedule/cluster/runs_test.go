@@ -35,7 +35,7 @@ func publish(t *testing.T, store mutex.Store, records ...outcome.Record) {
 
 func recent(t *testing.T, store mutex.Store, q state.Query) (runs []string) {
 	t.Helper()
-	records, err := Recent(ctx, store, "", q)
+	records, err := Recent(ctx, store, "", q, MaxRuns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
 	sent.Seat, sent.Wait = "pool#1", outcome.Wait{Since: noon}
 	publish(t, store, sent)
-	records, err := Recent(ctx, store, "", state.Query{})
+	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 || string(encode(records[0])) != string(encode(full)) {
 		t.Errorf("%v\n got %s\nwant %s", err, encode(records), encode(full))
 	}
@@ -138,20 +138,20 @@ func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
 
 func TestTheLogIsBounded(t *testing.T) {
 	store := storetest.New()
-	const all = maxRuns + 2*pageSize
+	const all = MaxRuns + 2*PageSize
 	for n := range all {
-		if err := store.Append(ctx, logRuns, maxRuns, encode(run(n, "a", outcome.Succeeded))); err != nil {
+		if err := store.Append(ctx, logRuns, MaxRuns, encode(run(n, "a", outcome.Succeeded))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	begun := time.Now()
-	if got := recent(t, store, state.Query{}); len(got) != maxRuns || got[0] != runID(all-1) {
+	if got := recent(t, store, state.Query{}); len(got) != MaxRuns || got[0] != runID(all-1) {
 		t.Errorf("%d runs are kept", len(got))
 	}
 	t.Logf("all are read in %s", time.Since(begun))
 	before := store.Calls()
-	if got, err := Latest(ctx, store, "", state.Query{}); err != nil || len(got) != pageSize || store.Calls()-before != 1 {
-		t.Errorf("Latest: %d with %d calls, %v", len(got), store.Calls()-before, err)
+	if got, err := Recent(ctx, store, "", state.Query{}, PageSize); err != nil || len(got) != PageSize || store.Calls()-before != 1 {
+		t.Errorf("the last page: %d with %d calls, %v", len(got), store.Calls()-before, err)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestALateServerHidesNoNewerRuns(t *testing.T) {
 	store := storetest.New()
 	publish(t, store, run(5000, "newest", outcome.Succeeded))
 	var late []outcome.Record
-	for n := range 2 * pageSize {
+	for n := range 2 * PageSize {
 		late = append(late, run(n, "a", outcome.Succeeded))
 	}
 	publish(t, store, late...)
@@ -195,14 +195,14 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 		forged.Server, forged.Output, forged.Locked, forged.Snapshot = "web-2", "/etc/shadow", true, []byte(`{"command":"id"}`)
 		change(&forged)
 		forge(t, store, tableLast, "a@"+forged.Server, forged)
-		if err := store.Append(ctx, logRuns, maxRuns, encode(forged)); err != nil {
+		if err := store.Append(ctx, logRuns, MaxRuns, encode(forged)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(func(p *outcome.Record) {})
 	put(func(p *outcome.Record) { p.Run, p.Server = runID(2), "web-1" })
 	put(func(p *outcome.Record) { p.Run, p.Server = runID(3), " web-1\u202e\x1b[0m" })
-	records, err := Recent(ctx, store, "web-1", state.Query{})
+	records, err := Recent(ctx, store, "web-1", state.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locked || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
 	}
@@ -230,7 +230,7 @@ func TestARecordThatIsNoneIsLeftOut(t *testing.T) {
 			t.Fatalf("%s: nothing is forged", what)
 		}
 		forge(t, store, tableLast, "a@web-1", value)
-		store.Append(ctx, logRuns, maxRuns, []byte(value))
+		store.Append(ctx, logRuns, MaxRuns, []byte(value))
 		if got := recent(t, store, state.Query{}); len(got) > 0 {
 			t.Errorf("%s: %v", what, got)
 		}
@@ -252,7 +252,7 @@ func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 	evil.Attempts, evil.UserCPU, evil.PeakMemory, evil.Waited = -1, -1, -1, -1
 	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"}, []outcome.Triggered{{Task: escape, Run: escape}}
 	publish(t, store, evil)
-	records, err := Recent(ctx, store, "", state.Query{})
+	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%v, %v", records, err)
 	}

@@ -119,7 +119,7 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	all := slices.Collect(maps.Values(announced))
 	known := map[string]bool{} // runs that have ended, or that a newer entry has
 	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
-		values, err := store.Tail(ctx, logRuns, 0, pageSize)
+		values, err := store.Tail(ctx, logRuns, 0, PageSize)
 		if err != nil {
 			return nil, err
 		}

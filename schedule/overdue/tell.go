@@ -58,7 +58,8 @@ func claim(storage run.Storage, i Incident) error {
 func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
 	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
 		ctx := context.Background()
-		found, err := cluster.Recent(ctx, store, self, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10})
+		succeeded := state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10}
+		found, err := cluster.Recent(ctx, store, self, succeeded, cluster.MaxRuns)
 		for _, r := range found {
 			if r.Ended.After(since) && r.Ended.After(newest) {
 				newest = r.Ended

@@ -50,7 +50,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	published, err := cluster.Recent(ctx, store, "", state.Query{})
+	published, err := cluster.Recent(ctx, store, "", state.Query{}, cluster.MaxRuns)
 	if err != nil || len(published) != all {
 		t.Errorf("%d of %d: %v", len(published), all, err)
 	}

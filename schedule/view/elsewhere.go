@@ -81,7 +81,7 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 		}
 	}
 	if s.Controls.Store != nil {
-		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{})
+		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
 		if err != nil {
 			s.LeftOut(err)
 		}
@@ -120,7 +120,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 	others, err := s.RunningElsewhere(ctx) // before the records, so that a run that ends meanwhile is in one of them or both
 	var copies []outcome.Record
 	if err == nil {
-		copies, err = cluster.Recent(ctx, store, s.Server, q)
+		copies, err = cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -156,7 +156,7 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Re
 	}
 	limit := q.Limit
 	q.Limit++ // whether there is a next page
-	copies, err := cluster.Recent(ctx, store, s.Server, q)
+	copies, err := cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
 	if err != nil {
 		s.LeftOut(err)
 		return page, next, nil

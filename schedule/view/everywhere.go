@@ -29,7 +29,8 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	live, err := s.RunningElsewhere(ctx)
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
+		ofSlot := state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)}
+		ended, err = cluster.Recent(ctx, store, s.Server, ofSlot, cluster.MaxRuns)
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -82,7 +83,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	live, err := s.RunningElsewhere(ctx) // before those that have ended, so that one that ends meanwhile is in one of them or both
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = cluster.Latest(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since})
+		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since}, cluster.PageSize)
 	}
 	if err != nil {
 		s.LeftOut(err)

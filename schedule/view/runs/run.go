@@ -183,7 +183,7 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 		r.Ended = ""
 		return r, true
 	}
-	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{})
+	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
 	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
 		id, _ := history.OneRun([]string{r.Run}, name)
 		return id != "" && r.Server != s.Server
