@@ -219,19 +219,6 @@ func TestAnOutageOfTheStoreIsAnError(t *testing.T) {
 	}
 }
 
-func TestOtherServersRunATaskThatIsForThem(t *testing.T) {
-	s := &schedule.Schedule{Tasks: []*schedule.Task{
-		{Name: "of-web", Servers: []string{"role=web"}, Enabled: true},
-		{Name: "of-db", Servers: []string{"db-*"}, Enabled: true},
-		{Name: "of-all", Enabled: true},
-		{Name: "off", Servers: []string{"db-1"}},
-	}}
-	got := Unserved(s, []Server{{Name: "web-1", Labels: []string{"role=web"}}, {Name: "web-2"}})
-	if len(got) != 1 || got[0].Name != "of-db" {
-		t.Errorf("%v", got)
-	}
-}
-
 func TestASlotHasOneKeyForAllServers(t *testing.T) {
 	plain, late := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b", RunMissed: true, MissedWithin: 24 * time.Hour}
 	for _, tt := range []struct {

@@ -87,17 +87,6 @@ func ZoneOf(s *schedule.Schedule, year int) string {
 	return offset(time.January)
 }
 
-// Unserved returns the tasks in use whose `servers` mean none of the servers.
-func Unserved(s *schedule.Schedule, all []Server) (tasks []*schedule.Task) {
-	for _, t := range s.Tasks {
-		isFor := func(one Server) bool { return one.AsLabelled().IsAny(t.Servers) }
-		if len(t.Servers) > 0 && s.InUse(t) && !slices.ContainsFunc(all, isFor) {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks
-}
-
 // Machine tells machines of one name apart by state folder and boot; "" if dir is not writable.
 func Machine(dir string) string {
 	path := filepath.Join(dir, "machine")

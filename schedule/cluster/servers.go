@@ -12,7 +12,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
-	"sched/schedule/placement"
 )
 
 const (
@@ -61,11 +60,6 @@ func (s Server) place() string {
 
 // Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.Age >= quietAfter }
-
-// AsLabelled is the server as `servers` of a task sees it.
-func (s Server) AsLabelled() placement.Machine {
-	return placement.Machine{Name: s.Name, Labels: s.Labels}
-}
 
 // Announce says that a tick of self begins, or is still there, and what runs there. It returns how
 // far the clock of this machine is ahead of the clock of the store (half a round trip wrong at

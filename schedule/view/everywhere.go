@@ -12,6 +12,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/placement"
 	"sched/schedule/state"
 	"sched/schedule/status"
 )
@@ -118,12 +119,18 @@ func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble
 	if err != nil || len(all) == 0 { // no outage yet, or no ticks: which is a row of its own
 		return nil
 	}
+	var machines []placement.Machine
 	var ticking []string
 	for _, one := range all {
-		ticking = append(ticking, one.AsLabelled().String())
+		machine := placement.Machine{Name: one.Name, Labels: one.Labels}
+		machines, ticking = append(machines, machine), append(ticking, machine.String())
 	}
 	ticking = slices.Compact(ticking)
-	for _, t := range cluster.Unserved(of.Schedule, all) {
+	for _, t := range of.Schedule.Tasks {
+		isFor := func(m placement.Machine) bool { return m.IsAny(t.Servers) }
+		if !asks(t) || !of.Schedule.InUse(t) || slices.ContainsFunc(machines, isFor) {
+			continue
+		}
 		words := fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s", strings.Join(t.Servers, ", "), strings.Join(ticking, "; "))
 		rows = append(rows, Trouble{t.Name, "unserved", words, "", "sched servers" + s.Config})
 	}
