@@ -46,34 +46,34 @@ const sentinels = "(?s)all sentinels specified.*"
 const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
 
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
-func (t *target) explain(err error) (explained *mutex.StoreError, answered bool) {
+func (s *server) explain(err error) (explained *mutex.StoreError, answered bool) {
 	for _, known := range errorReplies {
 		if regexp.MustCompile(known.words).MatchString(err.Error()) {
-			return t.failed(cmp.Or(known.text, "answers: "+t.line(err.Error())), known.hint), true
+			return s.failed(cmp.Or(known.text, "answers: "+s.line(err.Error())), known.hint), true
 		}
 	}
 	if !errors.As(err, new(goredis.Error)) {
-		return t.explainSilence(err), false
+		return s.explainSilence(err), false
 	}
-	return t.failed("answers: "+t.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
+	return s.failed("answers: "+s.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
 }
 
 // explainSilence says why there is no connection, or no answer.
-func (t *target) explainSilence(err error) *mutex.StoreError {
+func (s *server) explainSilence(err error) *mutex.StoreError {
 	hint := "is it running, and is that its port, or its socket? write rediss:// if it speaks TLS there"
-	if t.options.TLSConfig != nil {
+	if s.options.TLSConfig != nil {
 		hint = "does it speak TLS on this port? a plain Redis says nothing: then write redis://; " +
 			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, and for the host in the URL or in ?server_name=NAME"
 	}
-	why := ": " + t.line(err.Error())
+	why := ": " + s.line(err.Error())
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		why = ": it closes the connection at once"
 	} else if timedOut(err) {
-		why = fmt.Sprintf(" within %s", t.limit)
+		why = fmt.Sprintf(" within %s", s.limit)
 	} else if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		why = ": " + errno.Error()
 	}
-	return t.failed("does not answer"+why, hint)
+	return s.failed("does not answer"+why, hint)
 }
 
 func timedOut(err error) bool {
@@ -81,13 +81,13 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) || ok && timeout.Timeout()
 }
 
-func (t *target) failed(text, hint string) *mutex.StoreError {
-	return &mutex.StoreError{Text: "redis at " + t.name + " " + text, Hint: hint}
+func (s *server) failed(text, hint string) *mutex.StoreError {
+	return &mutex.StoreError{Text: "redis at " + s.name + " " + text, Hint: hint}
 }
 
 // line is what a server said, in one line, without the passwords that it may quote.
-func (t *target) line(said string) string {
-	for _, secret := range []string{t.options.Password, t.options.SentinelPassword} {
+func (s *server) line(said string) string {
+	for _, secret := range []string{s.options.Password, s.options.SentinelPassword} {
 		if secret != "" {
 			said = strings.ReplaceAll(said, secret, "***")
 		}

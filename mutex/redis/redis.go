@@ -46,20 +46,15 @@ var disableLogging = sync.OnceFunc(logging.Disable) // go-redis returns as error
 // Open prepares the store of a config, whose lease is not 0. It does not connect: the first request
 // does.
 func Open(c mutex.Config) (mutex.Store, error) {
-	targets, err := targetsOf(c)
+	servers, err := serversOf(c)
 	if err != nil {
 		return nil, err
 	}
 	disableLogging()
-	s := &Store{config: c}
-	for _, t := range targets {
-		server := &server{UniversalClient: t.connect(), target: t}
-		if t.broken != nil {
-			server.silent.Store(&silence{t.broken, time.Now().AddDate(100, 0, 0)})
-		}
-		s.servers = append(s.servers, server)
+	for _, s := range servers {
+		s.UniversalClient = s.connect()
 	}
-	return s, nil
+	return &Store{config: c, servers: servers}, nil
 }
 
 func (s *Store) Config() mutex.Config { return s.config }

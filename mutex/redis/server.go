@@ -18,8 +18,11 @@ const rest = time.Second
 // A server is one Redis, or the primary behind Sentinels, or a Cluster: one vote of the store.
 type server struct {
 	goredis.UniversalClient
-	target *target
-	silent atomic.Pointer[silence] // the last one
+	kind    string // "" for one server, "sentinel" or "cluster"
+	name    string // for people, without passwords
+	options *goredis.UniversalOptions
+	limit   time.Duration           // of a request: one of several leaves time for the others
+	silent  atomic.Pointer[silence] // the last one
 }
 
 // A silence is why a server gave no answer.
@@ -35,14 +38,14 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 		return reply, last.err
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, s.target.limit)
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	reply, err = request(ctx)
 	if err == nil || err == goredis.Nil { // not errors.Is: Sentinels that do not know the primary answer with a wrapped one
 		return reply, nil
 	}
-	explained, answered := s.target.explain(err)
-	if !answered && (!timedOut(err) || time.Since(begun) > s.target.limit/2) { // a caller without time proves nothing
+	explained, answered := s.explain(err)
+	if !answered && (!timedOut(err) || time.Since(begun) > s.limit/2) { // a caller without time proves nothing
 		s.silent.Store(&silence{explained, time.Now().Add(rest)})
 	}
 	return reply, explained
@@ -104,14 +107,14 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 			return nil, nil
 		}
 		saves, refused := node.ConfigGet(ctx, "save").Result() // a hosted Redis may refuse
-		return c.target.risks(info, refused != nil || saves["save"] != ""), err
+		return c.risks(info, refused != nil || saves["save"] != ""), err
 	})
 	return slices.Concat(found...), err
 }
 
 // risks reads what INFO says. A Redis may save to disk besides its log. What INFO does not mention
 // is taken to be well.
-func (t *target) risks(info string, saves bool) (risks []mutex.Risk) {
+func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	says := func(field string) bool { return strings.Contains(info, "\n"+field) }
 	for _, known := range []struct {
 		is         bool
@@ -121,12 +124,12 @@ func (t *target) risks(info string, saves bool) (risks []mutex.Risk) {
 			evicts, "set maxmemory-policy noeviction, or use a Redis of its own"},
 		{says("aof_enabled:0") && !saves,
 			"keeps nothing on disk: after its restart a slot may run again on another server", "set appendonly yes"},
-		{says("connected_slaves:") && t.kind != "" && !says("min_slaves_good_slaves:"), // which is there if min-replicas-to-write is set
+		{says("connected_slaves:") && s.kind != "" && !says("min_slaves_good_slaves:"), // which is there if min-replicas-to-write is set
 			"takes writes while no replica gets them: a failover forgets what was granted meanwhile",
 			"set min-replicas-to-write 1 and min-replicas-max-lag 10"},
 	} {
 		if known.is {
-			risks = append(risks, mutex.Risk{Text: "Redis " + t.name + " " + known.text, Hint: known.hint, Evicts: known.text == evicts})
+			risks = append(risks, mutex.Risk{Text: "Redis " + s.name + " " + known.text, Hint: known.hint, Evicts: known.text == evicts})
 		}
 	}
 	return risks

@@ -21,15 +21,6 @@ import (
 	"sched/mutex"
 )
 
-// A target is what the URL of a server means; see forms.
-type target struct {
-	kind    string // "" for one server, "sentinel" or "cluster"
-	name    string // for people, without passwords
-	options *goredis.UniversalOptions
-	limit   time.Duration // of a request: one of several servers must leave time for the others
-	broken  error         // what is wrong with the files of certificates
-}
-
 // forms is what to write instead of a URL that cannot be used.
 const forms = "write redis://[user:password@]host[:port][/database], rediss://â€¦ for TLS, unix:///path/to/socket[?db=1], " +
 	"redis+sentinel://host,host,host/PRIMARY, redis+cluster://host,host,host, or a list of URLs for servers that stand alone; " +
@@ -38,8 +29,9 @@ const forms = "write redis://[user:password@]host[:port][/database], rediss://â€
 // form has as its parts the scheme, the kind, the user, the hosts, and what follows.
 var form = regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
 
-func targetsOf(c mutex.Config) (targets []*target, err error) {
-	wrong := func(hint, text string, args ...any) ([]*target, error) {
+// serversOf reads the URLs of a config, without connecting; see forms.
+func serversOf(c mutex.Config) (servers []*server, err error) {
+	wrong := func(hint, text string, args ...any) ([]*server, error) {
 		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
 	}
 	switch n := len(c.Servers); {
@@ -52,8 +44,8 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 		return wrong("the lock of a machine that died must not last for days", "a lease of %s is longer than %s", c.Lease, longestLease)
 	}
 	for i, text := range c.Servers {
-		t, problem := targetOf(text, c.Dir)
-		if problem == "" && t.kind != "" && len(c.Servers) > 1 {
+		s, problem := serverOf(text, c.Dir)
+		if problem == "" && s.kind != "" && len(c.Servers) > 1 {
 			problem = "is of Sentinels or of a Cluster, in a list of servers"
 		}
 		if problem != "" && len(c.Servers) == 1 {
@@ -61,34 +53,32 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 		} else if problem != "" {
 			return wrong(forms, "URL %d of the store %s", i+1, problem)
 		}
-		isSame := func(other *target) bool { return other.options.Addrs[0] == t.options.Addrs[0] }
-		if j := slices.IndexFunc(targets, isSame); j >= 0 {
+		isSame := func(other *server) bool { return other.options.Addrs[0] == s.options.Addrs[0] }
+		if j := slices.IndexFunc(servers, isSame); j >= 0 {
 			return wrong("each must be a server of its own, which fails alone; another database of the same one is not",
-				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, t.options.Addrs[0])
+				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, s.options.Addrs[0])
 		}
-		if t.limit = timeout; len(c.Servers) > 1 {
-			t.limit = timeout / 2
-		}
-		targets = append(targets, t)
+		s.limit = timeout / time.Duration(min(2, len(c.Servers)))
+		servers = append(servers, s)
 	}
-	return targets, nil
+	return servers, nil
 }
 
-// targetOf reads a URL, without connecting. The problem follows "the URL of the store" and quotes
+// serverOf reads a URL. The problem follows "the URL of the store" and quotes
 // nothing of the URL: any part may be a password. Files of certificates are relative to dir.
-func targetOf(text, dir string) (t *target, problem string) {
+func serverOf(text, dir string) (s *server, problem string) {
 	parts := form.FindStringSubmatch(text)
 	if parts == nil {
 		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
 	}
-	t = &target{kind: parts[2], name: strings.ToLower(parts[4])}
+	s = &server{kind: parts[2], name: strings.ToLower(parts[4])}
 	u, err := url.Parse(parts[1] + "://" + parts[3] + "hosts" + parts[5])
 	var hosts []string
 	noHost, port, allowed := false, "6379", []string{"db"}
-	if t.kind == "sentinel" {
+	if s.kind == "sentinel" {
 		port, allowed = "26379", append(allowed, "sentinel_user", "sentinel_password")
 	}
-	for _, name := range strings.Split(t.name, ",") {
+	for _, name := range strings.Split(s.name, ",") {
 		host, hostErr := url.Parse("redis://" + name)
 		if err = cmp.Or(err, hostErr); err != nil {
 			return nil, "is not a URL"
@@ -103,13 +93,13 @@ func targetOf(text, dir string) (t *target, problem string) {
 	path, primary := strings.Trim(u.Path, "/"), ""
 	switch {
 	case parts[1] == "unix":
-		noHost = t.name != "" || path == ""
-		hosts, t.name, path = []string{u.Path}, u.Path, ""
-	case t.kind == "sentinel":
+		noHost = s.name != "" || path == ""
+		hosts, s.name, path = []string{u.Path}, u.Path, ""
+	case s.kind == "sentinel":
 		primary, path, _ = strings.Cut(path, "/")
-		t.name = primary + " (Sentinels " + t.name + ")"
-	case t.kind == "cluster":
-		t.name = "the Cluster of " + t.name
+		s.name = primary + " (Sentinels " + s.name + ")"
+	case s.kind == "cluster":
+		s.name = "the Cluster of " + s.name
 	}
 	db, err := strconv.ParseUint(cmp.Or(query.Get("db"), path, "0"), 10, 31)
 	password, hasPassword := u.User.Password()
@@ -123,10 +113,10 @@ func targetOf(text, dir string) (t *target, problem string) {
 	}{
 		{u.Fragment != "", `has a "#" in it`},
 		{noHost, "names no host, or no socket"},
-		{t.kind == "" && len(hosts) > 1, "names several hosts"},
+		{s.kind == "" && len(hosts) > 1, "names several hosts"},
 		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host"},
-		{t.kind == "sentinel" && primary == "", "does not name the primary"},
-		{t.kind == "cluster" && (path != "" || query.Has("db")), "has a path or a database, and a Redis Cluster has none"},
+		{s.kind == "sentinel" && primary == "", "does not name the primary"},
+		{s.kind == "cluster" && (path != "" || query.Has("db")), "has a path or a database, and a Redis Cluster has none"},
 		{err != nil, "has a database that is not a number"},
 		{odd, "has a parameter that is empty, there twice, or not one of " + strings.Join(allowed, ", ")},
 		{query.Has("cert") != query.Has("key"), "has a certificate without its key, or a key without its certificate"},
@@ -135,17 +125,18 @@ func targetOf(text, dir string) (t *target, problem string) {
 			return nil, wrong.problem
 		}
 	}
-	t.options = &goredis.UniversalOptions{
+	s.options = &goredis.UniversalOptions{
 		Addrs: hosts, DB: int(db), MasterName: primary, Username: u.User.Username(), Password: password,
 		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"),
 	}
 	if secure {
-		if t.options.TLSConfig, err = readCertificates(query, dir); err != nil {
-			t.broken = t.failed("cannot be reached: "+err.Error(),
+		if s.options.TLSConfig, err = readCertificates(query, dir); err != nil {
+			why := s.failed("cannot be reached: "+err.Error(),
 				"these are PEM files, a key must have no password; a path in the URL is relative to the folder of the schedule")
+			s.silent.Store(&silence{why, time.Now().AddDate(100, 0, 0)})
 		}
 	}
-	return t, ""
+	return s, ""
 }
 
 // readCertificates prepares TLS. Bad files fail each request; tasks without a store still run.
@@ -176,8 +167,8 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 	return config, nil
 }
 
-func (t *target) connect() goredis.UniversalClient {
-	o := *t.options
+func (s *server) connect() goredis.UniversalClient {
+	o := *s.options
 	// A connection that is silent for half of the time is replaced once, and so is a broken one.
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout/2, timeout/2, timeout/2, timeout
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
@@ -185,13 +176,10 @@ func (t *target) connect() goredis.UniversalClient {
 	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a run that waits has one connection, and should be small
 	o.Protocol, o.DisableIdentity = 2, true          // without the extra requests of a new connection
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	switch t.kind {
-	case "sentinel":
-		return goredis.NewFailoverClient(o.Failover())
-	case "cluster":
+	if s.kind == "cluster" {
 		c := o.Cluster()
 		c.MaxRetries, c.DisableRoutingPolicies = 0, true // it repeats and redirects by itself
 		return goredis.NewClusterClient(c)
 	}
-	return goredis.NewClient(o.Simple())
+	return goredis.NewUniversalClient(&o) // of the primary, if the options name one
 }
