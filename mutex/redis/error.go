@@ -18,16 +18,13 @@ import (
 	"sched/schedule/humanize"
 )
 
-// An errorReply is an answer of Redis that says what is wrong with the server, or with our URL.
-type errorReply struct {
+// errorReplies are answers of Redis that say what is wrong with the server, or with our URL. They
+// are searched in this order: scripts and Sentinels put replies into texts of their own.
+var errorReplies = []struct {
 	words string // a regular expression that matches the answer
 	text  string // for people, after "redis at HOST "; "" when Redis's own words are as good
 	hint  string
-}
-
-// errorReplies are searched in this order: scripts and Sentinels put replies into texts of their
-// own.
-var errorReplies = []errorReply{
+}{
 	{sentinels + "(NOAUTH|WRONGPASS)", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
 	{sentinels + "unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},
 	{sentinels + goredis.Nil.Error(), "is not known to the Sentinels: they monitor no primary of that name", "`sentinel masters` lists those that they have"},

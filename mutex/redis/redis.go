@@ -87,27 +87,25 @@ func (s *Store) clock(ctx context.Context) (time.Time, error) {
 	return s.Now(ctx)
 }
 
+const removeScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end`
+
+// Close removes the values of attempts that failed without an answer, and ends the connections.
 func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout/8)
 	defer cancel()
+	undo := func(p goredis.Pipeliner) error {
+		s.undos.Range(func(value, key any) bool {
+			p.Eval(ctx, removeScript, []string{key.(string)}, value)
+			return true
+		})
+		return nil
+	}
 	mutex.Each(len(s.servers), func(i int) {
 		s.servers[i].silent.Store(nil) // it is asked also when it rests
-		do(ctx, s.servers[i], func(ctx context.Context) ([]goredis.Cmder, error) {
-			return s.servers[i].Pipelined(ctx, func(p goredis.Pipeliner) error { s.undo(ctx, p); return nil })
-		})
+		do(ctx, s.servers[i], func(ctx context.Context) ([]goredis.Cmder, error) { return s.servers[i].Pipelined(ctx, undo) })
 		s.servers[i].Close()
 	})
 	return nil
-}
-
-const removeScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end`
-
-// undo removes the values of attempts that failed without an answer.
-func (s *Store) undo(ctx context.Context, p goredis.Pipeliner) {
-	s.undos.Range(func(value, key any) bool {
-		p.Eval(ctx, removeScript, []string{key.(string)}, value)
-		return true
-	})
 }
 
 // key returns a key of the schedule. The braces keep all of them on one node of a Cluster.

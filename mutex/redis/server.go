@@ -119,20 +119,19 @@ func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	for _, known := range []struct {
 		is         bool
 		text, hint string
+		evicts     bool
 	}{
 		{says("maxmemory_policy:") && !says("maxmemory_policy:noeviction") && !says("maxmemory:0"),
-			evicts, "set maxmemory-policy noeviction, or use a Redis of its own"},
+			"may throw locks away when its memory is full", "set maxmemory-policy noeviction, or use a Redis of its own", true},
 		{says("aof_enabled:0") && !saves,
-			"keeps nothing on disk: after its restart a slot may run again on another server", "set appendonly yes"},
+			"keeps nothing on disk: after its restart a slot may run again on another server", "set appendonly yes", false},
 		{says("connected_slaves:") && s.kind != "" && !says("min_slaves_good_slaves:"), // which is there if min-replicas-to-write is set
 			"takes writes while no replica gets them: a failover forgets what was granted meanwhile",
-			"set min-replicas-to-write 1 and min-replicas-max-lag 10"},
+			"set min-replicas-to-write 1 and min-replicas-max-lag 10", false},
 	} {
 		if known.is {
-			risks = append(risks, mutex.Risk{Text: "Redis " + s.name + " " + known.text, Hint: known.hint, Evicts: known.text == evicts})
+			risks = append(risks, mutex.Risk{Text: "Redis " + s.name + " " + known.text, Hint: known.hint, Evicts: known.evicts})
 		}
 	}
 	return risks
 }
-
-const evicts = "may throw locks away when its memory is full"

@@ -34,10 +34,15 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
 		begun, text, mine := time.Now(), "", mutex.NewValue(holder)
-		granted, err := s.attempt(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
-		if granted {
+		lock, v := s.mutexOf(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
+		if lock.TryLockContext(ctx) == nil {
 			return mine, nil
 		}
+		failed := v.failed()
+		if len(failed) > 0 {
+			s.undos.Store(mine, key) // it may still be executed
+		}
+		err := s.outage(failed)
 		if err == nil {
 			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
@@ -50,20 +55,6 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 		}
 		time.Sleep(min(rand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
 	}
-}
-
-// attempt has redsync set a key on a majority of the servers. The error says why no majority has
-// answered.
-func (s *Store) attempt(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (granted bool, err error) {
-	lock, v := s.mutexOf(ctx, key, value, keep, inTurn)
-	if lock.TryLockContext(ctx) == nil {
-		return true, nil
-	}
-	failed := v.failed()
-	if len(failed) > 0 {
-		s.undos.Store(value, key)
-	}
-	return false, s.outage(failed)
 }
 
 // look returns the value of the run when a majority has it, and *HeldError when a majority has one
