@@ -50,7 +50,8 @@ type Board interface {
 	// Delete removes a key of a table, if it is there.
 	Delete(ctx context.Context, table, key string) error
 
-	// Append adds values to a log, the newest last, and removes the oldest ones beyond keep values.
+	// Append adds values to a log, at least one and the newest last, and removes the oldest ones
+	// beyond keep values.
 	Append(ctx context.Context, log string, keep int, values ...[]byte) error
 
 	// Tail returns up to count values of a log, the newest first, after skipping the newest skip

@@ -97,9 +97,6 @@ func readTable(ctx context.Context, c *server, table string, overAt int64) (map[
 }
 
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
-	if len(values) == 0 {
-		return nil
-	}
 	var all []any
 	for _, value := range values {
 		all = append(all, value)

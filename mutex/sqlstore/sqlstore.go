@@ -116,9 +116,6 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 
 // Append adds values to a log. They are there twice when a connection broke before the answer.
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
-	if len(values) == 0 {
-		return nil
-	}
 	var args []any
 	for _, value := range values {
 		args = append(args, s.config.Namespace, log, value)

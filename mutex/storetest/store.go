@@ -148,9 +148,6 @@ func testLog(t *testing.T, open func() mutex.Store) {
 			t.Fatal(err)
 		}
 	}
-	if err := open().Append(ctx, "runs", 8); err != nil {
-		t.Error(err)
-	}
 	for _, tt := range []struct {
 		skip, count int
 		want        string
