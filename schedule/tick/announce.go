@@ -37,40 +37,38 @@ func (r *running) announceWhile() (end func()) {
 	}
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
-	var err error
-	var found []cluster.Finding
-	announcing.Go(func() { found, err = r.announce(ticking) })
+	announcing.Go(func() { r.announce(ticking) })
 	return func() {
 		over()
 		announcing.Wait()
-		if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
-			err = *met
-		}
-		cluster.Note(r.Storage.Dir, r.Minute, found, err)
 	}
 }
 
-// announce returns what is wrong with the servers, or why the last announcement was not possible.
-func (r *running) announce(ticking context.Context) (found []cluster.Finding, err error) {
+// announce notes at its end what is wrong with the servers, or why the store was of no use.
+func (r *running) announce(ticking context.Context) {
+	var found []cluster.Finding
 	var last []cluster.Running
+	var err error
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := r.self()
-		if !alive && slices.Equal(self.Running, last) {
-			return found, err
-		}
-		var offset time.Duration
-		offset, found, err = cluster.Announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
-		if err != nil {
-			r.Report.detail("this server is not announced: %v", err)
-		} else {
-			r.checkClock(offset)
-			r.report(found)
-			last = self.Running
+		if alive || !slices.Equal(self.Running, last) {
+			var offset time.Duration
+			offset, found, err = cluster.Announce(context.Background(), r.Storage.Store, clock.Now, self)
+			if err != nil {
+				r.Report.detail("this server is not announced: %v", err)
+			} else {
+				r.reportServers(offset, found)
+				last = self.Running
+			}
 		}
 		if !alive {
-			return found, err
+			break
 		}
 	}
+	if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
+		err = *met
+	}
+	cluster.Note(r.Storage.Dir, r.Minute, found, err)
 }
 
 // self is the announcement of this server.
@@ -91,26 +89,22 @@ func (t *Tick) self() cluster.Server {
 	return s
 }
 
-// checkLabels reports labels of this machine that cannot be used, at most once an hour: tasks that ask for them do not run here.
+// checkLabels reports labels of this machine that cannot be used: tasks that ask for them do not run here.
 func (t *Tick) checkLabels() {
-	if wrong := t.Schedule.Machine.Wrong; wrong != "" && t.onceAnHour("labels") {
-		t.Report.Problem("the labels of this machine, for which tasks ask in servers: %s", wrong)
+	if wrong := t.Schedule.Machine.Wrong; wrong != "" {
+		t.problemHourly("labels", "the labels of this machine, for which tasks ask in servers: %s", wrong)
 	}
 }
 
-// checkClock reports a clock that is off by more than MostOffset, at most once an hour.
-func (t *Tick) checkClock(offset time.Duration) {
-	if offset.Abs() > MostOffset && t.onceAnHour("clock") {
-		t.Report.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
+// reportServers reports a clock that is off by more than MostOffset, and what is wrong with the other
+// servers of the store. A server that fell silent is for status: it may be back in a minute.
+func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
+	if offset.Abs() > MostOffset {
+		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
-}
-
-// report reports what is wrong with the other servers of the store, each kind at most once an hour.
-// A server that fell silent is for status: it may be back in a minute.
-func (t *Tick) report(found []cluster.Finding) {
 	for _, f := range found {
-		if f.Kind != cluster.KindSilent && t.onceAnHour(f.Kind) {
-			t.Report.Problem("%s; %s", f.Text, f.Hint)
+		if f.Kind != cluster.KindSilent {
+			t.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
 		}
 	}
 }
@@ -124,17 +118,12 @@ func OffsetText(offset time.Duration) string {
 	return fmt.Sprintf("%s %s Redis's", humanize.Duration(offset.Abs()), side)
 }
 
-// onceAnHour reports whether a problem is to be reported now, since it was not in the last hour. What names the problem.
-func (t *Tick) onceAnHour(what string) bool {
+// problemHourly reports a problem that goes on, at most once an hour. What names the problem.
+func (t *Tick) problemHourly(what, format string, a ...any) {
 	path := filepath.Join(t.Storage.Dir, "told-"+what)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
-		return false
+		return
 	}
-	statedir.MakeDir(t.Storage.Dir)
-	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
-		file.Close()
-	}
-	now := time.Now()
-	os.Chtimes(path, now, now) // a file that is empty already is not changed by writing nothing
-	return true
+	statedir.Replace(path, nil) //nolint: then the next tick reports it, too
+	t.Report.Problem(format, a...)
 }

@@ -30,8 +30,8 @@ func (r *running) lookForOverdue() {
 		return
 	}
 	began, untold, err := w.Look(r.liveRuns(w.Tasks))
-	if err != nil && r.onceAnHour("overdue") {
-		r.Report.Problem("whether a task is overdue is not known: %v", err)
+	if err != nil {
+		r.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
 	}
 	for _, i := range began {
 		r.Report.Problem("%s is overdue: %s", i.Task, i.Text(i.Found))

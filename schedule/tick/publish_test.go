@@ -57,11 +57,14 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 }
 
 func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
+	said := ""
 	tick := &Tick{Storage: run.StorageAt(filepath.Join(t.TempDir(), "new"), nil)}
+	tick.Report.Problem = func(format string, a ...any) { said = fmt.Sprintf(format, a...) }
 	expect := func(when string, want bool) {
 		t.Helper()
-		if got := tick.onceAnHour("clock"); got != want {
-			t.Errorf("%s: %t", when, got)
+		said = ""
+		if tick.problemHourly("clock", "off by %s", time.Minute); (said == "off by 1m0s") != want {
+			t.Errorf("%s: %q", when, said)
 		}
 	}
 	setBack := func(ago time.Duration) {
@@ -80,7 +83,7 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect("at once again after that", false)
 	setBack(-61 * time.Minute)
 	expect("after the clock was set back", true)
-	if !tick.onceAnHour("publish") {
+	if tick.problemHourly("publish", "it is not published"); said != "it is not published" {
 		t.Error("another matter counts apart")
 	}
 }
