@@ -137,10 +137,7 @@ func (l *lease) Release(ctx context.Context) error {
 	return l.store.release(ctx, l.key(), l.value)
 }
 
-const (
-	longestLease = 24 * time.Hour
-	brokenFor    = longestLease + time.Hour // a mark of Break is kept
-)
+const brokenFor = 24 * time.Hour // after the end of the lease a mark of Break is kept
 
 // Break frees name on all servers. A mark with the value tells the run that had it when it renews.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
@@ -154,7 +151,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {
-				p.Set(ctx, s.key("broken", name), text, brokenFor)
+				p.Set(ctx, s.key("broken", name), text, s.config.Lease+brokenFor)
 			}
 			p.Del(ctx, key)
 			return nil

@@ -40,8 +40,6 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 	case n%2 == 0:
 		return wrong("a majority decides: one server more would make it no safer; take one away, or add one",
 			"the store has %d servers, and needs one or an odd number", n)
-	case c.Lease > longestLease:
-		return wrong("the lock of a machine that died must not last for days", "a lease of %s is longer than %s", c.Lease, longestLease)
 	}
 	for i, text := range c.Servers {
 		s, problem := serverOf(text, c.Dir)

@@ -110,10 +110,9 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 	}
 }
 
-func TestALeaseLastsForADayAtMost(t *testing.T) {
-	for lease, good := range map[time.Duration]bool{0: true, time.Minute: true, 24 * time.Hour: true, 48 * time.Hour: false} {
-		if _, err := redis.Open(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop", Lease: lease}); (err == nil) != good {
-			t.Errorf("%s: %v", lease, err)
-		}
+// A schedule with `lease: 48h` is valid: its store must open, or every command panics.
+func TestALeaseMayLastForDays(t *testing.T) {
+	if _, err := redis.Open(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop", Lease: 48 * time.Hour}); err != nil {
+		t.Error(err)
 	}
 }
