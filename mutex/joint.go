@@ -68,12 +68,6 @@ func (l *jointLock) Release(ctx context.Context) error {
 	return worst(errs)
 }
 
-// Elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
-// while the machine sleeps, the wall clock may be set back. Leases are measured by it.
-func Elapsed(since, now time.Time) time.Duration {
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
-}
-
 // worst returns the error that decides: that a lock was lost, and otherwise the first there is.
 func worst(errs []error) (first error) {
 	var lost *LostError
@@ -93,8 +87,6 @@ type Shared struct {
 	Local  Files
 	Remote Store
 }
-
-var _ Locks = Shared{}
 
 // NewLocks returns the locks of the files, shared through a store if remote is not nil.
 func NewLocks(local Files, remote Store) Locks {

@@ -167,7 +167,7 @@ func (l *Renewer) judge(begun time.Time, err error) {
 		l.held = begun
 	case errors.As(err, new(*mutex.LostError)):
 		l.lose(err)
-	case mutex.Elapsed(l.held, begun) > l.Lock.Lease():
+	case elapsed(l.held, begun) > l.Lock.Lease():
 		l.lose(fmt.Errorf("the lease could not be renewed for %s: %w", l.Lock.Lease(), err))
 	}
 }
@@ -194,7 +194,7 @@ func (l *Renewer) margin() time.Duration { return l.Lock.Lease() / 4 }
 func (l *Renewer) stopInTime() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := l.Lock.Lease() - mutex.Elapsed(l.held, time.Now())
+	left := l.Lock.Lease() - elapsed(l.held, time.Now())
 	if l.until.Err() != nil || l.held.IsZero() || left > l.margin() {
 		return
 	}
@@ -233,9 +233,15 @@ func (l *Renewer) HeldToStart() (lost string) {
 func (l *Renewer) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	age := mutex.Elapsed(l.held, time.Now())
+	age := elapsed(l.held, time.Now())
 	if l.held.IsZero() || age < 0 {
 		return forever
 	}
 	return age
+}
+
+// elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
+// while the machine sleeps, the wall clock may be set back.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }

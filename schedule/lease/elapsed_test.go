@@ -1,4 +1,4 @@
-package mutex
+package lease
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestALeaseIsMeasuredWithAndWithoutAMonotonicReading(t *testing.T) {
 		"the wall clock alone": begun.Round(0).Add(2 * time.Minute),
 		"both clocks":          begun.Add(2 * time.Minute),
 	} {
-		if e := Elapsed(begun, now); e != 2*time.Minute {
+		if e := elapsed(begun, now); e != 2*time.Minute {
 			t.Errorf("%s: %s", name, e)
 		}
 	}
