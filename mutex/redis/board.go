@@ -77,18 +77,17 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 func readTable(ctx context.Context, c *server, table string, overAt int64) (map[string]entry, error) {
 	entries := map[string]entry{}
 	var over []string
-	for cursor, more := uint64(0), true; more && len(entries) < mostEntries; more = cursor != 0 {
-		page, next, err := c.HScan(ctx, table, cursor, "", pageSize).Result()
-		if err != nil {
-			return nil, err
+	fields := c.HScan(ctx, table, 0, "", pageSize).Iterator()
+	for len(entries) < mostEntries && fields.Next(ctx) {
+		key := fields.Val()
+		fields.Next(ctx) // its value
+		e := entryOf(fields.Val())
+		if entries[key] = e; max(e.at, e.until) < overAt {
+			over = append(over, key)
 		}
-		for i := 0; i+1 < len(page); i += 2 {
-			e := entryOf(page[i+1])
-			if entries[page[i]] = e; max(e.at, e.until) < overAt {
-				over = append(over, page[i])
-			}
-		}
-		cursor = next
+	}
+	if err := fields.Err(); err != nil {
+		return nil, err
 	}
 	if len(over) > 0 {
 		c.HDel(ctx, table, over[:min(pageSize, len(over))]...) // a later reader tries again
