@@ -28,15 +28,13 @@ type refusal struct {
 // locks take the locks and claims of a tick. Safe for concurrent use.
 type locks struct {
 	tick        *Tick
-	storage     run.Storage
 	memory      *memory
 	began       time.Time
 	noNewStarts context.Context
 	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
-	problem     func(format string, a ...any)
-	leases      lease.Leases  // of the locks whose runs have yet to begin
-	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
-	asking      chan struct{} // has an element for each claim and lock that the store is asked for
+	leases      lease.Leases                                  // of the locks whose runs have yet to begin
+	ahead       sync.Map                                      // by slot: each ahead whose lock was neither taken nor given back
+	asking      chan struct{}                                 // has an element for each claim and lock that the store is asked for
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
 	said           sync.Once             // when that is reported
@@ -60,7 +58,7 @@ func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock,
 	if !task.Locks() {
 		return nil, refusal{}
 	}
-	lock, err := l.claimAndAcquire(l.storage, record, slot)
+	lock, err := l.claimAndAcquire(l.tick.Storage, record, slot)
 	if memory, ok := l.memory.instead(err); ok {
 		lock, err = l.claimAndAcquire(memory, record, slot)
 	}
@@ -72,12 +70,12 @@ func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock,
 		}
 		if isOutage && !task.WaitWhenStoreDown { // what waits says so itself, once
 			l.said.Do(func() {
-				l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
+				l.tick.Report.Problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
 			})
 		}
 		if task.RunWhenStoreDown {
 			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", why))
-			lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
 			if no = refusalOf(task, err); no.unknown != nil {
 				no = refusal{}
 			}

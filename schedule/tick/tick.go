@@ -152,8 +152,8 @@ func (t *Tick) prepare() *running {
 	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount(memory)
-	r.locks = &locks{tick: t, storage: t.Storage, memory: memory, began: r.began, noNewStarts: context.Background(),
-		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
+	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
+		claiming: r.ledger.Claiming, asking: make(chan struct{}, mutex.SideBySide)}
 	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
