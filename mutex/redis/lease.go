@@ -88,7 +88,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	if lost.Broken {
 		return lost
 	}
-	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false, redsync.WithSetNXOnExtend())
+	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false)
 	renewed, err := lock.ExtendContext(ctx)
 	switch {
 	case renewed:

@@ -112,8 +112,6 @@ func most(found []string) (text string, servers int) {
 
 // release removes a key where it has the value. The error says that this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
-	ctx, cancel := begin(ctx)
-	defer cancel()
 	lock, v := s.mutexOf(ctx, key, text, s.config.Lease, false)
 	lock.UnlockContext(ctx) //nolint: the vote has the errors
 	return s.outage(v.failed())
@@ -179,7 +177,7 @@ func (c *call) Close() error { return nil }
 
 // mutexOf is a key with a value for redsync, and what one operation with it asks: all servers at
 // once, or each in turn. Its timeout is not used: our requests have a deadline.
-func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool, options ...redsync.Option) (*redsync.Mutex, vote) {
+func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, vote) {
 	var pools []redsyncredis.Pool
 	var v vote
 	for _, server := range s.servers {
@@ -189,8 +187,9 @@ func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Durati
 		}
 		v, pools = append(v, c), append(pools, pool{c})
 	}
-	return redsync.New(pools...).NewMutex(key, append(options, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
-		redsync.WithValue(value), redsync.WithGenValueFunc(func() (string, error) { return value, nil }))...), v
+	return redsync.New(pools...).NewMutex(key, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
+		redsync.WithSetNXOnExtend(), redsync.WithValue(value),
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil })), v
 }
 
 // SetNX sets a key that is not there, and reports whether it did. Of many runs that want one key,

@@ -12,6 +12,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 const (
@@ -113,14 +114,12 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	all := slices.Collect(maps.Values(announced))
 	known := map[string]bool{} // runs that have ended, or that a newer entry has
 	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
-		values, err := store.Tail(ctx, logRuns, 0, PageSize)
+		ended, err := Recent(ctx, store, "", state.Query{}, PageSize)
 		if err != nil {
 			return nil, err
 		}
-		for _, value := range values {
-			if r, ok := foreign(value, ""); ok {
-				known[r.Run] = true
-			}
+		for _, r := range ended {
+			known[r.Run] = true
 		}
 	}
 	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })

@@ -80,11 +80,9 @@ func (t *Tick) self() cluster.Server {
 		return s
 	}
 	live, _, _ := t.Storage.DB.Going(context.Background())
-	for _, row := range live {
-		if !row.Waits() {
-			holder := run.HolderOf(row)
-			s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})
-		}
+	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
+		holder := run.HolderOf(row)
+		s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})
 	}
 	return s
 }
