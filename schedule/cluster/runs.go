@@ -28,8 +28,8 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 	if len(records) == 0 {
 		return nil
 	}
-	var values [][]byte
-	lasts := map[string][]byte{}
+	var values, lasts [][]byte
+	var keys []string // of lasts
 	for _, r := range records {
 		shared := shareable(r)
 		value := encode(shared)
@@ -39,15 +39,14 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 		}
 		values = append(values, value)
 		if last[r.Task].Run == r.Run {
-			lasts[r.Task+"@"+r.Server] = value
+			keys, lasts = append(keys, r.Task+"@"+r.Server), append(lasts, value)
 		}
 	}
 	if err := store.Append(ctx, logRuns, MaxRuns, values...); err != nil {
 		return err
 	}
-	keys := slices.Collect(maps.Keys(lasts))
 	errs := make([]error, len(keys))
-	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[keys[i]], lastFor) })
+	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[i], lastFor) })
 	return cmp.Or(errs...)
 }
 
@@ -111,12 +110,8 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 
 // Last returns the ended run that began last on another server than self, by task, if any.
 func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
-	last := map[string]outcome.Record{}
-	if len(tasks) == 0 {
-		return last, nil
-	}
 	values, err := store.All(ctx, tableLast)
-	newest := map[string][]byte{}
+	last, newest := map[string]outcome.Record{}, map[string][]byte{}
 	for key, value := range values {
 		task, server, _ := strings.Cut(key, "@")
 		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {
