@@ -49,14 +49,9 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 			return s.failed(cmp.Or(known.text, "answers: "+s.line(err.Error())), known.hint), true
 		}
 	}
-	if !errors.As(err, new(goredis.Error)) {
-		return s.explainSilence(err), false
+	if errors.As(err, new(goredis.Error)) {
+		return s.failed("answers: "+s.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
 	}
-	return s.failed("answers: "+s.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
-}
-
-// explainSilence says why there is no connection, or no answer.
-func (s *server) explainSilence(err error) *mutex.StoreError {
 	hint := "is it running, and is that its port, or its socket? write rediss:// if it speaks TLS there"
 	if s.options.TLSConfig != nil {
 		hint = "does it speak TLS on this port? a plain Redis says nothing: then write redis://; " +
@@ -70,7 +65,7 @@ func (s *server) explainSilence(err error) *mutex.StoreError {
 	} else if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		why = ": " + errno.Error()
 	}
-	return s.failed("does not answer"+why, hint)
+	return s.failed("does not answer"+why, hint), false
 }
 
 func timedOut(err error) bool {

@@ -88,7 +88,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	if lost.Broken {
 		return lost
 	}
-	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false)
+	lock, calls := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false)
 	renewed, err := lock.ExtendContext(ctx)
 	switch {
 	case renewed:
@@ -97,7 +97,7 @@ func (l *lease) Renew(ctx context.Context) error {
 			return nil
 		}
 	case !errors.As(err, new(*redsync.ErrTaken)): // it may be ours on servers that did not answer
-		return cmp.Or(l.store.join(v.failed()), err)
+		return cmp.Or(l.store.join(failures(calls)), err)
 	default:
 		l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
 	}

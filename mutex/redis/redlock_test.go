@@ -254,10 +254,10 @@ func plainMutex(t *testing.T, key, run string, urls ...string) *redsync.Mutex {
 		redsync.WithTimeoutFactor(1), redsync.WithValue(run), redsync.WithGenValueFunc(func() (string, error) { return run, nil }))
 }
 
-// The reasons for what take.go and vote.go do around redsync. Each part says what our contract
-// forbids; one that fails says that redsync has learned to keep it. Other tests say that the driver
-// stands them: the contract ("a claim is taken once and kept"), TestAVoteThatStaysSplitIsAnErrorOfItsOwn,
-// and TestALateAttemptIsUndone.
+// The reasons for what take.go does around redsync. Each part says what our contract forbids; one
+// that fails says that redsync has learned to keep it. Other tests say that the driver stands them:
+// the contract ("a claim is taken once and kept"), TestAVoteThatStaysSplitIsAnErrorOfItsOwn, and
+// TestALateAttemptIsUndone.
 func TestAPlainRedsyncMutexDoesNotKeepTheContract(t *testing.T) {
 	t.Parallel()
 	t.Run("a run that claims again deletes its claim", func(t *testing.T) {

@@ -60,8 +60,8 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }
 
-// query asks all servers at once, and returns the answers. The error says that they are not those of
-// a majority. An error of request is an answer only when it is goredis.Nil.
+// query asks all servers at once, and returns the answers. The error says that they are not a
+// majority. An error of request is an answer only when it is goredis.Nil.
 func query[T any](ctx context.Context, s *Store, request func(context.Context, *server) (T, error)) (answers []T, err error) {
 	ctx, cancel := begin(ctx)
 	defer cancel()

@@ -34,11 +34,11 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
 		begun, text, mine := time.Now(), "", mutex.NewValue(holder)
-		lock, v := s.mutexOf(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
+		lock, calls := s.mutexOf(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
 		if lock.TryLockContext(ctx) == nil {
 			return mine, nil
 		}
-		failed := v.failed()
+		failed := failures(calls)
 		if len(failed) > 0 {
 			s.undos.Store(mine, key) // it may still be executed
 		}
@@ -112,9 +112,9 @@ func most(found []string) (text string, servers int) {
 
 // release removes a key where it has the value. The error says that this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
-	lock, v := s.mutexOf(ctx, key, text, s.config.Lease, false)
-	lock.UnlockContext(ctx) //nolint: the vote has the errors
-	return s.outage(v.failed())
+	lock, calls := s.mutexOf(ctx, key, text, s.config.Lease, false)
+	lock.UnlockContext(ctx) //nolint: the calls have the errors
+	return s.outage(failures(calls))
 }
 
 // claimAtLeast is how long a claim is kept whatever the clocks say, also one of a slot long gone.
@@ -153,16 +153,13 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	return held, err
 }
 
-// A vote is one operation of redsync: what it asks each server.
-type vote []*call
-
-// A call is a server as a pool and a connection of redsync. redsync calls SetNX or Eval once, and
-// Eval once more after a failed attempt.
+// A call is a server as a pool and a connection of redsync, for one operation. redsync calls SetNX
+// or Eval once, and Eval once more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
 	server            *server
-	before            vote          // calls for whose SetNX its own one waits
+	before            []*call       // calls for whose SetNX its own one waits
 	asked             chan struct{} // closed after SetNX
 	takes             bool          // SetNX was called
 	yes               bool          // it was set
@@ -177,19 +174,19 @@ func (c *call) Close() error { return nil }
 
 // mutexOf is a key with a value for redsync, and what one operation with it asks: all servers at
 // once, or each in turn. Its timeout is not used: our requests have a deadline.
-func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, vote) {
+func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
 	var pools []redsyncredis.Pool
-	var v vote
+	var calls []*call
 	for _, server := range s.servers {
 		c := &call{ctx: ctx, server: server, asked: make(chan struct{})}
 		if inTurn {
-			c.before = v
+			c.before = calls
 		}
-		v, pools = append(v, c), append(pools, pool{c})
+		calls, pools = append(calls, c), append(pools, pool{c})
 	}
 	return redsync.New(pools...).NewMutex(key, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
 		redsync.WithSetNXOnExtend(), redsync.WithValue(value),
-		redsync.WithGenValueFunc(func() (string, error) { return value, nil })), v
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil })), calls
 }
 
 // SetNX sets a key that is not there, and reports whether it did. Of many runs that want one key,
@@ -223,9 +220,9 @@ func (c *call) conn(ctx context.Context) redsyncredis.Conn {
 	return conn
 }
 
-// failed returns why servers did not answer.
-func (v vote) failed() (errs []error) {
-	for _, c := range v {
+// failures returns why servers did not answer.
+func failures(calls []*call) (errs []error) {
+	for _, c := range calls {
 		if c.err != nil {
 			errs = append(errs, c.err)
 		}

@@ -62,8 +62,8 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 	return servers, nil
 }
 
-// serverOf reads a URL. The problem follows "the URL of the store" and quotes
-// nothing of the URL: any part may be a password. Files of certificates are relative to dir.
+// serverOf reads a URL. The problem follows "the URL of the store" and quotes nothing of the URL:
+// any part may be a password. Files of certificates are relative to dir.
 func serverOf(text, dir string) (s *server, problem string) {
 	parts := form.FindStringSubmatch(text)
 	if parts == nil {
