@@ -1,15 +1,12 @@
 package serve
 
 import (
-	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex/redistest"
-	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/control/controltest"
 	"sched/schedule/humanize"
@@ -22,25 +19,10 @@ import (
 func TestRunsOfOtherServers(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
-	store := redistest.Dial(t, "redis://"+redis.Addr())
-	b := newBox(t, shop, func(c *Config) {
-		look := c.Schedules.View
-		c.Schedules.View = func(s *schedule.Schedule) view.Source {
-			source := look(s)
-			source.Controls.Store = store
-			return source
-		}
-	})
-	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "hourly", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
-	ended := b.Ended("a/b", 60, outcome.Failed, "")
-	ended.Server = "web-2"
-	ctx := context.Background()
-	if _, _, err := cluster.Announce(ctx, store, time.Now, cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
-		t.Fatal(err)
-	}
+	b := newBox(t, shop)
+	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
+	running, ended := controltest.Running("hourly"), b.Ended("a/b", 60, outcome.Failed, "")
+	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}}, ended)
 	b.wants("the servers", b.call(call{scope: access.Read, method: "GET", route: "/servers"}), 200, `"name": "web-2"`, running.Run)
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""), b.Ended("hourly", 120, outcome.Failed, ""))
 	var all []string

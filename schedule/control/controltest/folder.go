@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/control"
 	"sched/schedule/history"
 	"sched/schedule/load"
@@ -29,13 +31,14 @@ func Now() time.Time { return Noon }
 // A Folder is a schedule in a folder of its own, on the machine web-1.
 type Folder struct {
 	testing.TB
-	Dir string
+	Dir   string
+	Store mutex.Store // that View looks at; may be nil
 }
 
 // NewFolder writes schedule.yaml into a new folder.
 func NewFolder(t testing.TB, text string) *Folder {
 	t.Helper()
-	f := &Folder{t, t.TempDir()}
+	f := &Folder{TB: t, Dir: t.TempDir()}
 	f.Write("schedule.yaml", text)
 	return f
 }
@@ -67,7 +70,7 @@ func (f *Folder) Load() (valid *schedule.Schedule, invalid, err error) {
 
 // View looks at a schedule of the folder.
 func (f *Folder) View(s *schedule.Schedule) view.Source {
-	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, ReadOnly: true}, Now: Now, Server: "web-1"}
+	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true}, Now: Now, Server: "web-1"}
 }
 
 // Actor is somebody who asks ticks for something.
@@ -104,6 +107,29 @@ func (f *Folder) Remember(records ...outcome.Record) {
 	if err == nil {
 		err = db.Add(context.Background(), records)
 		db.Close()
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Running is a run of a task that began at Noon, as its server announces it.
+func Running(task string) cluster.Running {
+	return cluster.Running{Run: outcome.NewIDAt(Noon), Task: task, Slot: Noon, PID: 7, Since: Noon}
+}
+
+// Elsewhere announces another server in the store, and publishes runs that ended there. The last one
+// of a task is its last run.
+func (f *Folder) Elsewhere(s cluster.Server, ended ...outcome.Record) {
+	f.Helper()
+	last := map[string]outcome.Record{}
+	for i := range ended {
+		ended[i].Server = s.Name
+		last[ended[i].Task] = ended[i]
+	}
+	_, _, err := cluster.Announce(context.Background(), f.Store, time.Now, s)
+	if err == nil {
+		err = cluster.Publish(context.Background(), f.Store, ended, last)
 	}
 	if err != nil {
 		f.Fatal(err)

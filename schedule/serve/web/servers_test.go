@@ -1,47 +1,27 @@
 package web
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex/redistest"
-	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/control/controltest"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/serve"
 	"sched/schedule/serve/access"
-	"sched/schedule/view"
 )
 
 // With a store the pages are about all of its servers, and say what only the server of a run can do.
 func TestPagesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
-	store := redistest.Dial(t, "redis://"+redis.Addr())
-	b := newBox(t, shop, access.Operate, func(c *serve.Config) {
-		look := c.Schedules.View
-		c.Schedules.View = func(s *schedule.Schedule) view.Source {
-			source := look(s)
-			source.Controls.Store = store
-			return source
-		}
-	})
-	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "hourly", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
-	ended := b.Ended("a/b", 60, outcome.Failed, "")
-	ended.Server = "web-2"
-	ctx := context.Background()
+	b := newBox(t, shop, access.Operate)
+	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
+	running, ended := controltest.Running("hourly"), b.Ended("a/b", 60, outcome.Failed, "")
 	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
-	if _, _, err := cluster.Announce(ctx, store, time.Now, other); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
-		t.Fatal(err)
-	}
+	b.Elsewhere(other, ended)
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
 	b.has("/", b.get("/", 200), "running", ">a/b</a>", "failed")
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
@@ -65,16 +45,9 @@ func TestPagesOfOtherServers(t *testing.T) {
 func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
-	store := redistest.Dial(t, "redis://"+redis.Addr())
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: shared, every: hour, command: \"true\", one_server: true}\n  - {name: own, every: hour, command: \"true\"}\n",
-		access.Read, func(c *serve.Config) {
-			look := c.Schedules.View
-			c.Schedules.View = func(s *schedule.Schedule) view.Source {
-				source := look(s)
-				source.Controls.Store, source.Server = store, "web-1"
-				return source
-			}
-		})
+		access.Read)
+	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
 	skipped := func(task string, ago int, reason string) outcome.Record {
 		r := b.Ended(task, ago, outcome.Skipped, "")
 		r.Reason = reason
@@ -86,21 +59,13 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	lives := skipped("shared", 0, "another tick has this slot since 2026-03-01 12:00:00 UTC (run 4567, pid 7 on web-3)")
 	skipped("shared", 180, "another tick has this slot since 2026-03-01 09:00:00 UTC (run 89ab, pid 7 on web-4)")
 	skipped("own", 60, "a reason of its own")
-	there := func(task string, ago int, as outcome.Outcome) outcome.Record {
-		r := b.Ended(task, ago, as, "")
-		r.Server = "web-2"
-		return r
-	}
-	ran, failed, own := there("shared", 60, outcome.Succeeded), there("shared", 120, outcome.Failed), there("own", 60, outcome.Succeeded)
-	asked := there("shared", 180, outcome.Succeeded) // not by its schedule: somebody asked for one more run at that time
+	ran, failed := b.Ended("shared", 60, outcome.Succeeded, ""), b.Ended("shared", 120, outcome.Failed, "")
+	own := b.Ended("own", 60, outcome.Succeeded, "")
+	asked := b.Ended("shared", 180, outcome.Succeeded, "") // not by its schedule: somebody asked for one more run at that time
 	asked.Origin = "trigger by ada"
-	if err := cluster.Publish(t.Context(), store, []outcome.Record{ran, failed, own, asked}, nil); err != nil {
-		t.Fatal(err)
-	}
-	running := cluster.Running{Run: outcome.NewIDAt(controltest.Noon), Task: "shared", Slot: controltest.Noon, PID: 7, Since: controltest.Noon}
-	if _, _, err := cluster.Announce(t.Context(), store, time.Now, cluster.Server{Name: "web-3", Minute: controltest.Noon, Running: []cluster.Running{running}}); err != nil {
-		t.Fatal(err)
-	}
+	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon}, ran, failed, own, asked)
+	running := controltest.Running("shared")
+	b.Elsewhere(cluster.Server{Name: "web-3", Minute: controltest.Noon, Running: []cluster.Running{running}})
 	page := b.get("/runs", 200)
 	b.has("the runs", page, `<a href="/runs/`+ran.Run+`">on web-2</a> <span class="badge good">`, "in 2.0 s", "not run 0123",
 		`when says no: exit code 1; <a href="/runs/`+failed.Run+`">on web-2</a>`, `<a href="/runs/`+running.Run+`">on web-3</a> <span class="badge live">`,
