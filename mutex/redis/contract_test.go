@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -17,9 +16,11 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-var ctx = context.Background()
+var (
+	ctx = context.Background()
 
-func holder(run string) mutex.Holder { return mutex.Holder{Run: run, PID: 7, Host: "web-1"} }
+	holder, heldBy, until, useAll = storetest.Holder, storetest.HeldBy, storetest.Until, storetest.UseAll
+)
 
 // open opens a store of a schedule as one more process would.
 func open(t testing.TB, namespace string, urls ...string) mutex.Store {
@@ -57,16 +58,6 @@ func three(t *testing.T) (servers []*redistest.Server, urls []string) {
 	return servers, urls
 }
 
-// until waits until something is so.
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
-		}
-	}
-}
-
 func TestEachKindOfRedisKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	small := func(t *testing.T) string { return "redis://" + miniredis.RunT(t).Addr() }
@@ -93,14 +84,5 @@ func TestEachKindOfRedisKeepsTheContract(t *testing.T) {
 				return func() mutex.Store { return open(t, name, urls...) }
 			})
 		})
-	}
-}
-
-// heldBy checks that an error says that a run has it.
-func heldBy(t *testing.T, err error, run string) {
-	t.Helper()
-	var held *mutex.HeldError
-	if !errors.As(err, &held) || held.Holder.Run != run {
-		t.Fatalf("it is not held by %q: %v", run, err)
 	}
 }

@@ -12,55 +12,6 @@ import (
 	"sched/mutex/redistest"
 )
 
-// useAll does everything that a store does, and fails when anything goes wrong.
-func useAll(t *testing.T, s mutex.Store) {
-	t.Helper()
-	check := func(what string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	check("Acquire", err)
-	check("Claim", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
-	check("Claim again", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
-	heldBy(t, s.Claim(ctx, "backup@1", time.Now(), holder("run-2")), "run-1")
-	check("Renew", lock.Renew(ctx))
-	adopted := s.Adopt("backup", holder("run-1"), nil)
-	check("Renew an adopted lock", adopted.Renew(ctx))
-	held, err := s.Held(ctx, "backup")
-	check("Held", err)
-	claims, err := s.Claims(ctx, "backup@1")
-	check("Claims", err)
-	if held["backup"].Run != "run-1" || claims["backup@1"].Run != "run-1" {
-		t.Fatalf("%v, %v", held, claims)
-	}
-	_, err = s.Now(ctx)
-	check("Now", err)
-	check("Put", s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour))
-	all, err := s.All(ctx, "servers")
-	check("All", err)
-	check("Delete", s.Delete(ctx, "servers", "web-1"))
-	check("Append", s.Append(ctx, "runs", 9, []byte("run-1")))
-	tail, err := s.Tail(ctx, "runs", 0, 9)
-	check("Tail", err)
-	if string(all["web-1"]) != "here" || len(tail) == 0 {
-		t.Fatalf("%v, %s", all, tail)
-	}
-	check("Release", lock.Release(ctx))
-	second, err := s.Acquire(ctx, "backup", holder("run-2"))
-	check("Acquire what is free again", err)
-	_, err = s.Break(ctx, "backup")
-	check("Break", err)
-	if lost := (*mutex.LostError)(nil); !errors.As(second.Renew(ctx), &lost) || !lost.Broken {
-		t.Fatal("a broken lock is renewed")
-	}
-	check("Release", second.Release(ctx))
-	_, err = s.Risks(ctx)
-	check("Risks", err)
-}
-
 // A request is sent again after its connection broke, whether it was executed or not: also the one
 // that begins the connection.
 func TestAConnectionThatBreaksOnceCostsNothing(t *testing.T) {

@@ -2,7 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
-	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,9 +12,11 @@ import (
 	"sched/mutex/storetest"
 )
 
-var ctx = context.Background()
+var (
+	ctx = context.Background()
 
-func holder(run string) mutex.Holder { return mutex.Holder{Run: run, PID: 7, Host: "web-1"} }
+	holder, heldBy, until, useAll = storetest.Holder, storetest.HeldBy, storetest.Until, storetest.UseAll
+)
 
 // open opens a store of a schedule as one more process would.
 func open(t testing.TB, namespace, url string) mutex.Store {
@@ -25,25 +27,6 @@ func open(t testing.TB, namespace, url string) mutex.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-// until waits until something is so.
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
-		}
-	}
-}
-
-// heldBy checks that an error says that a run has it.
-func heldBy(t *testing.T, err error, run string) {
-	t.Helper()
-	var held *mutex.HeldError
-	if !errors.As(err, &held) || held.Holder.Run != run {
-		t.Fatalf("it is not held by %q: %v", run, err)
-	}
 }
 
 func TestMain(m *testing.M) { sqltest.Main(m) }
@@ -68,6 +51,16 @@ func onEach(t *testing.T, test func(t *testing.T, server *sqltest.Server)) {
 			test(t, sqltest.Start(t, kind))
 		})
 	}
+}
+
+// The servers of tests are set up to be fast.
+func TestAServerThatMayForgetItsCommitsIsARisk(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		risks, err := open(t, "shop", server.URL("")).Risks(ctx)
+		if err != nil || len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") {
+			t.Errorf("%v, %v", risks, err)
+		}
+	})
 }
 
 func TestEachDatabaseKeepsTheContract(t *testing.T) {

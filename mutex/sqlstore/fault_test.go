@@ -19,56 +19,6 @@ import (
 	"sched/mutex/sqltest"
 )
 
-// useAll does everything that a store does, and fails when anything goes wrong.
-func useAll(t *testing.T, s mutex.Store) {
-	t.Helper()
-	check := func(what string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	check("Acquire", err)
-	check("Claim", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
-	check("Claim again", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
-	heldBy(t, s.Claim(ctx, "backup@1", time.Now(), holder("run-2")), "run-1")
-	check("Renew", lock.Renew(ctx))
-	adopted := s.Adopt("backup", holder("run-1"), nil)
-	check("Renew an adopted lock", adopted.Renew(ctx))
-	held, err := s.Held(ctx, "backup")
-	check("Held", err)
-	claims, err := s.Claims(ctx, "backup@1")
-	check("Claims", err)
-	if held["backup"].Run != "run-1" || claims["backup@1"].Run != "run-1" {
-		t.Fatalf("%v, %v", held, claims)
-	}
-	_, err = s.Now(ctx)
-	check("Now", err)
-	check("Put", s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour))
-	all, err := s.All(ctx, "servers")
-	check("All", err)
-	check("Delete", s.Delete(ctx, "servers", "web-1"))
-	check("Append", s.Append(ctx, "runs", 9, []byte("run-1")))
-	tail, err := s.Tail(ctx, "runs", 0, 9)
-	check("Tail", err)
-	if string(all["web-1"]) != "here" || len(tail) == 0 {
-		t.Fatalf("%v, %s", all, tail)
-	}
-	check("Release", lock.Release(ctx))
-	second, err := s.Acquire(ctx, "backup", holder("run-2"))
-	check("Acquire what is free again", err)
-	_, err = s.Break(ctx, "backup")
-	check("Break", err)
-	if lost := (*mutex.LostError)(nil); !errors.As(second.Renew(ctx), &lost) || !lost.Broken {
-		t.Fatal("a broken lock is renewed")
-	}
-	check("Release", second.Release(ctx))
-	if risks, err := s.Risks(ctx); err != nil || len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") { // for tests it is fast
-		t.Errorf("the risks are %v", risks)
-	}
-}
-
 // proxyTo starts a proxy before a database, and returns the URL through it.
 func proxyTo(t *testing.T, server *sqltest.Server) (*redistest.Proxy, string) {
 	proxy := redistest.StartProxy(t, &redistest.Server{Address: server.Address})
@@ -244,39 +194,43 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 	})
 }
 
-// Fifteen servers want the same slots: each is taken once, whatever deadlocks. A server that gets
-// no answer asks again: the machine may be busy.
+// raceForSlots has servers claim the same slots, each in another order, and fails when a slot was
+// not taken once. A server that gets no answer asks again. Each is how a server calls the claims of
+// its slots, which call claimed when they are decided.
+func raceForSlots(t *testing.T, server *sqltest.Server, servers, slots int, each func(int, func(int)), claimed func()) {
+	won := make([]atomic.Int32, slots)
+	var all sync.WaitGroup
+	for n := range servers {
+		all.Go(func() {
+			s := open(t, "shop", server.URL(""))
+			each(slots, func(i int) {
+				slot, run := (i*7+n*31)%slots, holder(fmt.Sprint("run-", n))
+				err := s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
+				for try := 1; errors.As(err, new(*mutex.StoreError)) && try < 100; try++ {
+					time.Sleep(50 * time.Millisecond)
+					err = s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
+				}
+				if err == nil {
+					won[slot].Add(1)
+				} else if !errors.As(err, new(*mutex.HeldError)) {
+					t.Errorf("server %d: %v", n, err)
+				}
+				claimed()
+			})
+		})
+	}
+	all.Wait()
+	for i := range won {
+		if n := won[i].Load(); n != 1 {
+			t.Errorf("slot %d was taken %d times", i, n)
+		}
+	}
+}
+
+// Fifteen servers want the same slots: each is taken once, whatever deadlocks.
 func TestManyServersTakeEachSlotOnce(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
-		const servers, slots = 15, 340
-		won := make([]atomic.Int32, slots)
-		var all sync.WaitGroup
-		for n := range servers {
-			all.Go(func() {
-				s := open(t, "shop", server.URL(""))
-				mutex.Each(slots, func(i int) {
-					slot := (i*7 + n*31) % slots // in another order
-					var down *mutex.StoreError
-					err := s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), holder(fmt.Sprint("run-", n)))
-					for try := 1; errors.As(err, &down) && try < 20; try++ {
-						time.Sleep(200 * time.Millisecond)
-						err = s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), holder(fmt.Sprint("run-", n)))
-					}
-					var held *mutex.HeldError
-					if err == nil {
-						won[slot].Add(1)
-					} else if !errors.As(err, &held) {
-						t.Errorf("server %d: %v", n, err)
-					}
-				})
-			})
-		}
-		all.Wait()
-		for i := range won {
-			if n := won[i].Load(); n != 1 {
-				t.Errorf("slot %d was taken %d times", i, n)
-			}
-		}
+		raceForSlots(t, server, 15, 340, mutex.Each, func() {})
 	})
 }
 

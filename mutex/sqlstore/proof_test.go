@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,25 +128,16 @@ func TestTheClockOfTheDatabaseMayBeSet(t *testing.T) {
 func TestADatabaseMayBeRestartedAtAnyMoment(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		const servers, slots = 5, 200
-		won := make([]atomic.Int32, slots)
-		var all sync.WaitGroup
 		var claimed atomic.Int32
-		for n := range servers {
-			all.Go(func() {
-				s := open(t, "shop", server.URL(""))
-				for i := range slots {
-					slot, run := (i+n*41)%slots, holder(fmt.Sprint("run-", n))
-					err := s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
-					for down := (*mutex.StoreError)(nil); errors.As(err, &down); time.Sleep(50 * time.Millisecond) {
-						err = s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), run)
-					}
-					if err == nil {
-						won[slot].Add(1)
-					}
-					claimed.Add(1)
+		var race sync.WaitGroup
+		race.Go(func() {
+			oneByOne := func(n int, claim func(int)) {
+				for i := range n {
+					claim(i)
 				}
-			})
-		}
+			}
+			raceForSlots(t, server, servers, slots, oneByOne, func() { claimed.Add(1) })
+		})
 		for n := range int32(4) {
 			until(t, "they go on", func() bool { return claimed.Load() > (n+1)*servers*slots/6 })
 			if n%2 == 0 {
@@ -158,12 +148,7 @@ func TestADatabaseMayBeRestartedAtAnyMoment(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 			server.Resume()
 		}
-		all.Wait()
-		for i := range won {
-			if n := won[i].Load(); n != 1 {
-				t.Errorf("slot %d was taken %d times", i, n)
-			}
-		}
+		race.Wait()
 	})
 }
 

@@ -44,13 +44,14 @@ var ctx = context.Background()
 // since has no part of a second, so that it comes back as it was from any driver.
 var since = time.Date(2026, 1, 1, 9, 55, 0, 0, time.UTC)
 
-func holder(run string) mutex.Holder {
+// Holder is a run on some server.
+func Holder(run string) mutex.Holder {
 	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: since}
 }
 
 func acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
 	t.Helper()
-	lock, err := s.Acquire(ctx, name, holder(run))
+	lock, err := s.Acquire(ctx, name, Holder(run))
 	if err != nil {
 		t.Fatalf("acquire %s for %s: %v", name, run, err)
 	}
@@ -61,9 +62,9 @@ func acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
 // held checks that run has the mutex. A store that is slow to answer is asked again: the machine may be busy.
 func held(t *testing.T, s mutex.Locks, name, run string) {
 	t.Helper()
-	_, err := s.Acquire(ctx, name, holder("another-run"))
+	_, err := s.Acquire(ctx, name, Holder("another-run"))
 	for try := 1; err != nil && strings.Contains(err.Error(), "does not answer within") && try < 5; try++ {
-		_, err = s.Acquire(ctx, name, holder("another-run"))
+		_, err = s.Acquire(ctx, name, Holder("another-run"))
 	}
 	heldBy(t, err, name, run)
 }
@@ -109,14 +110,14 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 func testHeld(t *testing.T, open openLocks) {
 	acquire(t, open(), "backup", "run-1")
 	begun := time.Now()
-	_, err := open().Acquire(ctx, "backup", holder("run-2"))
+	_, err := open().Acquire(ctx, "backup", Holder("run-2"))
 	if waited := time.Since(begun); waited > 5*time.Second {
 		t.Errorf("it waited for %s", waited)
 	}
 	heldBy(t, err, "backup", "run-1")
 	var held *mutex.HeldError
 	errors.As(err, &held)
-	if got, want := held.Holder, holder("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
+	if got, want := held.Holder, Holder("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
 		t.Errorf("the holder is %+v, not %+v", got, want)
 	}
 	heldBy(t, err, "backup", "run-1")
@@ -135,17 +136,17 @@ func testRelease(t *testing.T, open openLocks) {
 
 func testReleaseElsewhere(t *testing.T, open openLocks) {
 	acquire(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", holder("run-2"), nil))
+	release(t, open().Adopt("backup", Holder("run-2"), nil))
 	held(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", holder("run-1"), nil))
+	release(t, open().Adopt("backup", Holder("run-1"), nil))
 	free(t, open(), "backup")
-	release(t, open().Adopt("backup", holder("run-1"), nil))
-	release(t, open().Adopt("never-taken", holder("run-1"), nil))
+	release(t, open().Adopt("backup", Holder("run-1"), nil))
+	release(t, open().Adopt("never-taken", Holder("run-1"), nil))
 }
 
 func testReleaseInherited(t *testing.T, open openLocks) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", holder("run-1"), inherited(t, lock))
+	adopted := open().Adopt("backup", Holder("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
 	release(t, adopted)
 	free(t, open(), "backup")
@@ -194,12 +195,12 @@ func testBreakBeforeTheNextAttempt(t *testing.T, open openLocks) {
 
 func testLateRelease(t *testing.T, open openLocks) {
 	late := acquire(t, open(), "backup", "run-1")
-	lateToo := open().Adopt("backup", holder("run-1"), inherited(t, late))
+	lateToo := open().Adopt("backup", Holder("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
 	next := acquire(t, open(), "backup", "run-2")
-	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", holder("run-1"), nil)} {
+	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", Holder("run-1"), nil)} {
 		release(t, lock)
 		held(t, open(), "backup", "run-2")
 	}
@@ -210,7 +211,7 @@ func testLateRelease(t *testing.T, open openLocks) {
 func testClaim(t *testing.T, open openLocks) {
 	until := time.Now().Add(time.Hour)
 	claim := func(key, run string) error {
-		o := holder(run)
+		o := Holder(run)
 		o.Since = time.Now()
 		return open().Claim(ctx, key, until, o)
 	}
@@ -276,7 +277,7 @@ func race(t *testing.T, open openLocks, name string) (slow string) {
 	ready.Add(racers)
 	for i := range racers {
 		done.Go(func() {
-			store, o := open(), holder(fmt.Sprintf("run-%d", i))
+			store, o := open(), Holder(fmt.Sprintf("run-%d", i))
 			o.Since = time.Now()
 			ready.Done()
 			ready.Wait()
@@ -318,7 +319,7 @@ func testNames(t *testing.T, open openLocks) {
 	}
 	for i, name := range names {
 		held(t, open(), name, run(i))
-		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), holder(run(i))); err != nil {
+		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), Holder(run(i))); err != nil {
 			t.Errorf("claim %s: %v", name, err)
 		}
 	}
@@ -331,7 +332,7 @@ func testNames(t *testing.T, open openLocks) {
 func testCancelled(t *testing.T, open openLocks) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	lock, err := open().Acquire(gone, "backup", holder("run-1"))
+	lock, err := open().Acquire(gone, "backup", Holder("run-1"))
 	var held *mutex.HeldError
 	if errors.As(err, &held) {
 		t.Fatalf("no run has it: %v", err)
@@ -340,14 +341,14 @@ func testCancelled(t *testing.T, open openLocks) {
 		release(t, lock)
 	}
 	free(t, open(), "backup")
-	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), holder("run-1")); errors.As(err, &held) {
+	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), Holder("run-1")); errors.As(err, &held) {
 		t.Errorf("no run has claimed it: %v", err)
 	}
 }
 
 func testRenew(t *testing.T, open openLocks) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", holder("run-1"), nil)
+	adopted := open().Adopt("backup", Holder("run-1"), nil)
 	for _, l := range []mutex.Lock{lock, adopted, lock} {
 		if err := l.Renew(ctx); err != nil {
 			t.Errorf("the run has it: %v", err)
@@ -357,7 +358,7 @@ func testRenew(t *testing.T, open openLocks) {
 	if lock.Lease() == 0 {
 		return // it lasts as long as its processes
 	}
-	late := open().Adopt("backup", holder("run-1"), nil) // it has not looked at the lock before it was broken
+	late := open().Adopt("backup", Holder("run-1"), nil) // it has not looked at the lock before it was broken
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func testReading(t *testing.T, open func() mutex.Store) {
 	if err != nil || len(found) != 2 || found["backup"].Run != "run-1" || found["report"].Run != "run-2" || found["report"].Host != "web-2" {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := s.Claim(ctx, "backup@1", time.Now(), holder("run-3")); err != nil {
+	if err := s.Claim(ctx, "backup@1", time.Now(), Holder("run-3")); err != nil {
 		t.Fatal(err)
 	}
 	found, err = open().Claims(ctx, "backup@1", "backup@2", "backup")
@@ -70,7 +70,7 @@ func testLeased(t *testing.T, open func() mutex.Store) {
 	if lock.Lease() < time.Second || lock.Leased().Before(before) || lock.Inherit() != nil {
 		t.Errorf("a lease of %s began at %s", lock.Lease(), lock.Leased())
 	}
-	adopted := open().Adopt("backup", holder("run-1"), nil)
+	adopted := open().Adopt("backup", Holder("run-1"), nil)
 	if !adopted.Leased().Equal(since) {
 		t.Errorf("before a renewal: %s", adopted.Leased())
 	}
