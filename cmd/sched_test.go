@@ -473,12 +473,21 @@ func (b *box) command(args ...string) *exec.Cmd {
 func (b *box) sched(args ...string) (output string, code int) {
 	b.Helper()
 	c := b.command(args...)
-	out, err := c.CombinedOutput()
+	var out bytes.Buffer
+	c.Stdout, c.Stderr, c.WaitDelay = &out, &out, patience
+	err := c.Start()
+	if err == nil {
+		hangs := time.AfterFunc(2*patience, func() { c.Process.Kill() })
+		err = c.Wait()
+		if !hangs.Stop() {
+			b.Fatalf("sched %v did not end in %s:\n%s", args, 2*patience, out.String())
+		}
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		b.Fatalf("sched %v: %v", args, err)
 	}
-	return string(out), c.ProcessState.ExitCode()
+	return out.String(), c.ProcessState.ExitCode()
 }
 
 // unhurried tells a story that a busy machine changes, since processes come too late. What was slow is told again from the beginning,

@@ -180,13 +180,14 @@ func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
     cron: "* * * * *"
     background: true
     env: {PADDING: "%s"}
-    before: echo before >> before.txt; cat /dev/zero 2>/dev/null >> %s/filler; true
+    before: echo before >> before.txt; until [ -e full ]; do sleep 0.02; done; cat /dev/zero 2>/dev/null >> %s/filler; true
     command: echo $PPID > supervisor.pid; echo began >> began.txt; while [ ! -e go ]; do sleep 0.05; done
     after: echo $SCHED_OUTCOME >> after.txt
 `, i, strings.Repeat("x", 256*i), dir)
 	}
 	b := newBox(t, schedule)
-	b.sched("run")
+	b.sched("run") // hands all of them over, and is gone when the disk gets full: else it would run some itself
+	b.write("full", "")
 	b.until("all have begun", func() bool { return b.count("began.txt") == n })
 	supervisor := b.pidIn("supervisor.pid")
 	witness := parent(t, supervisor)
