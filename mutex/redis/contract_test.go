@@ -19,7 +19,8 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 var (
 	ctx = context.Background()
 
-	holder, heldBy, until, useAll = storetest.Holder, storetest.HeldBy, storetest.Until, storetest.UseAll
+	holder, acquire, heldBy = storetest.Holder, storetest.Acquire, storetest.HeldBy
+	until, useAll           = storetest.Until, storetest.UseAll
 )
 
 // open opens a store of a schedule as one more process would.

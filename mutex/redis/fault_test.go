@@ -133,10 +133,7 @@ func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := open(t, "shop", server.URL)
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := acquire(t, s, "backup", "run-1")
 	for i := range 2 {
 		server.Restart()
 		s := open(t, "shop", server.URL) // the next tick
@@ -161,10 +158,7 @@ func TestALeaseThatWasLostIsNoticed(t *testing.T) {
 	s := open(t, "shop", server.URL)
 	renewAfterLoss := func(adopted bool, between func()) *mutex.LostError {
 		t.Helper()
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		if adopted {
 			lock = s.Adopt("backup", holder("run-1"), nil)
 		}
@@ -188,9 +182,7 @@ func TestALeaseThatWasLostIsNoticed(t *testing.T) {
 			t.Errorf("it is held by %s", lost.Holder)
 		}
 		lost := renewAfterLoss(adopted, func() {
-			if _, err := s.Acquire(ctx, "backup", holder("run-2")); err != nil {
-				t.Fatal(err)
-			}
+			acquire(t, s, "backup", "run-2")
 		})
 		if lost.Holder.Run != "run-2" {
 			t.Errorf("it is held by %s", lost.Holder)
@@ -203,10 +195,7 @@ func TestARenewalWithoutAnAnswerLosesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, "shop", server.URL)
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := acquire(t, s, "backup", "run-1")
 	server.Kill()
 	var down *mutex.StoreError
 	if err := lock.Renew(ctx); !errors.As(err, &down) {

@@ -56,10 +56,7 @@ func TestWithoutAMajorityNobodyKnows(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
 	s := open(t, "shop", urls...)
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := acquire(t, s, "backup", "run-1")
 	servers[0].Kill()
 	servers[1].Pause()
 	var down *mutex.StoreError
@@ -157,10 +154,7 @@ func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
 	s := open(t, "shop", urls...)
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := acquire(t, s, "backup", "run-1")
 	for i := range servers {
 		servers[i].Restart()
 		until(t, "the lock is renewed, and was never lost", func() bool {
@@ -170,7 +164,7 @@ func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 			return do(t, urls[i], "EXISTS", "sched:{shop}:lock:backup") == int64(1)
 		})
 	}
-	_, err = s.Acquire(ctx, "backup", holder("run-2"))
+	_, err := s.Acquire(ctx, "backup", holder("run-2"))
 	heldBy(t, err, "run-1")
 }
 
@@ -310,15 +304,12 @@ func TestANewPrimaryIsFound(t *testing.T) {
 		t.Parallel()
 		g := redistest.StartSentinels(t)
 		s := open(t, "shop", g.URL)
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		until(t, "the replica has the lock", func() bool { return do(t, g.Replica.URL, "EXISTS", "sched:{shop}:lock:backup") == int64(1) })
 		g.Primary.Kill()
 		g.AwaitFailover(t)
 		until(t, "the lock is renewed", func() bool { return lock.Renew(ctx) == nil })
-		_, err = open(t, "shop", g.URL).Acquire(ctx, "backup", holder("run-2"))
+		_, err := open(t, "shop", g.URL).Acquire(ctx, "backup", holder("run-2"))
 		heldBy(t, err, "run-1")
 		g.Sentinels[0].Pause() // one that hangs costs a second
 		useAll(t, open(t, "other", g.URL))
@@ -327,10 +318,7 @@ func TestANewPrimaryIsFound(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t)
 		s := open(t, "shop", c.URL)
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		owner := c.Owner(t, "sched:{shop}:lock:backup")
 		c.Move(t, "sched:{shop}:lock:backup", (owner+1)%3)
 		if err := lock.Renew(ctx); err != nil {

@@ -125,10 +125,7 @@ func TestAnAttemptThatWasGivenUpIsNotSentLater(t *testing.T) {
 func TestARestartedDatabaseHasForgottenNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +134,7 @@ func TestARestartedDatabaseHasForgottenNothing(t *testing.T) {
 			t.Errorf("a process with old connections: %v", err)
 		}
 		next := open(t, "shop", server.URL(""))
-		_, err = next.Acquire(ctx, "backup", holder("run-2"))
+		_, err := next.Acquire(ctx, "backup", holder("run-2"))
 		heldBy(t, err, "run-1")
 		heldBy(t, next.Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 		server.Kill()
@@ -149,19 +146,13 @@ func TestARestartedDatabaseHasForgottenNothing(t *testing.T) {
 func TestALeaseThatEndedIsLostOnlyToAnotherRun(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		server.Exec("UPDATE sched_entry SET ends = 1")
 		if err := lock.Renew(ctx); err != nil {
 			t.Errorf("nobody took it: %v", err)
 		}
 		server.Exec("UPDATE sched_entry SET ends = 1")
-		second, err := s.Acquire(ctx, "backup", holder("run-2"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := acquire(t, s, "backup", "run-2")
 		var lost *mutex.LostError
 		if err := lock.Renew(ctx); !errors.As(err, &lost) || lost.Broken || lost.Holder.Run != "run-2" {
 			t.Errorf("the loss is not noticed: %v", err)
@@ -170,7 +161,7 @@ func TestALeaseThatEndedIsLostOnlyToAnotherRun(t *testing.T) {
 		if err := lock.Renew(ctx); !errors.As(err, &lost) || lost.Broken || lost.Holder.Run != "" {
 			t.Errorf("it was free between: %v", err)
 		}
-		_, err = s.Acquire(ctx, "backup", holder("run-2"))
+		_, err := s.Acquire(ctx, "backup", holder("run-2"))
 		heldBy(t, err, "run-1")
 	})
 }
@@ -188,9 +179,7 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 		if _, err := s.Break(ctx, "task"); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.Acquire(ctx, "task", holder("run-1")); err != nil {
-			t.Error(err)
-		}
+		acquire(t, s, "task", "run-1")
 	})
 }
 

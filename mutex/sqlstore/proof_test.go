@@ -23,10 +23,7 @@ func TestAPromotedReplicaHasEveryClaim(t *testing.T) {
 	replica := primary.StartReplica()
 	url := strings.Replace(primary.URL(""), primary.Address, primary.Address+","+replica.Address, 1)
 	s := open(t, "shop", url)
-	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := acquire(t, s, "backup", "run-1")
 	mutex.Each(100, func(i int) {
 		if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")); err != nil {
 			t.Error(err)
@@ -41,7 +38,7 @@ func TestAPromotedReplicaHasEveryClaim(t *testing.T) {
 	mutex.Each(100, func(i int) {
 		heldBy(t, next.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-2")), "run-1")
 	})
-	_, err = next.Acquire(ctx, "backup", holder("run-2"))
+	_, err := next.Acquire(ctx, "backup", holder("run-2"))
 	heldBy(t, err, "run-1")
 	useAll(t, open(t, "other", url))
 }
@@ -99,10 +96,7 @@ func TestADeadlockIsTriedAgain(t *testing.T) {
 func TestTheClockOfTheDatabaseMayBeSet(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
-		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := acquire(t, s, "backup", "run-1")
 		if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +109,7 @@ func TestTheClockOfTheDatabaseMayBeSet(t *testing.T) {
 				t.Errorf("%s: the run lost its lock, which nobody took: %v", ahead, err)
 			}
 			next := open(t, "shop", server.URL(""))
-			_, err = next.Acquire(ctx, "backup", holder("run-2"))
+			_, err := next.Acquire(ctx, "backup", holder("run-2"))
 			heldBy(t, err, "run-1")
 			heldBy(t, next.Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 			useAll(t, open(t, "other"+ahead, server.URL("")))

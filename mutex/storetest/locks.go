@@ -49,7 +49,8 @@ func Holder(run string) mutex.Holder {
 	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: since}
 }
 
-func acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
+// Acquire takes a mutex for a run, or fails.
+func Acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
 	t.Helper()
 	lock, err := s.Acquire(ctx, name, Holder(run))
 	if err != nil {
@@ -83,7 +84,7 @@ func heldBy(t *testing.T, err error, name, run string) {
 // free checks that no run has the mutex, and leaves it so.
 func free(t *testing.T, s mutex.Locks, name string) {
 	t.Helper()
-	release(t, acquire(t, s, name, "another-run"))
+	release(t, Acquire(t, s, name, "another-run"))
 }
 
 func release(t *testing.T, lock mutex.Lock) {
@@ -108,7 +109,7 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 }
 
 func testHeld(t *testing.T, open openLocks) {
-	acquire(t, open(), "backup", "run-1")
+	Acquire(t, open(), "backup", "run-1")
 	begun := time.Now()
 	_, err := open().Acquire(ctx, "backup", Holder("run-2"))
 	if waited := time.Since(begun); waited > 5*time.Second {
@@ -124,9 +125,9 @@ func testHeld(t *testing.T, open openLocks) {
 }
 
 func testRelease(t *testing.T, open openLocks) {
-	lock := acquire(t, open(), "backup", "run-1")
+	lock := Acquire(t, open(), "backup", "run-1")
 	release(t, lock)
-	second := acquire(t, open(), "backup", "run-2")
+	second := Acquire(t, open(), "backup", "run-2")
 	release(t, lock)
 	held(t, open(), "backup", "run-2")
 	release(t, second)
@@ -135,7 +136,7 @@ func testRelease(t *testing.T, open openLocks) {
 }
 
 func testReleaseElsewhere(t *testing.T, open openLocks) {
-	acquire(t, open(), "backup", "run-1")
+	Acquire(t, open(), "backup", "run-1")
 	release(t, open().Adopt("backup", Holder("run-2"), nil))
 	held(t, open(), "backup", "run-1")
 	release(t, open().Adopt("backup", Holder("run-1"), nil))
@@ -145,13 +146,13 @@ func testReleaseElsewhere(t *testing.T, open openLocks) {
 }
 
 func testReleaseInherited(t *testing.T, open openLocks) {
-	lock := acquire(t, open(), "backup", "run-1")
+	lock := Acquire(t, open(), "backup", "run-1")
 	adopted := open().Adopt("backup", Holder("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
 	release(t, adopted)
 	free(t, open(), "backup")
 
-	second := acquire(t, open(), "backup", "run-2")
+	second := Acquire(t, open(), "backup", "run-2")
 	release(t, adopted)
 	release(t, lock)
 	held(t, open(), "backup", "run-2")
@@ -162,12 +163,12 @@ func testBreak(t *testing.T, open openLocks) {
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
 		t.Errorf("no run ever had it: %v", err)
 	}
-	release(t, acquire(t, open(), "backup", "run-0"))
+	release(t, Acquire(t, open(), "backup", "run-0"))
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
 		t.Errorf("it is free again: %v", err)
 	}
-	acquire(t, open(), "backup", "run-1")
-	acquire(t, open(), "report", "run-2")
+	Acquire(t, open(), "backup", "run-1")
+	Acquire(t, open(), "report", "run-2")
 	if had, err := open().Break(ctx, "backup"); err != nil || had.Run != "run-1" {
 		t.Errorf("%+v, %v", had, err)
 	}
@@ -180,12 +181,12 @@ func testBreak(t *testing.T, open openLocks) {
 
 // A run whose lock was broken takes it again for its next attempt: what was broken is the lock of the one before.
 func testBreakBeforeTheNextAttempt(t *testing.T, open openLocks) {
-	first := acquire(t, open(), "backup", "run-1")
+	first := Acquire(t, open(), "backup", "run-1")
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
 	release(t, first)
-	second := acquire(t, open(), "backup", "run-1")
+	second := Acquire(t, open(), "backup", "run-1")
 	if err := second.Renew(ctx); err != nil {
 		t.Errorf("the second attempt: %v", err)
 	}
@@ -194,12 +195,12 @@ func testBreakBeforeTheNextAttempt(t *testing.T, open openLocks) {
 }
 
 func testLateRelease(t *testing.T, open openLocks) {
-	late := acquire(t, open(), "backup", "run-1")
+	late := Acquire(t, open(), "backup", "run-1")
 	lateToo := open().Adopt("backup", Holder("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
-	next := acquire(t, open(), "backup", "run-2")
+	next := Acquire(t, open(), "backup", "run-2")
 	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", Holder("run-1"), nil)} {
 		release(t, lock)
 		held(t, open(), "backup", "run-2")
@@ -237,7 +238,7 @@ func testClaim(t *testing.T, open openLocks) {
 		}
 	}
 	// A claim is no lock: neither gets in the way of the other.
-	release(t, acquire(t, open(), "backup@1", "run-3"))
+	release(t, Acquire(t, open(), "backup@1", "run-3"))
 	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
 }
 
@@ -315,7 +316,7 @@ func testNames(t *testing.T, open openLocks) {
 	locks := map[string]mutex.Lock{}
 	run := func(i int) string { return fmt.Sprintf("run-%d", i) }
 	for i, name := range names {
-		locks[name] = acquire(t, open(), name, run(i))
+		locks[name] = Acquire(t, open(), name, run(i))
 	}
 	for i, name := range names {
 		held(t, open(), name, run(i))
@@ -347,7 +348,7 @@ func testCancelled(t *testing.T, open openLocks) {
 }
 
 func testRenew(t *testing.T, open openLocks) {
-	lock := acquire(t, open(), "backup", "run-1")
+	lock := Acquire(t, open(), "backup", "run-1")
 	adopted := open().Adopt("backup", Holder("run-1"), nil)
 	for _, l := range []mutex.Lock{lock, adopted, lock} {
 		if err := l.Renew(ctx); err != nil {
@@ -372,7 +373,7 @@ func testRenew(t *testing.T, open openLocks) {
 		}
 	}
 	lost("")
-	next := acquire(t, open(), "backup", "run-2")
+	next := Acquire(t, open(), "backup", "run-2")
 	lost("run-2")
 	held(t, open(), "backup", "run-2")
 	release(t, next)

@@ -33,8 +33,8 @@ func Contract(t *testing.T, newOpener func(t *testing.T) func() mutex.Store) {
 
 // A store cannot tell a second request from one whose answer was lost.
 func testAgain(t *testing.T, open func() mutex.Store) {
-	first := acquire(t, open(), "backup", "run-1")
-	second := acquire(t, open(), "backup", "run-1")
+	first := Acquire(t, open(), "backup", "run-1")
+	second := Acquire(t, open(), "backup", "run-1")
 	for _, l := range []mutex.Lock{first, second} {
 		if err := l.Renew(ctx); err != nil {
 			t.Error(err)
@@ -49,8 +49,8 @@ func testReading(t *testing.T, open func() mutex.Store) {
 	if found, err := s.Held(ctx); len(found) != 0 || err != nil {
 		t.Errorf("nothing was asked: %v, %v", found, err)
 	}
-	acquire(t, s, "backup", "run-1")
-	acquire(t, s, "report", "run-2")
+	Acquire(t, s, "backup", "run-1")
+	Acquire(t, s, "report", "run-2")
 	found, err := open().Held(ctx, "backup", "other", "report")
 	if err != nil || len(found) != 2 || found["backup"].Run != "run-1" || found["report"].Run != "run-2" || found["report"].Host != "web-2" {
 		t.Errorf("%v, %v", found, err)
@@ -66,7 +66,7 @@ func testReading(t *testing.T, open func() mutex.Store) {
 
 func testLeased(t *testing.T, open func() mutex.Store) {
 	before := time.Now()
-	lock := acquire(t, open(), "backup", "run-1")
+	lock := Acquire(t, open(), "backup", "run-1")
 	if lock.Lease() < time.Second || lock.Leased().Before(before) || lock.Inherit() != nil {
 		t.Errorf("a lease of %s began at %s", lock.Lease(), lock.Leased())
 	}
