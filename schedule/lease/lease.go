@@ -240,8 +240,8 @@ func (l *Renewer) age() time.Duration {
 	return age
 }
 
-// elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
-// while the machine sleeps, the wall clock may be set back.
+// elapsed is how long ago something was, by the clock that says more: the monotonic one stands
+// still while the machine sleeps, the wall clock may be set back.
 func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }

@@ -28,9 +28,10 @@ const (
 	repeatAfter = time.Hour
 )
 
-// announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
-// called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
-// outage of the store is reported where locks are taken.
+// announceWhile announces to the other servers that this one ticks and what runs here, until the
+// function that it returns is called, and once more then if something was started since. The tick
+// does not depend on it: a failure is only a detail, and the outage of the store is reported where
+// locks are taken.
 func (r *running) announceWhile() (end func()) {
 	if r.Storage.Store == nil {
 		return func() {}
@@ -87,15 +88,16 @@ func (t *Tick) self() cluster.Server {
 	return s
 }
 
-// checkLabels reports labels of this machine that cannot be used: tasks that ask for them do not run here.
+// checkLabels reports labels of this machine that cannot be used: tasks that ask for them do not
+// run here.
 func (t *Tick) checkLabels() {
 	if wrong := t.Schedule.Machine.Wrong; wrong != "" {
 		t.problemHourly("labels", "the labels of this machine, for which tasks ask in servers: %s", wrong)
 	}
 }
 
-// reportServers reports a clock that is off by more than MostOffset, and what is wrong with the other
-// servers of the store. A server that fell silent is for status: it may be back in a minute.
+// reportServers reports a clock that is off by more than MostOffset, and what is wrong with the
+// other servers of the store. A server that fell silent is for status: it may be back in a minute.
 func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
 	if offset.Abs() > MostOffset {
 		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))

@@ -118,8 +118,8 @@ func Running(task string) cluster.Running {
 	return cluster.Running{Run: outcome.NewIDAt(Noon), Task: task, Slot: Noon, PID: 7, Since: Noon}
 }
 
-// Elsewhere announces another server in the store, and publishes runs that ended there. The last one
-// of a task is its last run.
+// Elsewhere announces another server in the store, and publishes runs that ended there. The last
+// one of a task is its last run.
 func (f *Folder) Elsewhere(s cluster.Server, ended ...outcome.Record) {
 	f.Helper()
 	last := map[string]outcome.Record{}
