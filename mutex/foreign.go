@@ -12,9 +12,6 @@ import (
 // LongestValue is how long the JSON of a value may be, in bytes.
 const LongestValue = 64 << 10
 
-// longestText is how long one text in it is, in bytes.
-const longestText = 1000
-
 // Decode reads JSON from a store. Everything that is read from a store goes through it, because
 // whoever can write there can write anything. It is not ok if the value is too long or is not JSON
 // of a T.
@@ -33,11 +30,12 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 
 // Clean makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func Clean(foreign string) string {
+	const longest = 1000 // bytes
 	line := strings.TrimSpace(humanize.Line(humanize.Plain(foreign)))
-	if len(line) <= longestText {
+	if len(line) <= longest {
 		return line
 	}
-	return strings.ToValidUTF8(line[:longestText], "") + "…"
+	return strings.ToValidUTF8(line[:longest], "") + "…"
 }
 
 var (
