@@ -108,30 +108,34 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 // On a full disk the second attempt was started although that could not be written down. When all that
 // watched it was killed nobody knows how it ended: it is lost, and does not begin again.
 func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
-	defer storage.DB.Close()
-	task := &schedule.Task{Name: "report", Mutex: "report", Retry: schedule.Retry{Attempts: 2}}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	killed := NewCaller(storage, state.Supervisor, nil)
-	r, err := killed.Begin(record, task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.own.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-	r.row.Phase = state.Running
-	r.again(time.Second, outcome.Record{Reason: "exit code 1"})
-	output.MarkUnwritten(r.output, true)
-	killed.Self.Close()
+	for _, restWritten := range []bool{true, false} { // that the first attempt had ended
+		ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+		defer storage.DB.Close()
+		task := &schedule.Task{Name: "report", Mutex: "report", Retry: schedule.Retry{Attempts: 2, Lost: true}}
+		record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+		killed := NewCaller(storage, state.Supervisor, nil)
+		r, err := killed.Begin(record, task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.own.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		r.row.Phase = state.Running
+		if restWritten {
+			r.again(time.Second, outcome.Record{Reason: "exit code 1"})
+		}
+		output.MarkUnwritten(r.output, true)
+		killed.Self.Close()
 
-	again := func(d Deferred) (outcome.Record, bool) {
-		t.Errorf("attempt %d begins", d.Attempt())
-		return outcome.Record{}, false
-	}
-	records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, again, func(err error) { t.Error(err) })
-	if len(records) != 1 || records[0].Outcome != outcome.Lost || records[0].Attempts != 2 {
-		t.Errorf("%+v", records)
+		again := func(d Deferred) (outcome.Record, bool) {
+			t.Errorf("attempt %d begins", d.Attempt())
+			return outcome.Record{}, false
+		}
+		records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, again, func(err error) { t.Error(err) })
+		if len(records) != 1 || records[0].Outcome != outcome.Lost || records[0].Attempts != 2 {
+			t.Errorf("%+v", records)
+		}
 	}
 }
 

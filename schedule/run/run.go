@@ -116,16 +116,17 @@ func (c Caller) Begun(row state.Row) bool {
 	return err == nil && len(hooks) > 0
 }
 
+// unwritten reports whether one more attempt was started than the row says, on a full disk.
 func (c Caller) unwritten(row state.Row) bool {
-	return row.Phase == state.Ready && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
+	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
 // output.
 func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	unwritten := c.unwritten(row)
-	if unwritten { // on a full disk: this process must not start the attempt again
-		row.Phase, row.Attempt.Number = state.Running, row.Attempt.Number+1
+	if unwritten { // this process must not start the attempt again
+		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
 	r := c.newRun(schedule.Task{}, history.LiveRecord(c.Dir, row))
 	r.own, r.row, r.unwritten = own, row, unwritten
