@@ -1,5 +1,5 @@
-// Package chain starts what runs have triggered without waiting for the next tick: a process of sched that answers the
-// requests of their hooks, and nothing else (`sched run --triggered`).
+// Package chain starts what a hook or a person has triggered without waiting for the next tick: by a
+// process of sched that answers such requests, and nothing else (`sched run --triggered`).
 //
 // It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
 // here, each of them becomes its run exactly once, with the next tick at the latest.
@@ -32,7 +32,7 @@ const nextDescriptor = 3
 func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
-// Start has a process answer the requests that runs of the schedule in that file have left in the state folder. It returns
+// Start has a process answer the requests for the schedule in that file that wait in the state folder. It returns
 // at once. With environ, that of the tick, the file is read as the tick read it.
 func Start(dir, file string, environ []string) error {
 	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)

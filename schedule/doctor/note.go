@@ -76,7 +76,11 @@ func Here(environ []string, zone string) Environment {
 
 // differs are variables that differ from process to process and mean nothing to commands. MAILTO is
 // for cron alone.
-var differs = []string{"_", "INVOCATION_ID", "JOURNAL_STREAM", "MAILTO", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "TERM", "XDG_SESSION_ID"}
+var differs = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM", "XDG_SESSION_ID"}
+
+// ofService is a variable that systemd gives to the processes of a service, another value each time
+// (systemd.exec(5)).
+const ofService = "INVOCATION_ID"
 
 // digest is that of the variables with the names. It tells values apart, and does not tell them.
 func digest(environ, names []string) string {
@@ -92,9 +96,13 @@ func digest(environ, names []string) string {
 }
 
 // Environ returns the variables of the last ticks, for commands that this process is to start as a
-// tick would. It returns none where it could not: another user, another value of a variable, or
-// other limits. here is the environment of this process, and environ its variables.
+// tick would. It returns none where it could not: another user, another value of a variable, other
+// limits, or a service of systemd, which ends and confines what it starts. here is the environment
+// of this process, and environ its variables.
 func (n Note) Environ(here Environment, environ []string) (as []string) {
+	if slices.Contains(n.Names, ofService) || slices.Contains(here.Names, ofService) {
+		return nil
+	}
 	same := n.Environment
 	same.Names, same.Path, same.Shell, same.Values = here.Names, here.Path, here.Shell, here.Values
 	if !reflect.DeepEqual(same, here) || digest(environ, n.Names) != n.Values {
