@@ -76,7 +76,8 @@ func shipped(t *testing.T) (system []cronLine, user map[string][]cronLine) {
 	return system, user
 }
 
-// imported returns the tasks that `sched import` makes of crontabs, what it says, and its exit code.
+// imported returns the tasks that `sched import` makes of crontabs, what it says, and its exit
+// code.
 func imported(t *testing.T, args ...string) (tasks []*schedule.Task, said string, code int) {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "schedule.yaml")
@@ -98,8 +99,8 @@ func imported(t *testing.T, args ...string) (tasks []*schedule.Task, said string
 	return s.Tasks, string(out), c.ProcessState.ExitCode()
 }
 
-// dueAsInCron compares the minutes of a year in which Debian's cron starts a line and those in which
-// the task is due.
+// dueAsInCron compares the minutes of a year in which Debian's cron starts a line with those in
+// which the task is due.
 func dueAsInCron(t *testing.T, place, when string, task *schedule.Task) {
 	t.Helper()
 	if when == "@reboot" {

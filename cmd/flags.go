@@ -29,11 +29,7 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case most == unlimited:
 			takes = "at least " + humanize.Count(least, "argument")
 		case most == 0:
-			hint := seeHelp(c)
-			if c.Name() == "run" {
-				hint = "`sched test TASK` runs one task now; -c FILE names another schedule"
-			}
-			return usage(hint, "%s takes no arguments", c.Name())
+			return usage(seeHelp(c), "%s takes no arguments", c.Name())
 		case least == 0:
 			takes = "at most " + takes
 		case least < most:

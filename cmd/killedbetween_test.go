@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killBeforeItWrites kills a process before it writes into the database next. What it waits for
-// happens when now is called.
+// killBeforeItWrites calls now, which makes the process write into the database, and kills the process
+// right before it does.
 func killBeforeItWrites(t *testing.T, pid int, now func()) {
 	t.Helper()
 	runtime.LockOSThread() // which alone may trace the process

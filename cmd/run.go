@@ -54,7 +54,12 @@ yet, it runs the tasks that have no problem.`,
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json`,
-		Args: arguments(0, 0),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("`sched test TASK` runs one task now; -c FILE names another schedule", "run takes no arguments")
+			}
+			return nil
+		},
 		RunE: func(*cobra.Command, []string) error { return runCommand{a}.run(o) },
 	}
 	f := c.Flags()
@@ -311,9 +316,9 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment, before
-// a task can take long. It reports whether a person did, or asked for a minute or a task: then it
-// keeps nothing.
+// noteEnvironment writes down who called this tick and with which environment, before a task can
+// take long. It writes nothing for a person, or for a minute or a task that was asked for, and
+// reports that.
 func (a runCommand) noteEnvironment(tick *tick.Tick) (byPerson bool) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return true
@@ -324,8 +329,8 @@ func (a runCommand) noteEnvironment(tick *tick.Tick) (byPerson bool) {
 	return false
 }
 
-// sayCovered says that another tick had the minute, and what to do. For `sched doctor` it keeps that
-// two tick the schedule.
+// sayCovered says that another tick had the minute, and what to do. Unless a person called this
+// tick, it writes down for `sched doctor` that two tick the schedule.
 func (a runCommand) sayCovered(t *tick.Tick, o runOptions, byPerson bool) {
 	if !byPerson {
 		doctor.KeepDouble(t.Schedule.StateDir, t.Minute)

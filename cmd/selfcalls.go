@@ -44,9 +44,9 @@ func (a *app) background(args []string) (code int, ok bool) {
 		defer release()
 		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])
 	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
-		// A finish that is stopped when its parent ends gets a SIGHUP (setpgid(2)). It is caught, and
-		// not ignored, since hooks would inherit that. What this process prints goes to the output of
-		// a run, which is no pipe.
+		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
+		// finish must go on. To ignore the signal would not do: hooks inherit that. No other signal
+		// is caught, because the output of this process is a file and no pipe.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		var ids []string
 		for call := range slices.Chunk(args[1:], 4) {

@@ -280,8 +280,8 @@ func (c *check) truth() {
 	}
 }
 
-// firingWasKilled reports whether the process was killed that fired a hook first: that of the run,
-// or a tick that came upon it.
+// firingWasKilled reports whether the process that first fired a hook was killed: one of the run, or
+// of the tick that found the run.
 func (c *check) firingWasKilled(s *trace, fired []event) bool {
 	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
 		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {
@@ -328,8 +328,9 @@ func slotName(task string, slot time.Time) string {
 	return fmt.Sprintf("%s at %s", task, slot.UTC().Format(time.RFC3339))
 }
 
-// overlaps looks for a command that goes on after the next one with its mutex has begun. A command that was killed
-// writes no end, but nothing else either. It looks at attempts: between two a run may wait without its mutex.
+// overlaps looks for a command that goes on after the next one with its mutex has begun. A command
+// that was killed writes no end, but nothing else either. It compares attempts and not runs: a run
+// that waits between two attempts may have given its mutex back.
 func (c *check) overlaps() {
 	newest := map[string]attemptOf{}      // the attempt that began last, of each mutex
 	follower := map[attemptOf]attemptOf{} // the one that began after this one, with the same mutex

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// pool looks for more commands of the pool at once than it has seats, and for skips that name holders which had none. It
-// looks at attempts: between two a run may wait without its seat.
+// pool looks for more commands of the pool at once than it has seats, and for skips that name holders
+// which had none. It compares attempts and not runs: a run that waits between two attempts may have
+// given its seat back.
 func (c *check) pool() {
 	first, last := map[attemptOf]int{}, map[attemptOf]int{}
 	for _, e := range c.events {

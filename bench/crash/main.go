@@ -42,8 +42,8 @@ type campaign struct {
 	requests requests
 	looks    []look   // at the queues
 	before   []record // that were in the history when it was damaged
-	// goingBefore are the slots whose rows had no outcome then: where no process of such a run lives
-	// on, which would write its row again, nobody can know of it.
+	// goingBefore are the slots whose rows had no outcome at that time. The row is lost unless a
+	// process of its run lives and writes it again.
 	goingBefore map[string]bool
 	notes       []string // what could not be done
 }
@@ -170,8 +170,8 @@ func (c *campaign) quiesce() {
 	c.noteSetAside()
 }
 
-// settle waits until no process is left but daemons. One look may miss a process that has just begun,
-// and whose parent ended meanwhile.
+// settle waits until only daemons are left. It looks three times: one look can miss a process that
+// has just begun.
 func (c *campaign) settle() {
 	for none, end := 0, time.Now().Add(patience); none < 3 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if none++; len(busy(c.processes())) > 0 {

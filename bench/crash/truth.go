@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// longerThanATakeover is how many beats a command has that lives longer than its witness needs to
-// take over on a busy machine. What ended before that, and whose pid was not written down yet, has
-// no exit code.
+// longerThanATakeover is a number of beats, a second. The witness of a killed supervisor may need so
+// long on a busy machine before it finds the command. A command that has ended by then, and whose pid
+// was not written down, has no known exit code.
 const longerThanATakeover = 5
 
 // contradiction says what the trace of a run contradicts in its record; empty when nothing.

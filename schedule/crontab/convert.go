@@ -121,8 +121,8 @@ func (c *converter) convert() {
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
-// fileOfCronD returns the name of a file of a folder cron.d, which says whose lines they are; "" for
-// another crontab.
+// fileOfCronD returns the name of a file of a folder cron.d, which says whose lines they are. It is
+// "" for another crontab.
 func (c *converter) fileOfCronD() string {
 	file := path.Base(c.table.Source.Name)
 	if !c.table.Source.System || file == "crontab" || file == "stdin" {

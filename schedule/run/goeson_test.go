@@ -70,22 +70,29 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	}
 }
 
+// firstAttempt begins a run of the task report, and its first attempt.
+func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background bool) *Run {
+	t.Helper()
+	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
+	r, err := caller.Begin(record, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
+	if err == nil {
+		err = r.own.Start(t.Context(), record.Run, state.Attempt{Number: 1, At: time.Now()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.row.Phase = state.Running
+	return r
+}
+
 // A tick that is killed while it waits for the next attempt of a foreground run leaves that to the
 // next tick. The run counted as finished by hand.
 func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
-	task := &schedule.Task{Name: "report", Mutex: "report", Retry: schedule.Retry{Attempts: 2}}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}
 	killed := NewCaller(storage, state.Tick, nil)
-	r, err := killed.Begin(record, task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.own.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-	r.row.Phase = state.Running
+	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
+	record := r.record
 	code := 1
 	r.again(time.Second, outcome.Record{Reason: "exit code 1", ExitCode: &code})
 	killed.Self.Close()
@@ -105,23 +112,15 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	}
 }
 
-// On a full disk the second attempt was started although that could not be written down. When all that
-// watched it was killed nobody knows how it ended: it is lost, and does not begin again.
+// On a full disk the second attempt was started although that could not be written down. When its
+// supervisor and its witness are killed, nobody knows how it ended: it is lost, and does not begin
+// again.
 func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 	for _, restWritten := range []bool{true, false} { // that the first attempt had ended
-		ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+		storage := StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
-		task := &schedule.Task{Name: "report", Mutex: "report", Retry: schedule.Retry{Attempts: 2, Lost: true}}
-		record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 		killed := NewCaller(storage, state.Supervisor, nil)
-		r, err := killed.Begin(record, task, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.own.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-		r.row.Phase = state.Running
+		r := firstAttempt(t, killed, schedule.Retry{Attempts: 2, Lost: true}, true)
 		if restWritten {
 			r.again(time.Second, outcome.Record{Reason: "exit code 1"})
 		}
@@ -139,7 +138,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 	}
 }
 
-// heldBy returns who has a mutex of the machine: the run that holds the lock, or that goes on without it.
+// heldBy returns who has a mutex of the machine: who holds the lock, or goes on without it.
 func heldBy(s Storage, name string) (holder mutex.Holder, held bool) {
 	files := mutex.Files{Dir: s.Locks()}
 	if holder, held = files.Held(name); held {

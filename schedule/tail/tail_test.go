@@ -129,7 +129,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	}
 }
 
-// The output of a run is opened before its row is written: a look between the two lets go of nothing.
+// The output of a run is opened before its row is written. A look between the two loses no line.
 func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
 	begin(t, dir, "before") // the database is there

@@ -24,8 +24,8 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
-// AnswerTriggered starts the runs that are to start at once, in the background, and nothing else. What may not start yet
-// is left to ticks. When noNewStarts is done it starts no other.
+// AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
+// What may not start yet is left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()

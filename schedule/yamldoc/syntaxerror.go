@@ -87,8 +87,8 @@ func keyWithoutSpace(line []byte) int {
 	return 1 + utf8.RuneCount(line[:match[2]])
 }
 
-// keyWithoutColon returns the line above, without blank lines between, with its key and its value, if
-// it looks like "- name a"; else 0. A broken line with two colons has its own message.
+// keyWithoutColon returns the line above if it looks like "- name a", with its key and its value;
+// else 0. Blank lines between do not count. A broken line with two colons has its own message.
 func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
 	if regexp.MustCompile(`: .*?:(?: |$)`).Match(lineOf(data, broken)) {
 		return 0, "", ""

@@ -26,7 +26,7 @@ func Zone(r *yamldoc.Reader, n *yamldoc.Node, known map[string]*time.Location) (
 	return zone, true
 }
 
-// zoneHint proposes the zone that differs from the name in its case or in spaces, or that of a city.
+// zoneHint proposes the zone of a city, or one that differs from the name in its case or in spaces.
 func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"
