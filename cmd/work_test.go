@@ -516,7 +516,7 @@ tasks:
   - {name: look, every: minute, after: [], command: 'cat /proc/[0-9]*/stat > look.tmp; mv look.tmp $SCHED_SLOT.look'}
 `)
 	b.setClock("2026-11-21T10:43:00Z") // two seconds before the minute of the tasks: a busy machine may take one to start unshare and sched
-	c := b.clocked("work", "--grace", "2s")
+	c := b.clocked("work", "--grace", "20s")
 	c.Path = "/usr/bin/unshare"
 	if path, err := exec.LookPath("unshare"); err == nil {
 		c.Path = path
