@@ -47,7 +47,7 @@ func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 	b.tickAt("2026-01-01T10:01:01Z")
 	b.gone(back)
 	b.gone(once)
-	if r := b.outcome("back", 1); r.Outcome != "missed" || r.Reason != "sched run was killed while it asked a condition of it" {
+	if r := b.outcome("back", 1); r.Outcome != "missed" || r.Reason != "sched run was killed before it came to it, or while it asked its conditions" {
 		t.Errorf("%+v", r)
 	}
 	if r := b.outcome("once", 1); r.Outcome != "succeeded" || !strings.HasPrefix(r.Slot, "2026-01-01T10:00") {
@@ -93,8 +93,8 @@ func TestASignalEndsConditions(t *testing.T) {
 			t.Errorf("%s: %+v", task, r)
 		}
 	}
-	if left, _ := filepath.Glob(b.path(".sched/ticks/*")); len(left) > 0 {
-		t.Errorf("journals are left: %v", left)
+	if left, _ := filepath.Glob(b.path(".sched/locks/owner-*")); len(left) > 0 {
+		t.Errorf("owners are left: %v", left)
 	}
 	b.tickAt("2026-01-01T10:01:01Z")
 	b.outcome("back", 1)

@@ -4,7 +4,6 @@ package cmd_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -79,15 +78,14 @@ func TestATickThatLeavesASlotToThePreferredServerEndsAtOnce(t *testing.T) {
 	at := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
 	for try := 0; ; try++ {
 		at = at.Add(time.Minute)
-		os.RemoveAll(filepath.Join(web1.dir, ".sched/ticks")) // the journal of the last try
 		tick := web1.command("run")
 		tick.Env = append(append(tick.Env, web1.env...), "SCHED_TEST_CLOCK="+at.Format(time.RFC3339))
 		if err := tick.Start(); err != nil {
 			t.Fatal(err)
 		}
-		web1.until("it has promised the slot", func() bool {
-			journals, _ := filepath.Glob(filepath.Join(web1.dir, ".sched/ticks/*.json"))
-			return len(journals) > 0
+		web1.until("it has planned the slot", func() bool {
+			owners, _ := filepath.Glob(filepath.Join(web1.dir, ".sched/locks/owner-*"))
+			return len(owners) > 0
 		})
 		tick.Process.Signal(syscall.SIGTERM)
 		tick.Wait()

@@ -136,6 +136,7 @@ func scripts(dir string) testscript.Params {
 			"poll":       poll,
 			"released":   releasedCommand,
 			"query":      queryCommand,
+			"covered":    coveredCommand,
 			"lines":      lines,
 			"tick":       tick,
 			"redis":      redisCommand,
@@ -145,6 +146,23 @@ func scripts(dir string) testscript.Params {
 			"post":       postCommand,
 		},
 	}
+}
+
+// coveredCommand has a minute be the last that a tick covered: covered MINUTE. With `never` no tick
+// ever came, so the next one finds no gap.
+func coveredCommand(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(".sched")+"/sched.db?_busy_timeout=10000")
+	ts.Check(err)
+	defer db.Close()
+	if args[0] == "never" {
+		_, err = db.Exec("DELETE FROM meta WHERE key = 'covered'")
+		ts.Check(err)
+		return
+	}
+	minute, err := time.Parse(time.RFC3339, args[0])
+	ts.Check(err)
+	_, err = db.Exec("UPDATE meta SET value = ? WHERE key = 'covered'", minute.UnixMicro())
+	ts.Check(err)
 }
 
 // queryCommand waits until a database answers a query with one value: query WANT SQL [FOLDER].

@@ -36,7 +36,9 @@ tasks:
 		!strings.Contains(out, "import  a run vanished; the next tick will finish it  sched why import\n") {
 		t.Errorf("after the kill: %d %s", code, out)
 	}
-	b.sched("run") // finishes it, and starts another, which the end of the test lets go
+	b.sched("run") // finishes it, and starts another
+	b.write("go", "")
+	b.until("that has ended", func() bool { return len(openRows(b.path(".sched"))) == 0 })
 }
 
 // Monitoring often runs as another user, who may not look into the state folder.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"sched/schedule/history"
-	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 )
 
@@ -60,17 +60,10 @@ tasks:
 	err = db.Add(ctx, []outcome.Record{night, failure, retry,
 		record("often", "2026-03-06 09:59:20", outcome.Failed), record("often", "2026-03-06 09:59:40", outcome.Failed),
 		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)})
-	if err != nil || db.Close() != nil {
-		t.Fatal(err)
-	}
-	last, err := ledger.LockLastTick(state)
+	err = errors.Join(err, db.Values().Cover(ctx, at("2026-03-06 09:59:00")), db.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := last.Cover(at("2026-03-06 09:59:00")); err != nil {
-		t.Fatal(err)
-	}
-	last.Unlock()
 
 	for _, tt := range []struct {
 		asked, now string

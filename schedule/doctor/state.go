@@ -73,7 +73,7 @@ func checkState(_ context.Context, s *Subject) (found []finding) {
 	if problem := preflight.StateDir(s.Schedule); problem != nil {
 		return []finding{{Problem, problem.Text, problem.Hint}}
 	}
-	if err := tryLock(filepath.Join(dir, "last-tick")); err != nil {
+	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
 		found = append(found, finding{Problem,
 			fmt.Sprintf("locks do not work in %s: %v", dir, err),
 			"set state_dir to a folder on a local disk"})

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,257 +12,262 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
-// An Account is the part of one tick in the ledger. While it holds the lock of the file last-tick,
-// a tick compares its minute with the last one that a tick covered
-// (docs/internals/decisions.md#the-next-tick-finds-gaps). It writes down for which slots it will
-// account (Journal), and then that its minute is covered. So after a kill at any moment either the
-// minute is not covered, and the next tick finds a gap, or its journal says what is left to account
-// for. Ticks with --at or --only cover nothing, and account for nothing.
+// An Account is the part of one tick in the ledger. Ticks with --at or --only cover nothing, and
+// account for nothing.
 //
-// The exported fields are the caller's to set, before Open. The methods are not safe for concurrent use, but for
-// Started, Claiming, AskConditions and Settle.
+// The exported fields are the caller's to set, before Open. The methods are not safe for concurrent
+// use.
 type Account struct {
 	Schedule *schedule.Schedule
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
 
-	Dir    string    // the state folder
-	DB     *state.DB // its database; the caller closes it before NoteSettled
-	Mark   string    // of the database, before this process opened it (state.Mark)
+	DB     *state.DB
+	Self   *state.Self // the tick, as the owner of what it plans
+	Shared bool        // other servers are told of runs
 	Minute time.Time
 	Server string
 	Covers bool // false for a tick with --at or --only
 
-	Unwritable    func(error) bool                             // reports whether the error says that the folder cannot be written, and says so once
-	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
-	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
-	Problem       func(format string, a ...any)                // says what is wrong
+	Unwritable    func(error) bool              // reports whether the error says that the folder cannot be written, and says so once
+	ReadPauses    func() Paused                 // it may ask the database, so it is called while nothing is planned
+	EndConditions func(run string)              // ends the condition commands that a dead tick started for a run
+	Problem       func(format string, a ...any) // says what is wrong
 
-	covered   bool              // another tick had the minute
-	journal   *Journal          // of what this tick has promised; nil when it promised nothing
-	dead      []*Journal        // of ticks that are no more; this process holds their locks
-	backfill  []outcome.Record  // outcomes for slots that those left, and that no tick covered
-	unfired   []outcome.Record  // see Unfired
-	runs      map[Due]resumed   // see RunOf
-	waiting   map[Due]state.Row // the slots that waited when this tick began
-	missed    string            // what was missed, in words; empty when nothing was
-	unwritten bool              // not all of it is in the history, so the journals stay for a later tick
-	tried     bool              // it has tried to keep the schedule
-	kept      bool              // the database has the schedule as the last valid one
+	plan    *state.Plan       // while Open plans
+	paused  Paused            // nil before it was needed
+	covered bool              // another tick had the minute
+	idle    bool              // see Idle
+	added   int               // see Recorded
+	runs    map[due]planned   // what this tick comes to
+	waiting map[due]state.Row // the slots that waited when this tick began
+	refused []Refused         // see Refused
+	said    []string          // what Problem is told when the plan is done
 }
 
-// Open accounts for the minute of the tick. It returns the slots that the tick starts: those that are due, and those that
-// were missed and run once. It returns none when another tick has covered the minute.
-func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
-	if !a.Covers {
-		a.promiseConditions(due)
-		return due
-	}
-	last, err := LockLastTick(a.Dir)
-	if err != nil {
+// A Refused is a slot that waited and does not run any more.
+type Refused struct {
+	Slot   schedule.Slot
+	Reason string
+}
+
+// Paused reports whether a pause covered a slot of the past.
+type Paused func(task *schedule.Task, at time.Time) bool
+
+// A due is a slot, by the name of its task, in UTC.
+type due struct {
+	task string
+	slot time.Time
+}
+
+func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
+
+// A planned is the run that a tick begins for a slot, and a note on why it did not begin before;
+// empty where it is on time.
+type planned struct{ run, note string }
+
+// errPauses says that the plan has to know what is paused.
+var errPauses = errors.New("what is paused was not read yet")
+
+// Open accounts for the minute of the tick. It returns the slots that the tick starts: those that
+// are due, those that waited, and those that were missed and run once. It returns none when another
+// tick has covered the minute. Where nothing can be written down it returns those that are due.
+func (a *Account) Open(slots []schedule.Slot) []schedule.Slot {
+	for setAside := false; ; {
+		starts, err := a.tryToPlan(slots)
+		switch {
+		case err == nil:
+			for _, text := range a.said {
+				a.Problem("%s", text)
+			}
+			return starts
+		case errors.Is(err, errPauses):
+			a.paused = a.ReadPauses()
+			continue
+		case state.Damaged(err) && !setAside: // there is a new database now
+			setAside = true
+			continue
+		}
 		if !a.Unwritable(err) {
 			a.Problem("this minute is not accounted for: %v", err)
 		}
-		return due
+		a.runs, a.waiting, a.refused, a.idle = nil, nil, nil, false
+		return slots
 	}
-	defer last.Unlock()
-	if !a.mayStart() {
+}
+
+// tryToPlan is one try of Open. After an error nothing is planned.
+func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err error) {
+	ctx := context.Background()
+	if a.plan, err = a.DB.Plan(ctx); err != nil {
+		return nil, err
+	}
+	defer a.plan.Rollback()
+	a.said, a.refused, a.runs, a.waiting, a.added, a.covered = nil, nil, map[due]planned{}, map[due]state.Row{}, 0, false
+	waits, err := a.plan.Runs().AnyWaits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.idle = !waits
+	last, err := a.lastCovered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Covers {
+		return slots, a.planOnce(ctx, slots, last)
+	}
+	if !a.mayStart(last) {
+		return nil, nil
+	}
+	if starts, err = a.planMinute(ctx, slots, last); err == nil {
+		err = a.plan.Values().Cover(ctx, a.Minute)
+	}
+	if err == nil {
+		err = a.plan.Commit()
+	}
+	return starts, err
+}
+
+// planMinute plans what this tick starts, and records what nobody starts any more.
+func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+	left, live, err := a.plan.Left(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slots, err = a.withoutOutcome(ctx, slots, last); err != nil {
+		return nil, err
+	}
+	rows := &backfill{account: a, missed: map[string][]miss{}}
+	kept, err := a.keptSlots(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return a.isKept(s) }) // of a clock that was set back
+	if slots, err = a.atBoot(ctx, slots, last); err != nil {
+		return nil, err
+	}
+	if slots, err = rows.takeOver(ctx, slots, a.gap(ctx, last), left); err != nil {
+		return nil, err
+	}
+	slots = append(a.newestPaused(rows, kept, slots, live), slots...)
+	if rows.needsPauses {
+		return nil, errPauses
+	}
+	if err := a.plan.Runs().Record(ctx, rows.rows, a.Shared); err != nil {
+		return nil, err
+	}
+	if a.added = len(rows.rows); rows.once+rows.slots > 0 {
+		a.say("%s", rows.summary())
+	}
+	all := slots
+	for _, refused := range a.refused {
+		all = append(slices.Clip(all), refused.Slot)
+	}
+	if err := a.add(ctx, all, true); err != nil {
+		return nil, err
+	}
+	return slots, a.keepValid(ctx)
+}
+
+// planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
+// commands, should it be killed while they run.
+func (a *Account) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
+	conditional := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 })
+	err := a.add(ctx, conditional, false)
+	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays, by which the next tells which tasks are new
+		err = a.keepValid(ctx)
+	}
+	if err == nil {
+		err = a.plan.Commit()
+	}
+	return err
+}
+
+// add plans slots. Scheduled says that they are accounted for.
+func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
+	if len(slots) == 0 {
 		return nil
 	}
-	dead, live := a.journals()
-	for _, journal := range dead {
-		journal.eachOpenCondition(a.EndConditions)
+	own, err := a.plan.Become(ctx, a.Self)
+	if err != nil {
+		return err
 	}
-	if a.clockWasSetBack() {
-		due = a.withoutOutcome(due, live)
-	}
-	waiting, gap := a.keptSlots(dead, live), a.gap(dead, live)
-	due = slices.DeleteFunc(slices.Clone(due), func(s schedule.Slot) bool { return a.isKept(s) }) // of a clock that was set back
-	due, boots := a.atBoot(due)
-	slots := due
-	if gap != nil || len(dead) > 0 {
-		slots = a.takeOver(due, gap, dead, live)
-	}
-	slots = append(a.newestPaused(waiting, slots, live), slots...)
-	promised := a.promise(slots, gap)
-	if boots && !(promised && a.noteBoot()) {
-		slots = withoutBoot(slots, a.Minute)
-	}
-	if promised {
-		if said, _ := state.Settled(a.Dir, words(validSchedule(a.Schedule))); !said { // else it can wait until Close
-			a.keepValid()
+	var rows []state.Row
+	for _, slot := range slots {
+		d := dueOf(slot)
+		if w, waits := a.waiting[d]; waits {
+			if err := a.plan.Take(ctx, own, w.ID); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := last.Cover(a.Minute); err != nil {
-			a.Problem("the last tick is not written down: %v", err)
+		if a.runs[d].run == "" {
+			a.runs[d] = planned{run: outcome.NewID()}
+		}
+		rows = append(rows, state.Row{ID: a.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
+			Background: slot.Task.Background, Server: a.Server, Phase: state.Planned, Owner: own.ID()})
+	}
+	added, err := a.plan.Add(ctx, rows)
+	if err != nil || len(added) == len(rows) {
+		return err
+	}
+	var again []state.Row // somebody has asked for the run of a slot before it was due
+	for _, row := range rows {
+		if !slices.ContainsFunc(added, func(r state.Row) bool { return r.ID == row.ID }) {
+			row.Scheduled = false
+			again = append(again, row)
 		}
 	}
-	return slots
+	_, err = a.plan.Add(ctx, again)
+	return err
 }
 
 // mayStart reports whether this tick is neither too late nor one too many for its minute
 // (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
-func (a *Account) mayStart() bool {
-	last, zone := a.lastCovered(), a.Schedule.Location
-	if last.After(a.Minute) {
-		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(a.Minute, zone), humanize.MinuteZone(last, zone))
+func (a *Account) mayStart(last time.Time) bool {
+	if zone := a.Schedule.Location; last.After(a.Minute) {
+		a.say("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(a.Minute, zone), humanize.MinuteZone(last, zone))
 		return false
 	}
 	a.covered = last.Equal(a.Minute)
 	return !a.covered
 }
 
-// Covered reports whether another tick had covered the minute when this one came.
-func (a *Account) Covered() bool { return a.covered }
+// say has Problem say something when the plan is done.
+func (a *Account) say(format string, args ...any) {
+	a.said = append(a.said, fmt.Sprintf(format, args...))
+}
 
 // lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies
 // in the future was covered when the clock was wrong, and does not count
 // (docs/internals/decisions.md#wrong-clocks). The clock is read again: a tick that was held up must
 // not take the minutes that passed since for the future.
-func (a *Account) lastCovered() (last time.Time) {
-	if last = LastTick(a.Dir); last.After(clock.Now()) && last.After(a.Minute) {
-		return time.Time{}
+func (a *Account) lastCovered(ctx context.Context) (time.Time, error) {
+	last, err := a.plan.Values().Covered(ctx)
+	if last.After(clock.Now()) && last.After(a.Minute) {
+		last = time.Time{}
 	}
-	return last
+	return last, err
 }
 
-// journals returns the journals of ticks that are no more, and what those promise that still live.
-func (a *Account) journals() (dead []*Journal, live []Promise) {
-	dead, live, err := ReadJournals(a.Dir)
-	if err != nil {
-		a.Problem("the journals of earlier ticks cannot be read: %v", err)
-	}
-	return dead, live
-}
+// Covered reports whether another tick had covered the minute when this one came.
+func (a *Account) Covered() bool { return a.covered }
 
-// promise writes the journal of this tick, where it needs one. It reports false where it could not.
-func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
-	if len(slots) == 0 && gap == nil {
-		return true
-	}
-	p := Promise{Minute: a.Minute.UTC(), Gap: gap}
-	for _, slot := range slots {
-		p.Due = append(p.Due, Due{Task: slot.Task.Name, Slot: slot.At.UTC()})
-	}
-	journal, err := BeginJournal(a.Dir, p)
-	if err != nil {
-		if !a.Unwritable(err) {
-			a.Problem("what this tick starts is not accounted for, should it be killed: %v", err)
-		}
-		a.unwritten = true
-		return false
-	}
-	a.journal = journal
-	for due, resumed := range a.runs { // the journals that say so may be ended before these begin
-		journal.Claim(due.Task, due.Slot, resumed.run)
-	}
-	return true
-}
+// Idle reports whether nothing waited in the database for this tick.
+func (a *Account) Idle() bool { return a.idle }
 
-// promiseConditions writes a journal for a tick that accounts for nothing, where it runs condition commands: should it be
-// killed, the next tick finds and ends them.
-func (a *Account) promiseConditions(due []schedule.Slot) {
-	if !slices.ContainsFunc(due, func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
-		return
-	}
-	err := statedir.MakeDir(a.Dir)
-	if err == nil {
-		a.journal, err = BeginJournal(a.Dir, Promise{})
-	}
-	if err != nil {
-		a.Problem("should this tick be killed, nobody ends its conditions: %v", err)
-	}
-}
+// Refused returns the slots that waited until it was too late for them, and whose tasks have hooks
+// for that: the tick skips them.
+func (a *Account) Refused() []Refused { return a.refused }
 
-// Started writes down that the run of a slot began: from here on its row accounts for it.
-func (a *Account) Started(task string, slot time.Time) {
-	a.journal.Start(task, slot)
-}
+// Recorded returns how many rows were added for slots that nobody starts.
+func (a *Account) Recorded() int { return a.added }
 
-// AskConditions writes down that the condition commands of a slot are about to run, for a run with this id.
-func (a *Account) AskConditions(task string, slot time.Time, run string) {
-	a.journal.Condition(task, slot, run)
-}
-
-// Settle writes down the outcome of a slot that has no run.
-func (a *Account) Settle(record outcome.Record) {
-	a.journal.Settle(record)
-}
-
-// HooksFired writes down that the on_skip hooks of a slot have ended: no later tick fires them.
-func (a *Account) HooksFired(record outcome.Record) { a.journal.HooksFired(record) }
-
-// Unfired returns the records of the slots that dead ticks skipped without having fired their on_skip hooks. They are
-// part of the backfill, too.
-func (a *Account) Unfired() []outcome.Record { return a.unfired }
-
-// Backfill returns the outcomes that are to be put into the history for slots that no tick covered, or that dead
-// ticks left. It returns them once.
-func (a *Account) Backfill() []outcome.Record {
-	rows := a.backfill
-	a.backfill = nil
-	return rows
-}
-
-// Written is called when the backfill is in the history: what dead ticks had promised is kept.
-func (a *Account) Written() {
-	if a.unwritten {
-		return
-	}
-	for _, journal := range a.dead {
-		journal.End()
-	}
-	if a.missed != "" {
-		a.Problem("%s", a.missed)
-	}
-	a.dead, a.missed = nil, ""
-}
-
-// NotWritten is called when what ended could not be put into the history: the journals stay for a later tick.
-func (a *Account) NotWritten() { a.unwritten = true }
-
-// Close ends the journal when all that it promised is kept. What could not be kept stays for a later tick, as it does
-// when this process is killed.
-func (a *Account) Close() {
-	if a.unwritten {
-		a.journal.Close()
-	} else {
-		a.journal.End()
-	}
-	for _, journal := range a.dead {
-		journal.Close()
-	}
-	a.keepValid()
-}
-
-// keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks
-// the file. Ticks that cover nothing leave the one of the last tick that did, by which the next
-// tells which tasks are new.
-func (a *Account) keepValid() {
-	if !a.Valid || a.tried || !a.Covers && !LastTick(a.Dir).IsZero() {
-		return
-	}
-	valid := validSchedule(a.Schedule)
-	said, unchanged := state.Settled(a.Dir, words(valid))
-	if unchanged {
-		return
-	}
-	a.tried = true
-	err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive)
-	if waits, werr := a.DB.Runs().AnyWaits(context.Background()); werr != nil || waits {
-		a.Mark = "" // the next tick looks, too
-	}
-	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) && !a.Unwritable(err) { // on a full disk it is kept already
-		a.Problem("the last valid schedule is not kept: %v", err)
-	}
-}
-
-// NoteSettled notes that the database has what this tick keeps in it, so that an idle tick need not
-// open it. It comes last, after the database was closed. After a failure the next tick looks again.
-func (a *Account) NoteSettled() {
-	if a.kept {
-		state.Settle(a.Dir, a.Mark, words(validSchedule(a.Schedule))) //nolint: see above
-	}
+// RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
+// before; empty where there is none.
+func (a *Account) RunOf(slot schedule.Slot) (run, note string) {
+	p := a.runs[dueOf(slot)]
+	return p.run, p.note
 }

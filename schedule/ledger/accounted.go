@@ -19,56 +19,26 @@ type outcomes struct {
 	ranges []state.Slot // each stands for several
 }
 
-// accountedSince collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in
-// the meantime moves from its file into the history, and is found there at the latest.
-func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (accounted, error) {
+// accountedFor collects them for the time of a gap and of what dead ticks left.
+func (a *Account) accountedFor(ctx context.Context, gap *gap, left []state.Row) (accounted, error) {
 	k, from, to := accounted{}, a.Minute, a.Minute.Add(time.Minute)
-	since := func(at time.Time) {
-		if at.Before(from) {
-			from = at
-		}
-	}
-	until := func(at time.Time) { to = humanize.Later(to, at) } // what a dead tick left lies ahead when the clock was set back
 	if gap != nil {
-		since(gap.From)
+		from = gap.from
 	}
-	for _, journal := range dead {
-		if journal.Promise.Gap != nil {
-			since(journal.Promise.Gap.From)
-			until(journal.Promise.Gap.To)
+	for _, row := range left { // some may lie ahead: the clock was set back
+		if row.Slot.Before(from) {
+			from = row.Slot
 		}
-		for _, due := range journal.Promise.Due {
-			since(due.Slot)
-			until(due.Slot.Add(time.Second))
-		}
-		k.addOutcomes(journal)
+		to = humanize.Later(to, row.Slot.Add(time.Second))
 	}
-	for due := range a.waiting {
-		k.add(due.Task, due.Slot, due.Slot)
+	for d := range a.waiting {
+		k.add(d.task, d.slot, d.slot)
 	}
-	for _, promise := range live {
-		for _, due := range promise.Due {
-			k.add(due.Task, due.Slot, due.Slot)
-		}
-	}
-	return k, a.inDatabase(k, from, to)
-}
-
-// addOutcomes adds the slots that a tick settled without a run.
-func (k accounted) addOutcomes(journal *Journal) {
-	for due := range journal.Outcomes {
-		k.add(due.Task, due.Slot, due.Slot)
-	}
-}
-
-// inDatabase adds the slots that have a row, from a time to before another. A damaged database is
-// set aside, and has none then.
-func (a *Account) inDatabase(k accounted, from, to time.Time) error {
-	slots, err := a.DB.Runs().Slots(context.Background(), from, to)
+	slots, err := a.plan.Runs().Slots(ctx, from, to)
 	for _, slot := range slots {
 		k.add(slot.Task, slot.At, slot.Until)
 	}
-	return err
+	return k, err
 }
 
 // add adds the slots of a task from at through until.

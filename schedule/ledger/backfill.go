@@ -2,63 +2,33 @@ package ledger
 
 import (
 	"cmp"
-	"maps"
+	"context"
 	"slices"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
-// The reasons for which a slot was missed, and that of one which was started and left no trace.
+// The reasons for which a slot was missed that a dead tick had planned.
 const (
 	killedBefore = "sched run was killed before it came to it"
-	killedAsking = "sched run was killed while it asked a condition of it"
-	traceless    = "it was started, and what it wrote down is gone"
+	killedAsking = "sched run was killed before it came to it, or while it asked its conditions"
 )
 
-// takeOver finds out what became of the slots in the gap, and of those for which dead ticks promised to account. It returns
-// the slots that this tick starts: those that are due, and those that run once.
-func (a *Account) takeOver(due []schedule.Slot, gap *Gap, dead []*Journal, live []Promise) []schedule.Slot {
-	accounted, err := a.accountedSince(gap, dead, live)
-	if err != nil {
-		if !a.Unwritable(err) && (gap != nil || slices.ContainsFunc(dead, (*Journal).Interrupted)) {
-			a.Problem("what was missed is left to a later tick: %v", err)
-		}
-		a.unwritten = true // the journal of this tick stays, too, and with it the gap
-		for _, journal := range dead {
-			journal.Close()
-		}
-		return due
-	}
-	b := &backfill{account: a, accounted: accounted, missed: map[string][]miss{}, gaps: map[string][]*Gap{}, claims: map[Due]string{}}
-	b.addGap(gap)
-	for _, journal := range dead {
-		maps.Copy(b.claims, journal.Claims)
-	}
-	for _, journal := range dead {
-		b.addJournal(journal)
-	}
-	slots := b.runOnce(due)
-	b.addRows()
-	a.dead, a.backfill, a.missed = dead, append(a.backfill, b.rows...), b.summary()
-	return slots
-}
-
-// A backfill collects outcomes for the slots that have none.
+// A backfill collects outcomes for the slots that have none, and that nobody starts any more.
 type backfill struct {
-	account   *Account
-	accounted accounted
-	missed    map[string][]miss // those that dead ticks promised, by task
-	gaps      map[string][]*Gap // those in which a task was due
-	claims    map[Due]string    // what dead ticks had claimed, and the runs that did
-	claimed   []schedule.Slot   // those of them that run in this tick
-	rows      []outcome.Record
-	once      int // how many run in this tick
-	reasons   []reasonCount
-	tasks     map[string]*schedule.Task // the active ones of the schedule, by name
+	account     *Account
+	accounted   accounted
+	missed      map[string][]miss // those that dead ticks left, by task
+	gap         *gap              // nil for none
+	resumed     []schedule.Slot   // what dead ticks left and runs in this one
+	needsPauses bool              // it depends on what was paused, which was not read yet
+	rows        []state.Row
+	once, slots int // how many missed slots run in this tick, and how many do not
+	reasons     []reasonCount
+	tasks       map[string]*schedule.Task // the active ones of the schedule, by name
 }
 
 // A miss is a slot that was missed.
@@ -67,84 +37,104 @@ type miss struct {
 	reason string
 }
 
-func (b *backfill) addGap(gap *Gap) {
-	if gap == nil {
-		return
+// takeOver finds out what became of the slots in the gap, and of those that dead ticks left. It
+// returns the slots that this tick starts: those that are due, and those that run once.
+func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap, left []state.Row) (starts []schedule.Slot, err error) {
+	if gap == nil && len(left) == 0 {
+		return slots, nil
 	}
-	for name, times := range gap.Tasks {
-		if task := b.task(name); task != nil && timesOf(task) == times {
-			b.gaps[name] = append(b.gaps[name], gap)
-		}
+	if b.accounted, err = b.account.accountedFor(ctx, gap, left); err != nil {
+		return nil, err
+	}
+	b.gap = gap
+	for _, row := range left {
+		b.addLeft(row)
+	}
+	starts = b.runOnce(slots)
+	b.addRows()
+	return starts, nil
+}
+
+// addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
+// yet to come: those are left to their minute. A slot that was to run once may lie in the range that
+// the tick recorded around it, which then stands for it.
+func (b *backfill) addLeft(row state.Row) {
+	task, reason := b.task(row.Task), killedBefore
+	if task == nil || len(task.ConditionCommands) > 0 {
+		b.account.EndConditions(row.ID)
+	}
+	if task != nil && len(task.ConditionCommands) > 0 {
+		reason = killedAsking
+	}
+	switch {
+	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
+	case !row.Slot.Before(b.account.Minute.Add(time.Minute)), b.accounted.has(row.Task, row.Slot):
+	case b.resumes(row, task):
+		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
+		b.accounted.add(row.Task, row.Slot, row.Slot)
+		b.count(row.Task, 1, reason)
+		b.once++
+		b.account.runs[due{row.Task, row.Slot}] = planned{row.ID, "sched run was killed when it had claimed the slot, before the run began"}
+	default:
+		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
 	}
 }
 
-// addJournal adds what a dead tick left open. What it skipped has its outcome in the journal. After a clock was set back there
-// may be slots that are yet to come: those are left to their minute, and to a live tick those that it promised, too. A slot that
-// was to run once may lie in the range that the tick recorded around it, which then stands for it.
-func (b *backfill) addJournal(journal *Journal) {
-	b.addGap(journal.Promise.Gap)
-	for _, record := range journal.Outcomes {
-		b.rows = append(b.rows, record)
-		if record.Outcome == outcome.Skipped && !journal.Fired[Due{record.Task, record.Slot}] {
-			b.account.unfired = append(b.account.unfired, record)
-		}
+// resumedWithin is how late a slot still runs that a tick may have claimed for all servers before it
+// was killed, unless its task has missed: once, which says so itself.
+const resumedWithin = 3 * time.Minute
+
+// resumes reports whether a slot that a dead tick left runs in this one. Where the tick had claimed
+// it for all servers no other server runs it: this one claims it again for the same run, which
+// changes nothing, and begins that. What is due several times in a minute makes way for its next
+// slot instead (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
+func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
+	if task == nil || !task.OneServer || task.GivesWay(row.Slot) || !b.allowed(task, row.Slot) {
+		return false
 	}
-	var left []Due
-	for _, due := range journal.Promise.Due {
-		switch {
-		case b.accounted.itself(due.Task, due.Slot):
-			left = append(left, due)
-		case journal.Started[due]:
-			b.rows = append(b.rows, b.row(due.Task, due.Slot, outcome.Lost, traceless))
-			b.accounted.add(due.Task, due.Slot, due.Slot)
-		case !due.Slot.Before(b.account.Minute.Add(time.Minute)):
-			left = append(left, due)
-		case b.accounted.inRange(due.Task, due.Slot):
-			left = append(left, due)
-		case b.runsClaimed(due):
-			b.runClaimed(due)
-		case journal.Conditions[due] != "":
-			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedAsking})
-		default:
-			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedBefore})
-		}
+	within := resumedWithin
+	switch {
+	case task.RunMissed:
+		within = task.MissedWithin
+	case task.StartDeadline > 0:
+		within = min(within, task.StartDeadline)
 	}
-	journal.Leave(left)
+	return b.account.Minute.Sub(row.Slot) <= within
 }
 
 // runOnce chooses the slots that run in this tick although they were missed: of a task with missed:
 // once or after_pause the newest one that its conditions allow, unless it is due anyway
 // (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
-func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
+func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
-	for _, slot := range due {
+	for _, slot := range slots {
 		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
-	slots, minute := slices.Concat(due, b.claimed), b.account.Minute
+	starts, minute := slices.Concat(slots, b.resumed), b.account.Minute
 	for i, task := range b.account.Schedule.Tasks {
 		order[task] = i
 		if !(task.RunMissed || task.When.Boot) || runs[task] || !b.account.Schedule.Active(task) {
 			continue
 		}
 		if newest := b.newest(task); !newest.slot.IsZero() {
-			slots = append(slots, schedule.Slot{Task: task, At: newest.slot})
+			starts = append(starts, schedule.Slot{Task: task, At: newest.slot})
 			b.accounted.add(task.Name, newest.slot, newest.slot)
 			b.count(task.Name, 1, newest.reason)
 			b.once++
 		}
 	}
-	slices.SortStableFunc(slots, func(x, y schedule.Slot) int {
+	slices.SortStableFunc(starts, func(x, y schedule.Slot) int {
 		return cmp.Or(humanize.Later(x.At, minute).Compare(humanize.Later(y.At, minute)), order[x.Task]-order[y.Task])
 	})
-	return slots
+	return starts
 }
 
 // newest returns the newest missed slot of the task that may run now; none is zero.
 func (b *backfill) newest(task *schedule.Task) (newest miss) {
 	first := b.account.Minute.Add(-task.MissedWithin)
-	for due, w := range b.account.waiting { // that one runs when its pause is over
-		if due.Task == task.Name && w.Wait.For == state.ForPause && !due.Slot.Before(first) {
-			first = due.Slot.Add(time.Second)
+	for d, w := range b.account.waiting { // that one runs when its pause is over
+		if d.task == task.Name && w.Wait.For == state.ForPause && !d.slot.Before(first) {
+			first = d.slot.Add(time.Second)
 		}
 	}
 	for _, one := range b.missed[task.Name] {
@@ -152,13 +142,13 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 			newest = one
 		}
 	}
-	for _, gap := range b.gaps[task.Name] {
-		for at := range task.When.Backward(humanize.Later(gap.From, first), gap.To) {
+	if b.inGap(task.Name) {
+		for at := range task.When.Backward(humanize.Later(b.gap.from, first), b.gap.to) {
 			if !at.After(newest.slot) {
 				break
 			}
 			if !b.accounted.has(task.Name, at) && b.allowed(task, at) {
-				newest = miss{at, gap.reason(b.account.Schedule.Location)}
+				newest = miss{at, b.gap.reason(b.account.Schedule.Location)}
 			}
 		}
 	}
@@ -167,8 +157,18 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 
 // allowed reports whether a slot would have run had there been a tick.
 func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
-	return task.UnmetCondition(at) == "" && (task.RunAfterPause || !b.account.Paused(task, at))
+	switch {
+	case task.UnmetCondition(at) != "":
+		return false
+	case task.RunAfterPause:
+		return true
+	}
+	b.needsPauses = b.account.paused == nil
+	return !b.needsPauses && !b.account.paused(task, at)
 }
+
+// inGap reports whether a task was due in the gap.
+func (b *backfill) inGap(task string) bool { return b.gap != nil && b.gap.tasks[task] }
 
 // task returns a task by its name; nil where the schedule has it no more, or it is switched off.
 func (b *backfill) task(name string) *schedule.Task {

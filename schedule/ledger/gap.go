@@ -7,55 +7,47 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/state"
 )
 
-// gap returns the time in which no tick came, and nil when nothing was due in it. Tasks count that were in the schedule
-// before it (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
-func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
-	last := a.lastCovered()
-	if !last.IsZero() && !last.Before(a.Minute.Add(-time.Minute)) {
-		return nil
-	}
-	for _, journal := range dead {
-		live = append(live, journal.Promise)
-	}
-	for _, promise := range live { // of a tick that was killed before it could cover its minute
-		if promise.Minute.After(last) && !promise.Minute.After(a.Minute) {
-			last = promise.Minute
-		}
-	}
+// A gap is a time in which no tick came, from since to before to; what lies before from is not
+// looked at. Tasks are those that were in the schedule all the time and were due in it.
+type gap struct {
+	since, from, to time.Time
+	tasks           map[string]bool
+}
+
+// gap returns the time since the last minute that a tick covered; nil when nothing was due in it.
+// Tasks count that were in the schedule before it
+// (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
+func (a *Account) gap(ctx context.Context, last time.Time) *gap {
 	since := last.Add(time.Minute)
 	if last.IsZero() || !since.Before(a.Minute) {
 		return nil
 	}
-	gap := &Gap{Since: since, From: since, To: a.Minute, Tasks: map[string]string{}}
-	if bound := a.Minute.Add(-min(schedule.LookBack, a.Schedule.History.Keep)).Truncate(time.Minute); gap.From.Before(bound) {
-		gap.From = bound
+	g := &gap{since: since, from: since, to: a.Minute, tasks: map[string]bool{}}
+	if bound := a.Minute.Add(-min(schedule.LookBack, a.Schedule.History.Keep)).Truncate(time.Minute); g.from.Before(bound) {
+		g.from = bound
 	}
-	times := a.timesBefore()
+	times := a.timesBefore(ctx)
 	for _, task := range a.Schedule.Tasks {
 		if !a.Schedule.Active(task) || times[task.Name] != timesOf(task) {
 			continue
 		}
-		if next, ok := task.When.Next(gap.From.Add(-time.Second)); ok && next.Before(gap.To) {
-			gap.Tasks[task.Name] = timesOf(task)
+		if next, ok := task.When.Next(g.from.Add(-time.Second)); ok && next.Before(g.to) {
+			g.tasks[task.Name] = true
 		}
 	}
-	if len(gap.Tasks) == 0 {
+	if len(g.tasks) == 0 {
 		return nil
 	}
-	return gap
+	return g
 }
 
 // timesBefore says when the tasks were due that the last tick had, by their names: it had this schedule, or the last valid
 // one. It is nil where that is not known; then nothing counts as missed.
-func (a *Account) timesBefore() map[string]string {
+func (a *Account) timesBefore(ctx context.Context) map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
-	kept, err := a.DB.Values().LastValid(context.Background(), a.Schedule.File)
-	if said, _ := state.Settled(a.Dir, words(valid)); said && (err != nil || kept.Digest == "") {
-		kept, err = valid, nil // the database cannot be read, or was set aside as damaged, and had this schedule before
-	}
+	kept, err := a.plan.Values().LastValid(ctx, a.Schedule.File)
 	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
 		if err == nil && kept.Digest == "" {
 			return nil
@@ -87,14 +79,14 @@ func timesOf(task *schedule.Task) string {
 }
 
 // reason says why the slots of a gap were missed.
-func (g *Gap) reason(zone *time.Location) string {
-	last := g.To.Add(-time.Minute)
+func (g *gap) reason(zone *time.Location) string {
+	last := g.to.Add(-time.Minute)
 	reason := "no tick ran at " + humanize.MinuteZone(last, zone)
-	if g.Since.Before(last) {
-		reason = fmt.Sprintf("no tick ran from %s to %s", humanize.MinuteZone(g.Since, zone), humanize.MinuteZone(last, zone))
+	if g.since.Before(last) {
+		reason = fmt.Sprintf("no tick ran from %s to %s", humanize.MinuteZone(g.since, zone), humanize.MinuteZone(last, zone))
 	}
-	if g.From.After(g.Since) {
-		reason += ", and what was due before " + humanize.MinuteZone(g.From, zone) + " is not counted"
+	if g.from.After(g.since) {
+		reason += ", and what was due before " + humanize.MinuteZone(g.from, zone) + " is not counted"
 	}
 	return reason
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
@@ -23,71 +22,62 @@ const mostKept = 60
 // did. Not ok says that it does not wait, and is to be skipped: it is too late for it, too many of
 // its task wait, it gives way to the next one of its minute, the tick accounts for nothing, or the
 // database cannot be written.
-func (a *Account) Keep(record outcome.Record, task *schedule.Task, why string, paused bool) (isNew, ok bool) {
-	ctx, slot := context.Background(), record.Slot.UTC()
-	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: record.Slot.Add(task.LateWithin())}
+func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
+	d, task := dueOf(slot), slot.Task
+	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
 	if paused {
 		wait.For = state.ForPause
 	}
-	if w, waits := a.waiting[Due{task.Name, slot}]; waits {
-		if w.Wait.For != wait.For { // it waits for something else by now
-			wait.Since = w.Wait.Since
-			return false, a.DB.Runs().WaitOn(ctx, w.ID, wait, why) == nil
-		}
-		return false, true
-	}
-	of := func(due Due) bool { return due.Task == task.Name }
-	if !a.Covers || a.Minute.After(wait.Until) || task.GivesWay(slot) || count(a.waiting, of) >= mostKept {
+	before, waited := a.waiting[d]
+	if !waited && (!a.Covers || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostKept) {
 		return false, false
 	}
-	_, err := a.DB.Runs().Request(ctx, state.Row{
-		ID: record.Run, Task: task.Name, Mutex: record.Mutex, Slot: slot, Scheduled: true, Background: record.Background, Server: record.Server,
-		Wait: wait, Result: state.Result{Reason: why},
-	})
-	return true, err == nil
+	if waited && before.Wait.For == wait.For {
+		wait, why = before.Wait, before.Reason
+	}
+	ctx := context.Background()
+	own, err := a.Self.Owned(ctx)
+	if err == nil {
+		err = own.Wait(ctx, a.runs[d].run, wait, why)
+	}
+	return !waited, err == nil
 }
 
-func count(all map[Due]state.Row, of func(Due) bool) (n int) {
-	for due := range all {
-		if of(due) {
+func (a *Account) waitingOf(task string) (n int) {
+	for d := range a.waiting {
+		if d.task == task {
 			n++
 		}
 	}
 	return n
 }
 
-// keptSlots returns the kept slots that this tick tries again, the oldest first. Those for which it is too late are skipped, and those
-// that a live tick tries at this moment are left to it, as those of which nobody knows whether they are for this server to a later one.
-func (a *Account) keptSlots(dead []*Journal, live []Promise) (slots []schedule.Slot) {
-	waiting := a.readKept()
-	if len(waiting) == 0 {
-		return nil
-	}
-	ended, err := a.endedOf(waiting, dead)
-	if err != nil {
-		a.Problem("what waits for the store, or for the end of a pause, is left to a later tick: %v", err)
-		return nil
-	}
-	b := &backfill{account: a}
-	for _, w := range waiting {
-		due, task, late := Due{w.Task, w.Slot}, b.task(w.Task), a.Minute.Sub(w.Slot)
+// keptSlots returns the slots that wait and that this tick tries again, the oldest first. Those for
+// which it is too late are skipped, and those of which nobody knows whether they are for this server
+// are left to a later tick.
+func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.Slot, err error) {
+	rows, err := a.plan.Runs().Waiting(ctx)
+	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
+	for _, w := range rows {
+		if !w.KeptSlot() {
+			continue
+		}
+		d, task, late := due{w.Task, w.Slot}, b.task(w.Task), a.Minute.Sub(w.Slot)
+		a.waiting[d] = w
 		switch {
-		case slices.ContainsFunc(live, func(p Promise) bool { return slices.Contains(p.Due, due) }):
-		case ended.itself(w.Task, w.Slot): // its row goes when that is recorded
-			delete(a.waiting, due)
 		case task == nil && a.mayBeHere(w.Task) && !a.Minute.After(w.Wait.Until):
 		case task == nil:
-			a.skipKept(b, w, waitedFor(w)+", and is "+a.whyGone(w.Task))
+			b.skipKept(w, waitedFor(w)+", and is "+a.whyGone(w.Task))
 		case late > task.LateWithin() && w.Wait.For == state.ForPause:
-			a.skipKept(b, w, fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
+			b.skipKept(w, fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
 		case late > task.LateWithin():
-			a.skipKept(b, w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Reason))
+			b.skipKept(w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Reason))
 		default:
-			a.resume(due, w.ID, waitedFor(w)+": "+w.Reason)
-			slots = append(slots, schedule.Slot{Task: task, At: due.Slot})
+			a.runs[d] = planned{w.ID, waitedFor(w) + ": " + w.Reason}
+			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
 		}
 	}
-	return slots
+	return slots, err
 }
 
 // mayBeHere reports whether a task is not for this server for the one reason that a label of it may be among those that are wrong.
@@ -121,76 +111,51 @@ func waitedFor(w state.Row) string {
 	return "it waited for the store"
 }
 
-// newestPaused leaves out of the waiting slots those that were paused and are not the newest of their task any more: another one
-// waits, starts in this tick, or is promised by a live one. They are skipped, since they were paused.
-func (a *Account) newestPaused(waiting, starts []schedule.Slot, live []Promise) []schedule.Slot {
-	var promised []Due
+// newestPaused leaves out of the waiting slots those that were paused and are not the newest of
+// their task any more: another one waits, starts in this tick, or is planned by a live one. They are
+// skipped, since they were paused.
+func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
+	var all []due
 	for _, slot := range slices.Concat(waiting, starts) {
 		if slot.Task.UnmetCondition(slot.At) == "" {
-			promised = append(promised, Due{slot.Task.Name, slot.At.UTC()})
+			all = append(all, dueOf(slot))
 		}
 	}
-	for _, promise := range live {
-		promised = append(promised, promise.Due...)
+	for _, row := range live {
+		all = append(all, due{row.Task, row.Slot})
 	}
-	b := &backfill{account: a}
 	return slices.DeleteFunc(slices.Clone(waiting), func(slot schedule.Slot) bool {
-		due := Due{slot.Task.Name, slot.At.UTC()}
-		w := a.waiting[due]
-		newer := func(other Due) bool { return other.Task == due.Task && other.Slot.After(due.Slot) }
-		if w.Wait.For != state.ForPause || !slices.ContainsFunc(promised, newer) {
+		d := dueOf(slot)
+		w := a.waiting[d]
+		newer := func(other due) bool { return other.task == d.task && other.slot.After(d.slot) }
+		if w.Wait.For != state.ForPause || !slices.ContainsFunc(all, newer) {
 			return false
 		}
-		a.recordKept(b, w, w.Reason)
+		b.settleKept(w, w.Reason)
 		return true
 	})
 }
 
-// isKept reports whether a slot was kept when this tick began.
+// isKept reports whether a slot waited when this tick began.
 func (a *Account) isKept(slot schedule.Slot) bool {
-	_, waits := a.waiting[Due{slot.Task.Name, slot.At.UTC()}]
+	_, waits := a.waiting[dueOf(slot)]
 	return waits
 }
 
-// readKept reads which slots wait, the oldest first.
-func (a *Account) readKept() (slots []state.Row) {
-	if state.NothingWaits(a.Dir) {
-		return nil
-	}
-	rows, err := a.DB.Runs().Waiting(context.Background())
-	if err != nil && !state.Unwritable(err) { // that is said where the history is written
-		a.Problem("which slots wait cannot be read: %v", err)
-	}
-	a.waiting = map[Due]state.Row{}
-	for _, row := range rows {
-		if row.KeptSlot() {
-			a.waiting[Due{row.Task, row.Slot}] = row
-			slots = append(slots, row)
-		}
-	}
-	slices.SortStableFunc(slots, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
-	return slots
+// skipKept settles that a waiting slot does not run, and says so.
+func (b *backfill) skipKept(w state.Row, reason string) {
+	b.settleKept(w, reason)
+	b.account.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.account.Schedule.Location), reason)
 }
 
-// endedOf returns those of the waiting slots that have a run, or an outcome that is not recorded
-// yet.
-func (a *Account) endedOf(waiting []state.Row, dead []*Journal) (accounted, error) {
-	ended := accounted{}
-	for _, journal := range dead {
-		ended.addOutcomes(journal)
+// settleKept settles that a waiting slot does not run. Its row goes with that. The tick skips one
+// whose task has hooks for it.
+func (b *backfill) settleKept(w state.Row, reason string) {
+	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
+		slot := schedule.Slot{Task: task, At: w.Slot}
+		b.account.runs[dueOf(slot)] = planned{run: w.ID}
+		b.account.refused = append(b.account.refused, Refused{slot, reason})
+		return
 	}
-	return ended, a.inDatabase(ended, waiting[0].Slot, waiting[len(waiting)-1].Slot.Add(time.Second))
-}
-
-// skipKept records that a waiting slot does not run, and says so.
-func (a *Account) skipKept(b *backfill, w state.Row, reason string) {
-	a.recordKept(b, w, reason)
-	a.Problem("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, a.Schedule.Location), reason)
-}
-
-// recordKept records that a waiting slot does not run. Its row goes with that.
-func (a *Account) recordKept(b *backfill, w state.Row, reason string) {
-	row := b.row(w.Task, w.Slot, outcome.Skipped, reason)
-	row.Run = w.ID
-	a.backfill, a.unfired = append(a.backfill, row), append(a.unfired, row)
+	b.rows = append(b.rows, b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason))
 }

@@ -26,9 +26,22 @@ func machineOf(kept state.ValidSchedule) placement.Machine {
 	return placement.Machine{Name: words[0], Labels: words[1:]}
 }
 
-// words are what state.Settle says about a database that has the schedule.
-func words(s state.ValidSchedule) string {
-	return strings.Join([]string{"last valid", s.File, s.Digest, s.Machine}, "\n")
+// keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks
+// the file.
+func (a *Account) keepValid(ctx context.Context) error {
+	if !a.Valid {
+		return nil
+	}
+	var unread error
+	err := a.plan.Values().KeepValid(ctx, validSchedule(a.Schedule), func() (text []byte, err error) {
+		text, unread = a.Schedule.Archive()
+		return text, unread
+	})
+	if unread != nil {
+		a.say("the last valid schedule is not kept: %v", unread)
+		return nil
+	}
+	return err
 }
 
 // LastValid returns the last valid text of the schedule in file, for load.Archive; the error is

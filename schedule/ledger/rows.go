@@ -11,6 +11,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A gap of a month holds millions of slots. For each task the newest ones have a row each, and all older ones one row
@@ -22,15 +23,18 @@ const (
 
 // addRows makes the rows of the slots that stay missed.
 func (b *backfill) addRows() {
-	rows := min(maxRows/max(len(b.gaps), 1), maxRowsOfTask)
+	rows := maxRowsOfTask
+	if b.gap != nil {
+		rows = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
+	}
 	for _, name := range b.names() {
 		for _, one := range b.missed[name] {
-			if !b.accounted.has(name, one.slot) { // run once, or promised by two journals
+			if !b.accounted.has(name, one.slot) { // else it runs once
 				b.add(name, one.slot, one.slot, 1, one.reason)
 			}
 		}
-		for _, gap := range b.gaps[name] {
-			b.addGapRows(b.task(name), gap, rows)
+		if b.inGap(name) {
+			b.addGapRows(b.task(name), rows)
 		}
 	}
 }
@@ -38,7 +42,7 @@ func (b *backfill) addRows() {
 // names returns the tasks with something missed: those of the schedule, and those that it has no more.
 func (b *backfill) names() (names []string) {
 	for _, task := range b.account.Schedule.Tasks {
-		if len(b.missed[task.Name]) > 0 || len(b.gaps[task.Name]) > 0 {
+		if len(b.missed[task.Name]) > 0 || b.inGap(task.Name) {
 			names = append(names, task.Name)
 		}
 	}
@@ -51,15 +55,14 @@ func (b *backfill) names() (names []string) {
 }
 
 // addGapRows adds a row for each of the newest slots in the gap, and one for all older ones.
-func (b *backfill) addGapRows(task *schedule.Task, gap *Gap, rows int) {
-	reason := gap.reason(b.account.Schedule.Location)
-	for at := range task.When.Backward(gap.From, gap.To) {
+func (b *backfill) addGapRows(task *schedule.Task, rows int) {
+	from, reason := b.gap.from, b.gap.reason(b.account.Schedule.Location)
+	for at := range task.When.Backward(from, b.gap.to) {
 		if b.accounted.has(task.Name, at) {
 			continue
 		}
 		if rows == 0 {
-			first := b.accounted.firstOpen(task, gap.From)
-			end := at.Add(time.Second)
+			first, end := b.accounted.firstOpen(task, from), at.Add(time.Second)
 			b.add(task.Name, first, at, task.When.Count(first, end)-b.accounted.inRanges(task, first, end), reason)
 			return
 		}
@@ -68,23 +71,23 @@ func (b *backfill) addGapRows(task *schedule.Task, gap *Gap, rows int) {
 	}
 }
 
-// add adds the row of the n slots of a task from at through until.
+// add adds the row of the n slots of a task from at through until, which were missed.
 func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
-	row := b.row(name, at, outcome.Missed, reason)
+	row := b.row(name, outcome.MissedID(name, at), at, outcome.Missed, reason)
 	if n > 1 {
-		row.Run, row.Slots, row.Until = outcome.RangeID(name, at), n, until
+		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, at), n, until.UTC()
 		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.accounted.add(name, at, until)
 	b.count(name, n, reason)
+	b.slots += n
 }
 
-func (b *backfill) row(name string, at time.Time, became outcome.Outcome, reason string) outcome.Record {
-	row := outcome.Record{
-		Run: outcome.MissedID(name, at), Task: name, Mutex: name, Slot: at,
-		Server: b.account.Server, Ended: clock.Now(), Outcome: became, Reason: reason,
-	}
+// row returns the row of a slot that does not run.
+func (b *backfill) row(name, id string, at time.Time, became outcome.Outcome, reason string) state.Row {
+	row := state.Row{ID: id, Task: name, Mutex: name, Slot: at.UTC(), Server: b.account.Server, Phase: state.Ended,
+		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()}}
 	if task := b.task(name); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background
 	}
@@ -108,11 +111,8 @@ func (b *backfill) count(name string, slots int, reason string) {
 	b.reasons[i].tasks[name] = true
 }
 
-// summary says in one line what was missed; "" when nothing was.
+// summary says in one line what was missed.
 func (b *backfill) summary() string {
-	if len(b.reasons) == 0 {
-		return ""
-	}
 	var parts []string
 	for _, r := range b.reasons {
 		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")))

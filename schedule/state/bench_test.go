@@ -34,7 +34,7 @@ func BenchmarkOpenWriteClose(b *testing.B) {
 		must(b, err)
 		plan, err := db.Plan(ctx)
 		must(b, err)
-		must(b, plan.Cover(ctx, noon))
+		must(b, plan.Values().Cover(ctx, noon))
 		must(b, plan.Commit())
 		must(b, db.Close())
 	}
@@ -54,23 +54,22 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				db, err := Open(dir, Patience)
 				must(b, err)
-				owner, err := db.Owners().New(Tick)
-				must(b, err)
+				self := db.Self(Tick)
 				minute = minute.Add(time.Minute)
 				rows := make([]Row, 0, slots)
-				for _, task := range tasks {
-					rows = append(rows, due(task, minute, owner.ID))
-				}
 				plan, err := db.Plan(ctx)
 				must(b, err)
-				_, err = plan.Enroll(ctx, owner)
+				ours, err := plan.Become(ctx, self)
 				must(b, err)
+				for _, task := range tasks {
+					rows = append(rows, due(task, minute, ours.ID()))
+				}
 				_, err = plan.Add(ctx, rows)
 				must(b, err)
-				must(b, plan.Cover(ctx, minute))
+				must(b, plan.Values().Cover(ctx, minute))
 				must(b, plan.Commit())
-				must(b, owner.Release())
 				must(b, db.Close())
+				self.Close()
 			}
 		})
 	}

@@ -129,6 +129,8 @@ func (q Query) where() (where string, args []any) {
 	}
 	if q.Ended {
 		add("+phase = 'ended'")
+	} else {
+		add("+phase <> 'planned'")
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
@@ -154,16 +156,16 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
 // Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run
-// or finish. The oldest slot comes first.
+// or finish, but not those that are planned. The oldest slot comes first.
 func (r Runs) Live(ctx context.Context) ([]Row, error) {
-	return r.list(ctx, "phase <> 'ended' ORDER BY slot, id")
+	return r.list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY slot, id")
 }
 
 // Going returns the rows that have not ended, with their snapshots, the oldest id first: those that
 // wait or that a living process looks after, and those whose process is dead, which the next tick
 // will finish.
 func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
-	rows, err := db.Runs().list(ctx, "phase <> 'ended' ORDER BY id")
+	rows, err := db.Runs().list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY id")
 	alive := map[int64]bool{0: true}
 	for _, r := range rows {
 		if _, asked := alive[r.Owner]; !asked {
@@ -238,8 +240,12 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
+// longestFirst orders rows that wait: by when each began to wait for what others have, else by when
+// it was due.
+const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
+
 func anyWaits(ctx context.Context, q querier) (waits bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended')").Scan(&waits)
+	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase IN ('waiting', 'planned') AND phase <> 'ended')").Scan(&waits)
 	return waits, err
 }
 
@@ -308,4 +314,23 @@ func (r Runs) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {
 		return err
 	})
 	return hooks, err
+}
+
+// addSnapshots fills in the snapshots of rows.
+func addSnapshots(ctx context.Context, q querier, rows []Row) error {
+	bodies := map[int64]json.RawMessage{}
+	for i, r := range rows {
+		if r.DefinitionID == 0 {
+			continue
+		}
+		if _, known := bodies[r.DefinitionID]; !known {
+			var body string
+			if err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body); err != nil {
+				return err
+			}
+			bodies[r.DefinitionID] = json.RawMessage(body)
+		}
+		rows[i].Snapshot = bodies[r.DefinitionID]
+	}
+	return nil
 }

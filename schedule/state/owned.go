@@ -18,6 +18,8 @@ import (
 //
 //	    ┌──────── Wait ───────┐
 //	waiting ── Take ──► ready ┴─ Start ──► running ── Finish ──► finishing ── End ──► ended
+//	planned ── Begin ────┘                                           ▲
+//	   └────── Begin, with an outcome ───────────────────────────────┘
 //	   ▲                  ▲  └──────────────┼──────── End ──────────────────────────────▲
 //	   └── Defer ─────────┼─────────────────┤
 //	                      └───── Again ─────┘
@@ -54,15 +56,18 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = ?3, not_before = ?4, until = ?5,
 			waiting_since = coalesce(waiting_since, ?6), reason = ?7
-		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`,
+		WHERE id = ?1 AND owner = ?2 AND phase IN ('planned', 'ready')`,
 		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
 }
 
-// Begin adds a row that we are about to start, ready and ours. It takes the place of a row that
-// waited under the same id. A second run of a slot is a row that the schedule did not ask for; a
-// slot that was taken for missed has run, after all.
+// Begin adds a row that we are about to start, or to finish where it has an outcome. It takes the
+// place of a row that waited or was planned under the same id. A second run of a slot is a row that
+// the schedule did not ask for; a slot that was taken for missed has run, after all.
 func (o Owned) Begin(ctx context.Context, r Row) error {
 	r.Phase, r.Owner = Ready, o.owner
+	if r.Outcome != "" {
+		r.Phase = Finishing
+	}
 	return o.store.write(ctx, func(q querier) error {
 		if err := forgetWaiting(ctx, q, r.ID); err != nil {
 			return err

@@ -49,9 +49,8 @@ func (db *DB) Owners() Owners { return Owners{db} }
 // A process that finds the new file before it is locked may lock it and remove it
 // (Owners.RemoveStale). Then the next id is tried.
 func (o Owners) New(kind OwnerKind) (*Owner, error) {
-	id := time.Now().UnixMicro()
 	if o.db.file.access == memory {
-		return &Owner{ID: id, Kind: kind}, nil
+		return o.newFile(kind)
 	}
 	if err := statedir.Check(o.db.file.dir); err != nil {
 		return nil, err
@@ -60,6 +59,15 @@ func (o Owners) New(kind OwnerKind) (*Owner, error) {
 		return nil, o.db.file.explain(err)
 	}
 	o.db.file.mu.RUnlock()
+	return o.newFile(kind)
+}
+
+// newFile is New where the folder is ready.
+func (o Owners) newFile(kind OwnerKind) (*Owner, error) {
+	id := time.Now().UnixMicro()
+	if o.db.file.access == memory {
+		return &Owner{ID: id, Kind: kind}, nil
+	}
 	for range ownerTries {
 		file, err := statedir.Open(o.path(id), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 		if err == nil {

@@ -46,13 +46,9 @@ func init() {
 
 func orphans(t *testing.T, db *DB) []Row {
 	t.Helper()
-	plan, err := db.Plan(ctx)
+	_, lost, err := db.Going(ctx)
 	must(t, err)
-	defer plan.Rollback()
-	rows, err := plan.Orphans(ctx)
-	must(t, err)
-	must(t, plan.Commit())
-	return rows
+	return lost
 }
 
 func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
@@ -81,6 +77,7 @@ func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
 	if rows := orphans(t, db); len(rows) != 0 {
 		t.Errorf("%+v", rows)
 	}
+	must(t, db.Owners().RemoveStale(ctx))
 	if _, err := os.Stat(db.Owners().path(id)); !os.IsNotExist(err) {
 		t.Errorf("nobody needs the file of the owner any more: %v", err)
 	}

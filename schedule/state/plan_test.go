@@ -21,6 +21,13 @@ func init() {
 
 const manyTasks = 50
 
+// planned is a slot to which an owner has not come yet.
+func planned(task string, slot time.Time, owner Owned) Row {
+	r := due(task, slot, owner.ID())
+	r.Phase, r.Snapshot = Planned, nil
+	return r
+}
+
 // planMinute is a tick: it plans noon with 50 tasks, and says how many rows it got. It begins when
 // its input ends, so that all ticks begin together.
 func planMinute(dir string, out io.Writer) error {
@@ -33,25 +40,22 @@ func planMinute(dir string, out io.Writer) error {
 		return err
 	}
 	defer db.Close()
-	owner, err := db.Owners().New(Tick)
-	if err != nil {
-		return err
-	}
 	plan, err := db.Plan(ctx)
 	if err != nil {
 		return err
 	}
 	defer plan.Rollback()
-	if _, err := plan.Enroll(ctx, owner); err != nil {
+	ours, err := plan.Become(ctx, db.Self(Tick))
+	if err != nil {
 		return err
 	}
 	var rows []Row
 	for i := range manyTasks {
-		rows = append(rows, due(fmt.Sprint("task-", i), noon, owner.ID))
+		rows = append(rows, planned(fmt.Sprint("task-", i), noon, ours))
 	}
 	added, err := plan.Add(ctx, rows)
 	if err == nil {
-		err = plan.Cover(ctx, noon)
+		err = plan.Values().Cover(ctx, noon)
 	}
 	if err == nil {
 		err = plan.Commit()
@@ -84,9 +88,12 @@ func TestManyTicksPlanOneMinute(t *testing.T) {
 	if want := append(slices.Repeat([]string{"0"}, len(ticks)-1), "50"); !reflect.DeepEqual(got, want) {
 		t.Errorf("they added %v rows, want %v", got, want)
 	}
-	rows, err := open(t, dir).Runs().Find(ctx, Query{})
-	if err != nil || len(rows) != manyTasks {
-		t.Errorf("%d rows, %v", len(rows), err)
+	plan, err := open(t, dir).Plan(ctx)
+	must(t, err)
+	defer plan.Rollback()
+	left, _, err := plan.Left(ctx)
+	if err != nil || len(left) != manyTasks {
+		t.Errorf("%d rows are left, %v", len(left), err)
 	}
 }
 
@@ -106,63 +113,85 @@ func workUntilKilled(dir string, out io.Writer) error {
 }
 
 func oneMinute(db *DB) error {
-	owner, err := db.Owners().New(Tick)
+	self := db.Self(Tick)
+	defer self.Close()
+	rows, err := planOneMinute(db, self)
 	if err != nil {
 		return err
 	}
-	defer owner.Release()
+	ours, err := self.Owned(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if err := ours.Begin(ctx, r); err != nil {
+			return err
+		}
+		if err := runToItsEnd(db, self, r); err != nil {
+			return err
+		}
+	}
+	_, lost, err := db.Going(ctx)
+	for _, r := range lost {
+		if err := ours.Take(ctx, r); err != nil {
+			return err
+		}
+		if err := runToItsEnd(db, self, r); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func planOneMinute(db *DB, self *Self) (rows []Row, err error) {
 	plan, err := db.Plan(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer plan.Rollback()
-	ours, err := plan.Enroll(ctx, owner)
+	ours, err := plan.Become(ctx, self)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	last, err := plan.Values().Covered(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	minute := last.Add(time.Minute)
 	if last.IsZero() {
 		minute = noon
 	}
-	orphans, err := plan.Orphans(ctx)
+	left, _, err := plan.Left(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, r := range orphans {
-		if err := ours.Take(ctx, r); err != nil {
-			return err
-		}
+	for _, r := range left {
+		r.Owner = ours.ID()
+		rows = append(rows, r)
 	}
-	row := due("task", minute, owner.ID)
-	if _, err := plan.Add(ctx, []Row{row}); err != nil {
-		return err
+	rows = append(rows, planned("task", minute, ours))
+	if _, err := plan.Add(ctx, rows); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(plan.Cover(ctx, minute), plan.Commit()); err != nil {
-		return err
+	return rows, errors.Join(plan.Values().Cover(ctx, minute), plan.Commit())
+}
+
+func runToItsEnd(db *DB, self *Self, r Row) error {
+	ours, err := self.Owned(ctx)
+	minute := r.Slot
+	if r.Phase == Planned || r.Phase == Ready {
+		err = errors.Join(err, ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}), ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
 	}
-	ours = db.Owners().Owned(owner)
-	for _, r := range append(orphans, row) {
-		if r.Phase == Ready {
-			err = errors.Join(ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}), ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
-		}
-		if r.Phase == Ready || r.Phase == Running {
-			err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))
-		}
-		fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
-		if err = errors.Join(err, herr); err == nil && fire {
-			message := Message{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
-			_, err = db.Messages().Put(ctx, owner, &message)
-			err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
-		}
-		if err = errors.Join(err, ours.End(ctx, r.ID, End{Result: Result{Outcome: outcome.Lost, Ended: minute}})); err != nil {
-			return err
-		}
+	if r.Phase != Finishing {
+		err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))
 	}
-	return nil
+	fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
+	if err = errors.Join(err, herr); err == nil && fire {
+		message := Message{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
+		_, err = db.Messages().Put(ctx, self.owner, &message)
+		err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
+	}
+	return errors.Join(err, ours.End(ctx, r.ID, End{Result: Result{Outcome: outcome.Lost, Ended: minute}}))
 }
 
 // A process is killed again and again, each time after a few steps more. Afterwards every minute
@@ -186,7 +215,7 @@ func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	}
 	db := open(t, dir)
 	must(t, oneMinute(db)) // takes what the last one has left
-	must(t, oneMinute(db)) // forgets its owner
+	must(t, oneMinute(db))
 	must(t, db.CheckPages(ctx))
 	covered, err := db.Values().Covered(ctx)
 	must(t, err)
@@ -226,7 +255,7 @@ func TestAPlanIsDoneOrUndone(t *testing.T) {
 	must(t, err)
 	_, err = plan.Add(ctx, []Row{due("task", noon, 1)})
 	must(t, err)
-	must(t, plan.Cover(ctx, noon))
+	must(t, plan.Values().Cover(ctx, noon))
 	plan.Rollback()
 	plan.Rollback()
 	if covered, err := db.Values().Covered(ctx); !covered.IsZero() || err != nil {
@@ -244,14 +273,9 @@ func TestAPlanSeesItself(t *testing.T) {
 	plan, err := db.Plan(ctx)
 	must(t, err)
 	defer plan.Rollback()
-	must(t, plan.Cover(ctx, noon))
+	must(t, plan.Values().Cover(ctx, noon))
 	if covered, err := plan.Values().Covered(ctx); !covered.Equal(noon) || err != nil {
 		t.Errorf("%v, %v", covered, err)
-	}
-	if err := plan.Pauses("").Change(ctx, func(map[string]Pause) map[string]Pause {
-		return map[string]Pause{"task": {By: "ann", Since: noon}}
-	}); err != nil {
-		t.Error(err)
 	}
 	row := due("task", noon, 1)
 	row.Phase = "asleep"
@@ -261,8 +285,66 @@ func TestAPlanSeesItself(t *testing.T) {
 	if err := plan.Commit(); err == nil {
 		t.Error("a plan that has failed was committed")
 	}
-	if all, err := db.Pauses("").All(ctx); len(all) != 0 || err != nil {
-		t.Errorf("%v, %v", all, err)
+	if covered, err := db.Values().Covered(ctx); !covered.IsZero() || err != nil {
+		t.Errorf("%v, %v", covered, err)
+	}
+}
+
+// A tick that becomes an owner in a plan that fails is none, and leaves no file.
+func TestAPlanThatIsUndoneLeavesNoOwner(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	self := db.Self(Tick)
+	ours, err := plan.Become(ctx, self)
+	must(t, err)
+	plan.Rollback()
+	if db.Owners().Alive(ours.ID()) || self.owner != nil {
+		t.Error("the owner of a plan that was undone lives")
+	}
+}
+
+// What a dead tick has planned is handed to the next plan, and what waited before waits again. What
+// a live one has planned stays.
+func TestWhatADeadTickLeft(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	self, alive := db.Self(Tick), db.Self(Tick)
+	dead, err := plan.Become(ctx, self)
+	must(t, err)
+	waited := planned("waited", noon, dead)
+	waited.Wait = Wait{For: ForStore, Since: noon, Until: noon.Add(time.Hour)}
+	left := planned("left", noon, dead)
+	_, err = plan.Add(ctx, []Row{waited, left})
+	must(t, err)
+	must(t, plan.Commit())
+	self.owner.Close() // as the kernel does when its process dies
+	plan, err = db.Plan(ctx)
+	must(t, err)
+	living, err := plan.Become(ctx, alive)
+	must(t, err)
+	_, err = plan.Add(ctx, []Row{planned("living", noon, living)})
+	must(t, err)
+	must(t, plan.Commit())
+
+	plan, err = db.Plan(ctx)
+	must(t, err)
+	found, live, err := plan.Left(ctx)
+	must(t, err)
+	must(t, plan.Commit())
+	if len(found) != 2 || len(live) != 1 || live[0].Task != "living" {
+		t.Errorf("left %+v, live %+v", found, live)
+	}
+	waiting, err := db.Runs().Waiting(ctx)
+	must(t, err)
+	if len(waiting) != 1 || waiting[0].ID != waited.ID || !waiting[0].Wait.Until.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%+v waits", waiting)
+	}
+	if rows, err := db.Runs().Find(ctx, Query{}); err != nil || len(rows) != 1 {
+		t.Errorf("people see %+v, %v", rows, err)
 	}
 }
 

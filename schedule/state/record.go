@@ -74,7 +74,7 @@ type recorder struct {
 	*inserter
 	known  *sql.Stmt
 	ranges []rangeRow // the shortest first: it counts a slot that several of them hold
-	waits  bool       // a row waits
+	waits  bool       // a row waits, or is planned
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -87,7 +87,8 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 		return nil, err
 	}
 	known, err := q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
-		EXISTS (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL)`)
+		EXISTS (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
+			AND (phase <> 'planned' OR scheduled = 1))`)
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +141,14 @@ func (rec *recorder) record(row Row) error {
 	return err
 }
 
-// endWaiting removes the row that has waited for the run, or for another one of its slot.
+// endWaiting removes the row that was planned or has waited for the run, or has waited for another
+// one of its slot.
 func (rec *recorder) endWaiting(row Row) error {
 	if !rec.waits {
 		return nil
 	}
-	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended' AND attempt = 0
-		AND (id = ?1 OR ?2 AND task = ?3 AND slot = ?4 AND scheduled = 1)`, row.ID, row.Origin == "" && row.LastSlot.IsZero(), row.Task, row.Slot.UnixMicro())
+	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase IN ('waiting', 'planned') AND phase <> 'ended' AND attempt = 0
+		AND (id = ?1 OR ?2 AND phase = 'waiting' AND task = ?3 AND slot = ?4 AND scheduled = 1)`, row.ID, row.Origin == "" && row.LastSlot.IsZero(), row.Task, row.Slot.UnixMicro())
 	return err
 }
 
@@ -315,12 +317,12 @@ type Slot struct {
 }
 
 // Slots returns the slots from from to before to that have a row, in no order, but for those that
-// wait and have not begun.
+// wait and have not begun, and for those that somebody has asked a tick to come to once more.
 func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		slots = nil
 		const what = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
-		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) UNION ALL "+
+		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1) UNION ALL "+
 			what+"run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL", ceilMicro(from), ceilMicro(to))
 		if err != nil {
 			return err

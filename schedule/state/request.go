@@ -64,7 +64,7 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, 
 }
 
 func forgetWaiting(ctx context.Context, q querier, run string) error {
-	_, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'waiting'", run)
+	_, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase IN ('waiting', 'planned')", run)
 	return err
 }
 

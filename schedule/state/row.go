@@ -18,6 +18,7 @@ type Phase string
 
 const (
 	Waiting   Phase = "waiting"   // nobody works on it: see Row.Wait
+	Planned   Phase = "planned"   // a slot to which its owner, a tick, has not come yet
 	Ready     Phase = "ready"     // its owner will start it, or skip it
 	Running   Phase = "running"   // its owner has started its command, or is about to
 	Finishing Phase = "finishing" // its outcome is known; its owner fires its hooks

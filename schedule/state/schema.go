@@ -41,7 +41,7 @@ CREATE TABLE run (
 	server      TEXT NOT NULL DEFAULT '',
 	definition  INTEGER REFERENCES definition (id),
 
-	phase       TEXT NOT NULL CHECK (phase IN ('waiting', 'ready', 'running', 'finishing', 'ended')),
+	phase       TEXT NOT NULL CHECK (phase IN ('waiting', 'planned', 'ready', 'running', 'finishing', 'ended')),
 	owner       INTEGER CHECK ((owner IS NULL) = (phase IN ('waiting', 'ended'))),
 	not_before  INTEGER,                    -- waiting and ready: nothing happens before
 	until       INTEGER,                    -- waiting: afterwards it is too late
@@ -184,7 +184,7 @@ CREATE TABLE audit (
 	error  TEXT NOT NULL                    -- why it was not done; '' when it was
 );
 
--- Single values: covered (the last minute that a tick covered), pauses_of (the store whose pauses these are), interrupt, …
+-- Single values: covered (the last minute that a tick covered), newest_covered (the newest ever), boot, pauses_of (the store whose pauses these are), interrupt, …
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY

@@ -44,6 +44,19 @@ func (s *Self) Owned(ctx context.Context) (Owned, error) {
 	return owned, nil
 }
 
+// resign undoes Become, for a plan that was not committed.
+func (s *Self) resign() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner != nil {
+		s.owner.Release() //nolint: nobody knows of it
+		s.owner = nil
+	}
+}
+
 // Restore adds our row as it is to a database that has lost it: see Owned.Restore. When the folder
 // was deleted, the lock of this owner is made anew, too.
 func (s *Self) Restore(ctx context.Context, r Row) error {

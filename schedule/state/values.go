@@ -9,19 +9,41 @@ import (
 )
 
 // Values are single values by name. Their names are those of whoever writes them; this package
-// itself writes covered, pruned and prune_cursor.
+// itself writes covered, newest_covered, pruned and prune_cursor.
 type Values struct{ store store }
 
 // Values returns the single values of the database.
 func (db *DB) Values() Values { return Values{db} }
 
-const keyCovered = "covered"
+const (
+	keyCovered = "covered"
+	keyNewest  = "newest_covered"
+)
 
 // Covered returns the last minute that a tick covered; zero when no tick ever came.
 func (v Values) Covered(ctx context.Context) (minute time.Time, err error) {
+	return v.minute(ctx, keyCovered)
+}
+
+// NewestCovered returns the newest minute that a tick ever covered, which is later than Covered
+// after the clock was set back.
+func (v Values) NewestCovered(ctx context.Context) (minute time.Time, err error) {
+	return v.minute(ctx, keyNewest)
+}
+
+func (v Values) minute(ctx context.Context, key string) (minute time.Time, err error) {
 	var at sql.NullInt64
-	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, keyCovered, &at) })
+	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, key, &at) })
 	return unpackTime(at), err
+}
+
+// Cover says that a tick accounts for all minutes up to this one. It replaces a later minute, too:
+// that one was written with a wrong clock, and the caller has decided so.
+func (v Values) Cover(ctx context.Context, minute time.Time) error {
+	return v.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)", keyNewest, minute.UnixMicro())
+		return errors.Join(err, setValue(ctx, q, keyCovered, minute.UnixMicro()))
+	})
 }
 
 // Get reads a value, which was written as JSON, into target. It reports false, and leaves target as

@@ -1,7 +1,6 @@
 package statedir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,30 +26,10 @@ func Open(path string, flags int) (*os.File, error) {
 // the folder cannot be written (Unwritable).
 func MakeDir(path string) error {
 	err := os.MkdirAll(path, 0o700)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is a link that leads nowhere: %w", path, unix.ENOTDIR)
+	if wrong, ok := errors.AsType[*os.PathError](err); ok && errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is a link that leads nowhere: %w", wrong.Path, unix.ENOTDIR)
 	}
 	return err
-}
-
-// AppendLine adds a value as one line of JSON, with one write(2). It begins with a line break, so that it stands alone
-// even after a line that a kill or a full disk has torn.
-func AppendLine(file *os.File, value any) error {
-	line, err := Line(value)
-	if err == nil {
-		_, err = file.Write(line)
-	}
-	return err
-}
-
-// Line is the line that AppendLine adds.
-func Line(value any) ([]byte, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	line := make([]byte, 0, len(text)+2)
-	return append(append(append(line, '\n'), text...), '\n'), nil
 }
 
 // ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file of more than LargestRead

@@ -2,6 +2,7 @@ package status
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -18,8 +19,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"sched/schedule"
-	"sched/schedule/ledger"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.
@@ -55,14 +56,13 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	gap := missed("a", 8, 3)
 	remember(t, s, ran("a", 9, outcome.Succeeded), gap, ran("a", 4, outcome.Skipped), ran("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
-	turn, err := ledger.LockLastTick(s.StateDir)
+	db, err := state.Open(s.StateDir, state.Patience)
+	if err == nil {
+		err = errors.Join(db.Values().Cover(t.Context(), noon), db.Close())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := turn.Cover(noon); err != nil {
-		t.Fatal(err)
-	}
-	turn.Unlock()
 	text := Of(s, false, noon).Metrics()
 	got, families := samples(t, text)
 

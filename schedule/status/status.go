@@ -9,7 +9,6 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
@@ -159,8 +158,16 @@ func (s *Status) addHistory(db *history.DB, index map[string]*TaskStatus) {
 const stale = 3 * time.Minute
 
 // LastTick returns the last minute that a tick covered with the state folder; zero when none ever
-// did.
-func LastTick(dir string) time.Time { return ledger.LastTick(dir) }
+// did, or when that cannot be read.
+func LastTick(dir string) time.Time {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return time.Time{}
+	}
+	defer db.Close()
+	last, _ := db.Values().Covered(context.Background())
+	return last
+}
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".
 func TicksMissing(last, now time.Time) string {

@@ -77,9 +77,6 @@ func (t *Tick) self() cluster.Server {
 	s := cluster.Server{Name: t.Host.Server, Machine: cluster.Machine(t.Storage.Dir), Version: t.Host.Version, Minute: t.Minute,
 		File: t.Schedule.File, Digest: t.Schedule.Digest, Labels: t.Schedule.Machine.Labels,
 		Environment: t.Schedule.Environment, Zone: cluster.ZoneOf(t.Schedule, t.Minute.Year())}
-	if state.NothingWaits(t.Storage.Dir) {
-		return s
-	}
 	live, _, _ := t.Storage.DB.Going(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)

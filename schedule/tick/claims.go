@@ -94,7 +94,6 @@ func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule
 	if l.noNewStarts.Err() != nil {
 		return notOursError(whyDone(l.noNewStarts))
 	}
-	l.claiming(slot.Task.Name, slot.At, record.Run)
 	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
 		return notOursError(cluster.Taken(held.Holder))

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -97,11 +98,11 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 			}
 		}
 	}
-	tick.locks.claiming = func(string, time.Time, string) {
+	tick.Storage.Store = claimCounter{tick.Storage.Store, func() {
 		count(1)
 		<-full
 		count(-1)
-	}
+	}}
 	tick.starter.askAhead(slots)
 	select {
 	case <-full:
@@ -133,4 +134,15 @@ func TestWhoLeavesASlotToOthers(t *testing.T) {
 	if tick.Replay = true; tick.locks.preferred(slots[0]) != 0 {
 		t.Error("a tick whose minute was given waits")
 	}
+}
+
+// A claimCounter calls asked at each claim.
+type claimCounter struct {
+	mutex.Store
+	asked func()
+}
+
+func (c claimCounter) Claim(ctx context.Context, key string, until time.Time, by mutex.Holder) error {
+	c.asked()
+	return c.Store.Claim(ctx, key, until, by)
 }

@@ -16,7 +16,6 @@ import (
 // collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
 // again to deliver what waits in the outbox.
 func (r *running) collectLost(noNewStarts context.Context) {
-	r.starter.fireUnfired()
 	if r.quiet {
 		return
 	}

@@ -83,7 +83,6 @@ func (c *conditions) check(s *conditional) {
 		return
 	}
 	if s.verdict.Skip, s.held = c.starter.admission.refusal(s.slot); s.verdict.Skip == "" {
-		c.starter.ledger.AskConditions(s.record.Task, s.record.Slot, s.record.Run) // before they begin: see condition.EndOrphans
 		s.verdict = condition.Ask(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.record))
 	}
 }

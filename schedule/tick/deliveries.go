@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"sched/schedule/notify"
-	"sched/schedule/state"
 )
 
 // deliveries are the notifications that a tick sends, beside everything else.
@@ -33,7 +32,7 @@ func (d *deliveries) sendWaiting() {
 // have run: they may have newer messages, which take over the number of those that were held back
 // (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 func (d *deliveries) sendHeld() {
-	if !state.NothingWaits(d.tick.Storage.Dir) {
+	if !d.tick.quiet {
 		d.sender.Release()
 	}
 }

@@ -1,7 +1,6 @@
 package tick
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/ledger"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -26,18 +24,11 @@ func (w *world) live(mortal bool) { w.liveAs(w.tick(), mortal) }
 
 func (w *world) liveAs(t *Tick, mortal bool) {
 	dies := func() bool { return mortal && w.random.IntN(12) == 0 }
-	last := filepath.Join(w.storage.Dir, "last-tick")
-	before, _ := os.ReadFile(last)
-	if ledger.LastTick(w.storage.Dir).Equal(t.Minute) { // for all that one can see, somebody asks for it once more
+	if w.lastTick().Equal(t.Minute) { // for all that one can see, somebody asks for it once more
 		w.again[t.Minute] = true
 	}
 	tick, slots := w.beginAs(t)
 	defer tick.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
-	if tick.ledger.Covers && len(slots) > 0 && dies() {                      // before its minute was covered
-		os.WriteFile(last, before, 0o600)
-		tick.die()
-		return
-	}
 	early := w.random.IntN(3) == 0
 	for _, slot := range slots {
 		if dies() {
@@ -60,9 +51,15 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		tick.die()
 		return
 	}
-	tick.ledger.Close()
-	tick.db.Close()
-	tick.ledger.NoteSettled()
+	tick.close()
+}
+
+// lastTick returns the last minute that was covered.
+func (w *world) lastTick() time.Time {
+	db := state.At(w.storage.Dir, state.Patience)
+	defer db.Close()
+	last, _ := db.Values().Covered(context.Background())
+	return last
 }
 
 // Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed, whatever people replay, and when the
@@ -251,25 +248,4 @@ func (w *world) alone(records []outcome.Record, at time.Time) bool {
 		}
 	}
 	return false
-}
-
-// The last valid schedule is in the database, too. A tick that finds the database damaged still
-// knows which slots no tick covered.
-func TestTheSlotsOfAGapAreMissedThoughTheDatabaseWasSetAside(t *testing.T) {
-	w := newWorld(t, 1, "- {name: t0, cron: '* * * * *', command: ['true']}\n")
-	w.live(false)
-	if err := os.WriteFile(filepath.Join(w.storage.Dir, "sched.db"), bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.now = w.now.Add(10 * time.Minute)
-	w.live(false)
-	missed := 0
-	for _, r := range w.records("t0") {
-		if r.Outcome == outcome.Missed {
-			missed += max(r.Slots, 1)
-		}
-	}
-	if missed != 9 {
-		t.Errorf("%d slots are missed, want 9: %+v", missed, w.records("t0"))
-	}
 }

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -75,13 +76,13 @@ func (t ticking) run(slot schedule.Slot) {
 func (t ticking) end() {
 	t.collectLost(context.Background())
 	t.records.write()
-	t.ledger.Close()
+	t.close()
 }
 
 // die closes what the kernel would close if the tick were killed now.
 func (t ticking) die() {
-	t.ledger.NotWritten()
-	t.ledger.Close()
+	t.owner.Close()
+	t.db.Close()
 }
 
 func (w *world) tick() *Tick {
@@ -193,8 +194,8 @@ func TestALongTickIsNotAGap(t *testing.T) {
 	if got := w.outcomes("each"); got != "succeeded 5" || len(w.said) > 0 {
 		t.Error(got, w.said)
 	}
-	if left, _ := filepath.Glob(filepath.Join(w.storage.Dir, "ticks/*")); len(left) != 0 {
-		t.Errorf("journals are left: %v", left)
+	if left, _ := filepath.Glob(filepath.Join(w.storage.Dir, "locks/owner-*")); len(left) != 0 {
+		t.Errorf("owners are left: %v", left)
 	}
 }
 
@@ -209,36 +210,6 @@ func TestAMissedSlotOfADeletedTask(t *testing.T) {
 	w.run("2026-01-01 10:46:01")
 	if got := w.outcomes("each"); got != "missed 1, succeeded 1" {
 		t.Error(got)
-	}
-}
-
-func TestFilesThatSayNothing(t *testing.T) {
-	for name, spoil := range map[string]func(w *world){
-		"an empty last tick": func(w *world) { w.write("last-tick", "") },
-		"a last tick of rubbish": func(w *world) {
-			w.write("last-tick", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
-		},
-		"an empty journal":     func(w *world) { w.write("ticks/0.json", "") },
-		"a journal of rubbish": func(w *world) { w.write("ticks/0.json", "\x00\x00rubbish\n{}\n[]\n") },
-		"a torn journal":       func(w *world) { w.write("ticks/7.json", "\n{\"tick\":{\"minute\":\"2026-01-01T10") },
-		"another file":         func(w *world) { w.write("ticks/notes.txt", "mine") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 0, eachMinute)
-			w.run("2026-01-01 10:43:00")
-			spoil(w)
-			w.run("2026-01-01 10:44:01")
-			w.run("2026-01-01 10:45:01")
-			if got := w.outcomes("each"); got != "succeeded 3" || len(w.said) > 0 {
-				t.Error(got, w.said)
-			}
-		})
-	}
-}
-
-func (w *world) write(name, text string) {
-	if err := os.WriteFile(filepath.Join(w.storage.Dir, name), []byte(text), 0o600); err != nil {
-		w.Fatal(err)
 	}
 }
 
@@ -294,9 +265,19 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	record := tick.newRecord(slots[0])
-	record.Outcome, record.Reason = outcome.Skipped, "for the test"
-	tick.ledger.Settle(record)
+	snapshot, err := json.Marshal(slots[0].Task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := skipped(tick.starter.newRecord(slots[0]), "for the test")
+	record.Snapshot = snapshot
+	own, err := tick.owner.Owned(t.Context())
+	if err == nil {
+		err = own.Begin(t.Context(), history.RowOf(w.storage.Dir, record)) // as run.Caller.Skip does
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	tick.die()
 	w.run("2026-01-01 10:45:01")
 	w.run("2026-01-01 10:46:01")
@@ -314,7 +295,7 @@ func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+	tick.starter.skip(tick.starter.newRecord(slots[0]), slots[0].Task, "for the test")
 	tick.starter.skipHooks.Wait()
 	tick.die()
 	w.run("2026-01-01 10:45:01")

@@ -31,10 +31,9 @@ type locks struct {
 	memory      *memory
 	began       time.Time
 	noNewStarts context.Context
-	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
-	leases      lease.Leases                                  // of the locks whose runs have yet to begin
-	ahead       sync.Map                                      // by slot: each ahead whose lock was neither taken nor given back
-	asking      chan struct{}                                 // has an element for each claim and lock that the store is asked for
+	leases      lease.Leases  // of the locks whose runs have yet to begin
+	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
+	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
 	said           sync.Once             // when that is reported

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/history"
-	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/run/output"
@@ -16,11 +15,11 @@ import (
 )
 
 // records collects the slots that have no run, for the history. Runs write down themselves what
-// became of them. Safe for concurrent use, but for write.
+// became of them. Safe for concurrent use.
 type records struct {
 	tick     *Tick
 	memory   *memory
-	ledger   *ledger.Account
+	quiet    func() bool    // nothing in the database waits for this tick
 	history  *history.DB    // in the database of the tick
 	expected *overdue.Watch // nil where nothing is expected
 
@@ -28,6 +27,17 @@ type records struct {
 	skipped []outcome.Record
 	notes   map[string][]string // by run, for records that are in the history or in skipped
 	runs    int                 // that have ended in this tick
+
+	writing    sync.Mutex // held while it writes
+	backfilled int        // rows that the ledger has added
+}
+
+// keep collects what became of a run in memory, for the case that the folder can be written again
+// before this tick ends.
+func (r *records) keep(record outcome.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.skipped = append(r.skipped, record)
 }
 
 // done reports what became of a run, or of a slot without one, which it keeps for the history.
@@ -72,44 +82,55 @@ func (r *records) writeUnlessSoon(soon <-chan struct{}) {
 	}
 }
 
-// write puts the collected records into the history. Where that fails they stay collected, for the
-// next write of this tick.
-func (r *records) write() {
+// flush puts the collected slots into the history: a kill from here on leaves them as they are.
+// Where that fails they stay collected, for the next write of this tick.
+func (r *records) flush() (flushed int, err error) {
 	r.mu.Lock()
-	skipped, notes, runs := r.skipped, r.notes, r.runs
-	r.skipped, r.notes, r.runs = nil, nil, 0
+	skipped := r.skipped
+	r.skipped = nil
 	r.mu.Unlock()
-	skipped = append(skipped, r.ledger.Backfill()...)
-	mayPublish := r.tick.Storage.Store != nil && !state.NothingWaits(r.tick.Storage.Dir)
-	if err := r.expected.Keep(); err != nil {
-		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
-	}
-	if len(skipped)+runs == 0 && len(notes) == 0 && !mayPublish {
-		r.ledger.Written()
-		return
-	}
 	add := r.history.Add
 	if r.tick.Storage.Store != nil {
 		add = r.history.AddShared
 	}
-	err := add(context.Background(), skipped)
+	if err := add(context.Background(), skipped); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.skipped = append(skipped, r.skipped...)
+		return 0, err
+	}
+	return len(skipped), nil
+}
+
+// write puts everything that was collected into the history, tells other servers, and prunes.
+func (r *records) write() {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	flushed, err := r.flush()
+	r.mu.Lock()
+	notes, runs := r.notes, r.runs
+	r.notes, r.runs = nil, 0
+	r.mu.Unlock()
+	runs += flushed + r.backfilled
+	r.backfilled = 0
+	if err := r.expected.Keep(); err != nil {
+		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
+	}
+	if runs == 0 && len(notes) == 0 && err == nil && r.quiet() {
+		return
+	}
 	if err == nil {
-		r.ledger.Written()
-		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(len(skipped)+runs))
+		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(runs))
 	} else {
-		r.ledger.NotWritten()
-		r.collectAgain(skipped, notes)
+		r.collectAgain(notes)
 	}
 	if err != nil && !r.memory.inUse() { // else that was reported already
 		r.tick.Report.Problem("the history is not written: %v", err)
 	}
 }
 
-// collectAgain takes back what could not be written.
-func (r *records) collectAgain(skipped []outcome.Record, notes map[string][]string) {
-	r.mu.Lock()
-	r.skipped = append(skipped, r.skipped...)
-	r.mu.Unlock()
+// collectAgain takes back the notes that could not be written.
+func (r *records) collectAgain(notes map[string][]string) {
 	for id, all := range notes {
 		for _, note := range all {
 			r.note(id, note)

@@ -24,9 +24,6 @@ type requests struct{ *starter }
 
 // waiting returns the requests that wait, those first that have waited longest.
 func (r requests) waiting() ([]state.Row, error) {
-	if state.NothingWaits(r.Storage.Dir) {
-		return nil, nil
-	}
 	all, err := r.rows().Waiting(context.Background())
 	return slices.DeleteFunc(all, func(row state.Row) bool { return !row.Requested() }), err
 }
@@ -174,6 +171,10 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
+	if task := r.taskOf(row); len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
+		r.skip(r.requestRecord(row, task), task, reason)
+		return
+	}
 	record, done, err := r.skipped(r.rows(), row, reason)
 	if err != nil {
 		r.Report.Problem("%s waits on: %v", row.Task, err)
@@ -184,8 +185,7 @@ func (r requests) refuse(row state.Row, reason string) {
 
 // skipped gives a request its outcome; done is false when it does not wait any more.
 func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record outcome.Record, done bool, err error) {
-	record = t.requestRecord(row, t.taskOf(row))
-	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
+	record = skipped(t.requestRecord(row, t.taskOf(row)), reason)
 	done, err = rows.Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
 	return record, done, err
 }

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,11 @@ func (s *starter) giveTo(begun *run.Run) error {
 		s.handedOver.add(begun.Record().Run)
 		return s.handover.Give(begun)
 	}
-	s.inside.Go(func() { s.records.done(begun.Execute(s.terminate, s.kill)) })
+	s.inside.Go(func() {
+		record := begun.Execute(s.terminate, s.kill)
+		s.records.keep(record)
+		s.records.done(record)
+	})
 	return nil
 }
 
@@ -117,7 +122,7 @@ func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
 // beginLocked takes the lock of a slot that may start, and begins its run.
 func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.Run, bool) {
 	lock, no := s.locks.take(&record, slot)
-	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(record, slot, no.unknown) {
+	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(slot, no.unknown) {
 		return nil, false
 	}
 	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
@@ -143,13 +148,12 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 		s.cannotBegin(record, task, lock, err)
 		return nil, false
 	}
-	s.ledger.Started(task.Name, record.Slot)
 	return begun, true
 }
 
 // keep leaves a slot for which the store had no answer to later ticks; false where it cannot be left. The first tick that does says so.
-func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) bool {
-	isNew, ok := s.ledger.Keep(record, slot.Task, why.Error(), false)
+func (s *starter) keep(slot schedule.Slot, why error) bool {
+	isNew, ok := s.ledger.Keep(slot, why.Error(), false)
 	if isNew && ok {
 		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
 			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
@@ -161,7 +165,7 @@ func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) boo
 // end of that, where the task says so (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
 func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
-		isNew, ok := s.ledger.Keep(record, task, reason, true)
+		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: record.Slot}, reason, true)
 		if isNew && ok {
 			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}
@@ -195,59 +199,64 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 	}
 }
 
-// newRecord is Tick.newRecord. A slot that this tick, or an earlier one, has claimed gets the run for which it did.
+// newRecord is Tick.newRecord. A slot gets the run that was planned for it.
 func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 	record := s.Tick.newRecord(slot)
 	if a := s.locks.aheadOf(slot); a != nil {
 		record.Run = a.record.Run
 	}
-	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {
-		record.Run, record.Notes = run, []string{note}
+	if run, note := s.ledger.RunOf(slot); run != "" {
+		record.Run = run
+		if note != "" {
+			record.Notes = []string{note}
+		}
 	}
 	return record
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
-	record = s.settleSkipped(record, reason)
+	record = skipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
 		s.records.done(record)
 		return
 	}
-	s.skipHooks.Go(func() {
-		record := s.fireSkip(record, task)
-		s.ledger.HooksFired(record)
-		s.records.done(record)
-	})
+	s.fireSkip(record, task, s.Report.Done)
 }
 
-// settleSkipped notes in the ledger that a slot is skipped, and returns its record.
-func (s *starter) settleSkipped(record outcome.Record, reason string) outcome.Record {
+// skipped returns the record of a slot that is skipped now.
+func skipped(record outcome.Record, reason string) outcome.Record {
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	s.ledger.Settle(record)
 	return record
 }
 
-// fireSkip fires the on_skip hooks of a slot when not too many others fire, and returns its record with what there is to note.
-func (s *starter) fireSkip(record outcome.Record, task *schedule.Task) outcome.Record {
-	s.skipping <- struct{}{}
-	defer func() { <-s.skipping }()
-	return s.caller().Unbegun(record, task).Skip()
-}
-
-// fireUnfired fires the on_skip hooks that ticks before this one were killed before.
-func (s *starter) fireUnfired() {
-	for _, record := range s.ledger.Unfired() {
-		if task := s.task(record.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
-			s.skipHooks.Go(func() { s.fireSkip(record, task) })
+// fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside everything
+// else. Done is called afterwards.
+func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func(outcome.Record)) {
+	s.skipHooks.Go(func() {
+		s.skipping <- struct{}{}
+		defer func() { <-s.skipping }()
+		told, err := s.caller().Skip(record, task)
+		if memory, ok := s.memory.instead(err); ok {
+			if told, err = s.callerIn(memory).Skip(record, task); err == nil {
+				s.records.keep(told)
+			}
 		}
-	}
+		if stale := (*state.StaleError)(nil); errors.As(err, &stale) { // another process has it
+			return
+		}
+		if err != nil {
+			s.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
+		}
+		done(told)
+	})
 }
 
 // maxSkipping is how many slots fire their on_skip hooks at a time.
 const maxSkipping = 16
 
-// skipAll skips slots for one reason. Those of a task are reported together: a minute may have sixty.
+// skipAll skips slots for one reason, and writes that down. Those of a task are reported together: a
+// minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 	together := map[*schedule.Task][]outcome.Record{}
 	for _, slot := range slots {
@@ -255,7 +264,7 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 			s.skip(s.newRecord(slot), slot.Task, reason)
 			continue
 		}
-		record := s.settleSkipped(s.newRecord(slot), reason)
+		record := skipped(s.newRecord(slot), reason)
 		s.records.add(record)
 		together[slot.Task] = append(together[slot.Task], record)
 	}
@@ -265,12 +274,12 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 			delete(together, slot.Task)
 		}
 	}
+	s.records.flush() //nolint: else the end of the tick writes it
 }
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
 func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
-	s.ledger.Settle(record)
 	s.records.done(s.caller().Unbegun(record, task).Fail(lock))
 }

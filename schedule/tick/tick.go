@@ -79,6 +79,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
 	background, foreground := admission.Split(r.account(due))
+	r.skipRefused()
 	r.deliveries.start(kill)
 	announced := r.announceWhile()
 
@@ -129,8 +130,9 @@ const startPatience = time.Second
 type running struct {
 	*Tick
 	began      time.Time
-	quiet      bool      // nothing in the database waited for this tick when it began
-	db         *state.DB // of the state folder; it is opened when it is needed first
+	quiet      bool        // nothing in the database waited for this tick, and nothing is due
+	db         *state.DB   // of the state folder; it is opened when it is needed first
+	owner      *state.Self // this tick in the database
 	controls   *controlsCache
 	admission  *admitter
 	locks      *locks
@@ -144,7 +146,8 @@ type running struct {
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began, db: t.Storage.DB, quiet: state.NothingWaits(t.Storage.Dir)}
+	r := &running{Tick: t, began: t.Began, db: t.Storage.DB}
+	r.owner = r.db.Self(state.Tick)
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
@@ -153,12 +156,12 @@ func (t *Tick) prepare() *running {
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount(memory)
 	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
-		claiming: r.ledger.Claiming, asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, ledger: r.ledger, expected: t.watch()}
+		asking: make(chan struct{}, mutex.SideBySide)}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, quiet: func() bool { return r.quiet }, expected: t.watch()}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
-		handover: t.supervisors(), self: t.Storage.DB.Self(state.Tick), skipping: make(chan struct{}, maxSkipping),
+		handover: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.starter)
 	r.requests = requests{r.starter}
@@ -169,13 +172,17 @@ func (t *Tick) prepare() *running {
 func (r *running) newAccount(memory *memory) *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
-		Dir: r.Storage.Dir, DB: r.db, Mark: state.Mark(r.Storage.Dir), Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
+		DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
+		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		Unwritable: func(err error) bool {
 			_, used := memory.instead(err)
 			return used
 		},
-		Paused: func(task *schedule.Task, at time.Time) bool {
-			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
+		ReadPauses: func() ledger.Paused {
+			pauses := r.controls.now().Pauses
+			return func(task *schedule.Task, at time.Time) bool {
+				return pauses.Covered(task.Name, task.EvenWhenPaused, at)
+			}
 		},
 		EndConditions: condition.EndOrphans,
 		Problem:       r.Report.Problem,
@@ -208,7 +215,18 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 // next tick.
 func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
-	return r.ledger.Open(due)
+	slots := r.ledger.Open(due)
+	r.quiet = r.ledger.Idle() && len(slots) == 0
+	r.records.backfilled = r.ledger.Recorded()
+	return slots
+}
+
+// skipRefused skips the slots that have waited until it was too late for them. The ledger has said so.
+func (r *running) skipRefused() {
+	for _, refused := range r.ledger.Refused() {
+		record := skipped(r.starter.newRecord(refused.Slot), refused.Reason)
+		r.starter.fireSkip(record, refused.Slot.Task, func(outcome.Record) {})
+	}
 }
 
 // end waits for hooks and notifications, and writes what is left to record. Notifications that take
@@ -220,9 +238,7 @@ func (r *running) end(terminate context.Context) {
 	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.write()
 	r.reportEnded()
-	r.ledger.Close()
 	r.close()
-	r.ledger.NoteSettled()
 }
 
 // close closes the database, and reports that it was damaged.

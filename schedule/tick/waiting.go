@@ -30,7 +30,6 @@ func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no ref
 		return nil, false
 	}
 	s.queued.add(slot.Task.Name, record.Run)
-	s.ledger.Started(slot.Task.Name, record.Slot)
 	return begun, true
 }
 
