@@ -1,7 +1,6 @@
 package overdue
 
 import (
-	"path/filepath"
 	"time"
 
 	"sched/schedule/humanize"
@@ -27,7 +26,8 @@ type Incident struct {
 	Slot     time.Time     `json:"slot"` // of the run; of Every when the time was over
 	Found    time.Time     `json:"found"`
 	Server   string        `json:"server"`
-	Told     bool          `json:"told,omitempty"` // on_overdue has fired
+	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for none yet
+	Told     bool          `json:"told,omitempty"`   // on_overdue has fired
 }
 
 // Text says what is wrong, as it is at the time now.
@@ -50,6 +50,3 @@ func (i Incident) Record() outcome.Record {
 	}
 	return r
 }
-
-// lockPath is the file whose lock the process has that tells of the incident.
-func (i Incident) lockPath(dir string) string { return filepath.Join(folder(dir), i.ID+".lock") }

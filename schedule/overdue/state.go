@@ -2,17 +2,17 @@ package overdue
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"sched/schedule/boot"
-	"sched/schedule/statedir"
 )
 
-// The file expect/state.json of a state folder. One that is missing or torn begins anew: what is expected counts from then on.
+// keyExpect is the value of the database that has the memory.
+const keyExpect = "expect"
+
+// A memory is what ticks tell each other. One that is missing begins anew: what is expected counts
+// from then on.
 type memory struct {
 	Boot  string            `json:"boot,omitempty"`
 	Ahead time.Duration     `json:"ahead,omitempty"` // what the clock showed, less how long ago the machine booted
@@ -30,40 +30,30 @@ type setForward struct {
 type entry struct {
 	Since     time.Time  `json:"since"` // the last success, or when a tick first expected something of the task
 	Succeeded bool       `json:"succeeded,omitempty"`
+	Successes int64      `json:"successes,omitempty"` // how many the database counted at the last look
 	Incidents []Incident `json:"incidents,omitempty"`
 }
 
-func folder(dir string) string { return filepath.Join(dir, "expect") }
-
-func statePath(dir string) string { return filepath.Join(folder(dir), "state.json") }
-
-func read(dir string) (*memory, error) {
-	s := &memory{Tasks: map[string]*entry{}}
-	text, err := statedir.ReadFile(statePath(dir))
-	if errors.Is(err, os.ErrNotExist) {
-		return s, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+// decode returns the memory of a text; an empty one where there is none.
+func decode(text []byte) *memory {
+	s := &memory{}
 	if json.Unmarshal(text, s) != nil || s.Tasks == nil {
-		return &memory{Tasks: map[string]*entry{}}, nil
+		return &memory{Tasks: map[string]*entry{}}
 	}
-	for name, e := range s.Tasks {
-		if e == nil {
-			delete(s.Tasks, name)
-		}
-	}
-	return s, nil
+	return s
 }
 
-// write replaces the file.
-func (s *memory) write(dir string) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
+// incident returns the incident with that id; nil where there is none.
+func (s *memory) incident(task, id string) *Incident {
+	e := s.Tasks[task]
+	if e == nil {
+		return nil
 	}
-	return statedir.Replace(statePath(dir), text)
+	i := slices.IndexFunc(e.Incidents, func(i Incident) bool { return i.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &e.Incidents[i]
 }
 
 // Two clocks that drift apart by less than this were not set. Of sets the last few are remembered.
@@ -74,7 +64,7 @@ const (
 )
 
 // noteClock compares the clock with the time since the boot, as the tick before did, and remembers that it was set. It reports
-// whether the file changed, and whether the clock was set.
+// whether that changed something, and whether the clock was set.
 func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	elapsed, ok := boot.Elapsed()
 	if id := boot.ID(); ok && id != "" {

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // Tell fires the on_overdue hooks of an incident, and returns notes about those that failed. Each is started once, whatever is killed;
@@ -29,20 +28,33 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 			return nil, err
 		}
 	}
-	lock, err := statedir.Open(i.lockPath(w.Dir), os.O_RDWR|os.O_CREATE)
-	if err != nil {
+	ours, err := w.takeOn(c, i)
+	if err != nil || !ours {
 		return nil, err
-	}
-	defer lock.Close()
-	if statedir.Lock(lock) != nil || !w.Untold(i) { // another tick tells, or has told
-		return nil, nil
 	}
 	notes = c.Overdue(i.Record(), t)
 	if err = w.Told(i); err == nil {
 		err = c.DB.ForgetHooks(context.Background(), i.ID)
-		os.Remove(lock.Name())
 	}
 	return notes, err
+}
+
+// takeOn makes this process the one that tells of an incident. It reports false when another one
+// tells, or has told.
+func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
+	own, err := c.Self.Owned(context.Background())
+	if err != nil {
+		return false, err
+	}
+	err = w.change(func(s *memory, _ time.Time) (changed bool) {
+		known := s.incident(i.Task, i.ID)
+		ours = known != nil && !known.Told && (known.Teller == 0 || known.Teller == own.ID() || !w.DB.Owners().Alive(known.Teller))
+		if ours {
+			known.Teller = own.ID()
+		}
+		return ours
+	})
+	return ours && err == nil, err
 }
 
 // claim claims an incident, for all servers. Its key is made of the last success, which is the same everywhere.

@@ -21,7 +21,7 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		task.OneServer = true
 		task.Command = schedule.Command{List: []string{"true"}}
 		a := newMachine(t, task)
-		b := &Watch{Dir: t.TempDir(), Tasks: a.watch.Tasks, Server: "b", Now: func() time.Time { return a.now }}
+		b := &Watch{DB: openDB(t), Tasks: a.watch.Tasks, Server: "b", Now: func() time.Time { return a.now }}
 		ask := Elsewhere(r, "a")
 		a.watch.Elsewhere, b.Elsewhere = ask, ask
 		look := func(w *Watch) (began int, told int) {
@@ -30,11 +30,11 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, i := range untold {
-				err := claim(run.StorageAt(w.Dir, r), i)
-				if err == nil {
+				storage := run.Storage{Dir: t.TempDir(), DB: w.DB, Store: r}
+				if claim(storage, i) == nil {
 					told++
 				}
-				if _, err := w.Tell(run.NewCaller(run.StorageAt(w.Dir, r), state.Tick, nil), task, i); err != nil {
+				if _, err := w.Tell(run.NewCaller(storage, state.Tick, nil), task, i); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -66,9 +66,9 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		publish(outcome.NewIDAt(a.now))
 		look(a.watch)
 		look(b)
-		for _, dir := range []string{a.watch.Dir, b.Dir} {
-			if open, _ := Open(dir); len(open["report"]) != 0 {
-				t.Errorf("a success left %v", open)
+		for _, w := range []*Watch{a.watch, b} {
+			if open, err := Open(t.Context(), w.DB); err != nil || len(open["report"]) != 0 {
+				t.Errorf("a success left %v, %v", open, err)
 			}
 		}
 	})

@@ -25,14 +25,34 @@ func newMachine(t *testing.T, tasks ...*schedule.Task) *machine {
 	t.Cleanup(func() { boot.Elapsed, boot.ID = elapsed, id })
 	boot.Elapsed = func() (time.Duration, bool) { return m.elapsed, true }
 	boot.ID = func() string { return "first" }
-	m.watch = &Watch{Dir: t.TempDir(), Tasks: tasks, Server: "a", Now: func() time.Time { return m.now }}
+	m.watch = &Watch{DB: openDB(t), Tasks: tasks, Server: "a", Now: func() time.Time { return m.now }}
 	return m
 }
 
 func (m *machine) pass(d time.Duration) { m.now, m.elapsed = m.now.Add(d), m.elapsed+d }
 
+func openDB(t *testing.T) *state.DB {
+	db := state.At(t.TempDir(), state.Patience)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 func (m *machine) succeed(task string) {
-	m.watch.Ended(outcome.Record{Task: task, Outcome: outcome.Succeeded, Ended: m.now})
+	m.t.Helper()
+	row := state.Row{ID: outcome.NewID(), Task: task, Slot: m.now, Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: m.now}}
+	if err := m.watch.DB.Runs().Record(m.t.Context(), []state.Row{row}, false); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// open returns how many incidents of the task report go on.
+func (m *machine) open() int {
+	m.t.Helper()
+	open, err := Open(m.t.Context(), m.watch.DB)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return len(open["report"])
 }
 
 // look tells what began, and returns how many incidents that were.
@@ -109,8 +129,8 @@ func TestAnIncidentLastsUntilASuccessHoweverTheClockIsSet(t *testing.T) {
 	}
 	m.succeed("report")
 	m.look()
-	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
-		t.Errorf("a success left %v", open)
+	if open := m.open(); open != 0 {
+		t.Errorf("a success left %d incidents", open)
 	}
 }
 
@@ -172,8 +192,8 @@ func TestOfOneServerASuccessAnywhereCountsAndWhatIsUnknownBeginsNothing(t *testi
 	at = m.now.Add(time.Minute)
 	m.pass(2 * time.Minute)
 	m.look()
-	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
-		t.Errorf("a success elsewhere left %v", open)
+	if open := m.open(); open != 0 {
+		t.Errorf("a success elsewhere left %d incidents", open)
 	}
 }
 
@@ -192,8 +212,8 @@ func TestARunIsOverdueOnceAndFromItsFirstAttemptOn(t *testing.T) {
 		t.Error("not overdue once")
 	}
 	m.look()
-	if open, _ := Open(m.watch.Dir); len(open["report"]) != 0 {
-		t.Errorf("the end of the run left %v", open)
+	if open := m.open(); open != 0 {
+		t.Errorf("the end of the run left %d incidents", open)
 	}
 }
 

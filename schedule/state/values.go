@@ -72,6 +72,31 @@ func (v Values) Set(ctx context.Context, name string, what any) error {
 	return v.store.write(ctx, func(q querier) error { return setValue(ctx, q, name, string(text)) })
 }
 
+// Change replaces a value by what change makes of it, which is nil for one that stays as it is. Text
+// is the value as it was written as JSON; nil when there is none. Nobody else changes it meanwhile.
+// Change may be called twice.
+func (v Values) Change(ctx context.Context, name string, change func(text []byte) (any, error)) error {
+	return v.store.write(ctx, func(q querier) error {
+		var text sql.NullString
+		if err := value(ctx, q, name, &text); err != nil {
+			return err
+		}
+		var before []byte
+		if text.Valid {
+			before = []byte(text.String)
+		}
+		what, err := change(before)
+		if err != nil || what == nil {
+			return err
+		}
+		after, err := json.Marshal(what)
+		if err == nil {
+			err = setValue(ctx, q, name, string(after))
+		}
+		return err
+	})
+}
+
 // value reads a value; a missing one is NULL.
 func value(ctx context.Context, q querier, key string, target any) error {
 	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(target)

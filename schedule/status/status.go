@@ -88,8 +88,8 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		status.Err = err
 	}
 	status.Pauses = read.Pauses
-	status.addOverdue(index)
-	if err == nil {
+	if err == nil && db != nil {
+		status.addOverdue(db, index)
 		status.addHistory(db, index)
 	}
 	for i := range status.Tasks {
@@ -100,14 +100,12 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	return status
 }
 
-func (s *Status) addOverdue(index map[string]*TaskStatus) {
+func (s *Status) addOverdue(db *history.DB, index map[string]*TaskStatus) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
 	}
-	open, err := overdue.Open(s.Schedule.StateDir)
-	if err != nil {
-		s.Err = err
-	}
+	open, err := overdue.Open(context.Background(), db.DB)
+	s.Err = cmp.Or(s.Err, err)
 	for name, incidents := range open {
 		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
 			t.Overdue = incidents

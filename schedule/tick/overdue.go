@@ -16,7 +16,7 @@ func (t *Tick) watch() *overdue.Watch {
 	if len(tasks) == 0 || t.Replay || t.Only != "" {
 		return nil
 	}
-	w := &overdue.Watch{Dir: t.Storage.Dir, Tasks: tasks, Server: t.Host.Server, Now: clock.Now}
+	w := &overdue.Watch{DB: t.Storage.DB, Tasks: tasks, Server: t.Host.Server, Now: clock.Now}
 	if t.Storage.Store != nil {
 		w.Elsewhere = overdue.Elsewhere(t.Storage.Store, t.Host.Server)
 	}
@@ -25,7 +25,7 @@ func (t *Tick) watch() *overdue.Watch {
 
 // lookForOverdue finds tasks that are overdue, says so once, and fires their on_overdue hooks beside everything else.
 func (r *running) lookForOverdue() {
-	w := r.records.expected
+	w := r.watch()
 	if w == nil {
 		return
 	}

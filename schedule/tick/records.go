@@ -9,7 +9,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/overdue"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -21,7 +20,6 @@ type records struct {
 	memory   *memory
 	quiet    func() bool    // nothing in the database waits for this tick
 	history  *history.DB    // in the database of the tick
-	expected *overdue.Watch // nil where nothing is expected
 
 	mu      sync.Mutex
 	skipped []outcome.Record
@@ -52,7 +50,6 @@ func (r *records) add(record outcome.Record) {
 	defer r.mu.Unlock()
 	if record.Ran() {
 		r.runs++
-		r.expected.Ended(record)
 	} else {
 		r.skipped = append(r.skipped, record)
 	}
@@ -113,9 +110,6 @@ func (r *records) write() {
 	r.mu.Unlock()
 	runs += flushed + r.backfilled
 	r.backfilled = 0
-	if err := r.expected.Keep(); err != nil {
-		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
-	}
 	if runs == 0 && len(notes) == 0 && err == nil && r.quiet() {
 		return
 	}

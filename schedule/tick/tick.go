@@ -157,7 +157,7 @@ func (t *Tick) prepare() *running {
 	r.ledger = r.newAccount(memory)
 	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, quiet: func() bool { return r.quiet }, expected: t.watch()}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, quiet: func() bool { return r.quiet }}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,

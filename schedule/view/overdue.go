@@ -38,7 +38,7 @@ func (s Source) overdue(ctx context.Context, all *history.Records, names []strin
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}
-	open, err := overdue.Open(s.Schedule.StateDir)
+	open, err := overdue.Open(ctx, all.DB.DB)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
