@@ -44,7 +44,6 @@ var order = []string{
 	"mutex/redistest",
 	"mutex/sqltest",
 	"mutex/pool",
-	"mutex/queue",
 	"schedule/process",
 	"schedule/condition",
 	"schedule/preflight",

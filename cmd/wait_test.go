@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex"
-	"sched/mutex/queue"
 	"sched/mutex/redistest"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // The first has the mutex until the file "go" is there, and the others wait for it.
@@ -99,31 +97,25 @@ func TestARunWaitsOnWhenItsSupervisorIsKilled(t *testing.T) {
 		return strings.Contains(string(text), "finish\x00--tick")
 	})
 	b.until("it stands in the queue again", func() bool {
-		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Task == "second" && r.Queued() }) && b.placesHeld() == 2
+		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Task == "second" && r.Queued() }) && b.places() == 2
 	})
 	b.write("go", "")
 	b.ran("first", "second", "third")
-	b.until("no place is left", func() bool { return b.places() == 0 })
+	b.until("nobody waits any more", func() bool { return b.places() == 0 })
 }
 
-// places returns how many files the queues of this machine have.
+// places returns how many runs wait for a mutex or a seat in a process that lives.
 func (b *box) places() int {
-	all, _ := filepath.Glob(b.path(".sched/queues/*"))
-	return len(all)
-}
-
-// placesHeld is places without those of processes that were killed.
-func (b *box) placesHeld() (held int) {
-	all, _ := filepath.Glob(b.path(".sched/queues/*"))
-	for _, path := range all {
-		if file, err := os.Open(path); err == nil {
-			if statedir.Held(file) {
-				held++
-			}
-			file.Close()
-		}
+	db, err := state.OpenRead(b.path(".sched"), state.Patience)
+	if err != nil {
+		b.Fatal(err)
 	}
-	return held
+	defer db.Close()
+	rows, err := db.Queue(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return len(rows)
 }
 
 // A person said how the lost run of a mutex had ended, and that was taken for the run that waited behind it, which had not started.
@@ -316,15 +308,23 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	t.Parallel()
 	b := waiting(t)
 	b.write("good", "")
-	place := queue.Queue{Dir: b.path(".sched")}.Join(mutex.Holder{Run: "waiter", Task: "other", Since: time.Now()})
-	if err := place.Stand("flaky"); err != nil {
+	db := state.At(b.path(".sched"), state.Patience)
+	t.Cleanup(func() { db.Close() })
+	waiter := state.Row{ID: outcome.NewID(), Task: "other", Mutex: "flaky", Origin: "a test", Wait: state.Wait{For: state.ForMutex, Since: time.Now()}}
+	own, err := db.Self(state.Supervisor).Owned(t.Context())
+	if err == nil {
+		err = own.Begin(t.Context(), waiter)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	b.tick(2 * time.Hour)
 	if got := b.read("attempts.txt"); got != "1\n" {
 		t.Errorf("attempts:\n%s", got)
 	}
-	place.Leave()
+	if err := own.End(t.Context(), waiter.ID, state.End{Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
 	b.tick(2 * time.Hour)
 	r := b.outcome("flaky", 1)
 	if r.Outcome != "succeeded" || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "attempt 2 had to wait: other waits for mutex flaky since ") {

@@ -74,8 +74,8 @@ func (c *check) passed(b *comer, queue string) {
 		c.compared++
 		if stays := !slices.ContainsFunc(c.looks[came:after+1], func(l look) bool { return !l.standing[p] }); stays {
 			s := c.traces[b.run]
-			c.wrongUnlessExcused(nil, s, int(c.looks[came].from), b.began, "run %s began in line %d although run %s (%s), process %s, stood before it in the queue for %s from line %d to %d",
-				short(b.run), b.began, short(p.run), p.since, p.pid, queue, c.looks[came].from, c.looks[after].to)
+			c.wrongUnlessExcused(nil, s, int(c.looks[came].from), b.began, "run %s began in line %d although run %s (%s), owner %d, stood before it in the queue for %s from line %d to %d",
+				short(b.run), b.began, short(p.run), p.since, p.owner, queue, c.looks[came].from, c.looks[after].to)
 		}
 	}
 }

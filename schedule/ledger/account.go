@@ -207,7 +207,7 @@ func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool
 			a.runs[d] = planned{run: outcome.NewID()}
 		}
 		rows = append(rows, state.Row{ID: a.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
-			Background: slot.Task.Background, Server: a.Server, Phase: state.Planned, Owner: own.ID()})
+			Background: slot.Task.Background, Server: a.Server, Phase: state.Planned, Owner: own.ID})
 	}
 	added, err := a.plan.Add(ctx, rows)
 	if err != nil || len(added) == len(rows) {

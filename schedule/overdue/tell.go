@@ -48,9 +48,9 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	}
 	err = w.change(func(s *memory, _ time.Time) (changed bool) {
 		known := s.incident(i.Task, i.ID)
-		ours = known != nil && !known.Told && (known.Teller == 0 || known.Teller == own.ID() || !w.DB.Owners().Alive(known.Teller))
+		ours = known != nil && !known.Told && (known.Teller == 0 || known.Teller == own.ID || !w.DB.Owners().Alive(known.Teller))
 		if ours {
-			known.Teller = own.ID()
+			known.Teller = own.ID
 		}
 		return ours
 	})

@@ -92,7 +92,7 @@ func (c Caller) take(row state.Row) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.Owner = own.ID()
+	row.Owner = own.ID
 	if row.Phase == state.Waiting {
 		row.Phase = state.Ready
 	}

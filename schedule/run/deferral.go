@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"sched/mutex/queue"
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/turn"
 )
 
 // This file is about deferred retries: when the next attempt of a background run is a long time
@@ -188,7 +188,7 @@ func (r *Run) lockAgain() (reason string) {
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
-	if err := r.Queue().Behind(QueuesOf(need)...); errors.As(err, new(*queue.BehindError)) {
+	if err := r.Behind(need); errors.As(err, new(*turn.BehindError)) {
 		return err.Error()
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.record))

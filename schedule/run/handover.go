@@ -33,7 +33,7 @@ func (r *Run) GiveTo(supervisor int64) (Descriptors, error) {
 // TakeBack makes a run ours again that its supervisor did not get. After an error it is still the
 // supervisor's.
 func (r *Run) TakeBack() error {
-	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID() })
+	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID })
 }
 
 // Receive returns a run that another process has given to this one, with its descriptors, which
@@ -45,7 +45,7 @@ func (c Caller) Receive(id string, d Descriptors) (*Run, error) {
 		return nil, err
 	}
 	row, err := c.DB.Runs().Row(ctx, id)
-	if err == nil && row.Owner != own.ID() {
+	if err == nil && row.Owner != own.ID {
 		err = fmt.Errorf("run %s was not given to this process", id)
 	}
 	if err != nil {

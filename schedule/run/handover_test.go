@@ -34,14 +34,14 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := r.GiveTo(its.ID()); err != nil {
+		if _, err := r.GiveTo(its.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.TakeBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.GiveTo(its.ID()); err != nil {
+	if _, err := r.GiveTo(its.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
@@ -56,7 +56,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 			t.Errorf("%s by a process that has not the run any more", filepath.Base(path))
 		}
 	}
-	if row, err := storage.DB.Runs().Row(ctx, record.Run); err != nil || row.Phase != state.Running || row.Owner != its.ID() {
+	if row, err := storage.DB.Runs().Row(ctx, record.Run); err != nil || row.Phase != state.Running || row.Owner != its.ID {
 		t.Errorf("%+v, %v", row, err)
 	}
 }

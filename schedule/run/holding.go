@@ -11,13 +11,13 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
-	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/turn"
 )
 
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
@@ -73,7 +73,7 @@ func heldReason(err error) string {
 // them; false for any other error.
 func HeldReason(err error) (reason string, held bool) {
 	var full *pool.FullError
-	var behind *queue.BehindError
+	var behind *turn.BehindError
 	var mutexHeld *mutex.HeldError
 	switch {
 	case errors.As(err, &full):

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/lease"
@@ -28,7 +27,7 @@ type Caller struct {
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *lease.Leases  // of the process; nil: those of each run alone
-	Queues  *queue.Seen    // what runs that wait in the process have seen; nil: each looks itself
+	Queues  *Seen          // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
 	Terminate context.Context
 }
@@ -93,7 +92,7 @@ func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Loc
 		}
 		return nil, err
 	}
-	row.Phase, row.Owner = state.Ready, own.ID()
+	row.Phase, row.Owner = state.Ready, own.ID
 	r := c.newRun(*task, record)
 	r.own, r.row, r.lock, r.output = own, row, lock, captured
 	return r, nil
@@ -195,7 +194,7 @@ func (r *Run) persist(patience time.Duration, change func(context.Context) error
 // isTaken reports whether err says that another process has the run: this one must leave it alone.
 func (r *Run) isTaken(err error) bool {
 	stale, ok := errors.AsType[*state.StaleError](err)
-	return ok && stale.Owner != r.own.ID()
+	return ok && stale.Owner != r.own.ID
 }
 
 // note adds a note to the row of the run, for the case that another process has to make the record.

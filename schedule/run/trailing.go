@@ -69,7 +69,7 @@ func FinishApart(self string, ended []Trailing) error {
 	// crashes, has to go to one of them.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, finisher.HandOver(ctx, first.own.ID(), ids...))
+		return errors.Join(err, finisher.HandOver(ctx, first.own.ID, ids...))
 	}
 	for _, t := range ended {
 		t.run.Close()

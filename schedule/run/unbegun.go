@@ -29,7 +29,7 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 	if err != nil {
 		return record, err
 	}
-	row.Phase, row.Owner = state.Finishing, own.ID()
+	row.Phase, row.Owner = state.Finishing, own.ID
 	r := c.newRun(*task, record)
 	r.own, r.row = own, row
 	return r.finish(record), nil

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"sched/mutex/pool"
-	"sched/mutex/queue"
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -30,10 +28,8 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	since := record.Wait.Since
 	holder := NewHolder(record)
 	holder.Since = since
-	waiters := r.Queue()
-	waiters.Seen = r.Queues
 	w := turn.Wait{
-		Need: NeedOf(&r.task), Store: r.Mutexes(), Shared: r.Store != nil, Queue: waiters, Holder: holder,
+		Need: NeedOf(&r.task), Store: r.Mutexes(), Shared: r.Store != nil, Queue: &queue{run: r}, Holder: holder,
 		Waited: max(0, clock.Now().Sub(since)), AtMost: record.Wait.Until.Sub(since),
 		Ended:   func() error { return r.stopError() },
 		Refused: r.refused,
@@ -55,28 +51,6 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 		stopped(&result, "while it waited: %v", err)
 	}
 	return result
-}
-
-// Queue is where runs of this storage wait.
-func (s Storage) Queue() queue.Queue { return queue.Queue{Dir: s.Dir} }
-
-// Behind returns a *queue.BehindError where runs wait for the mutex or for a seat that the task needs.
-func (s Storage) Behind(task *schedule.Task) error {
-	if !task.Queues {
-		return nil
-	}
-	return s.Queue().Behind(QueuesOf(NeedOf(task))...)
-}
-
-// QueuesOf returns the names of the queues for what a run needs.
-func QueuesOf(need pool.Need) (names []string) {
-	if need.Mutex != "" {
-		names = append(names, need.Mutex)
-	}
-	if need.Pool != "" {
-		names = append(names, queue.OfPool(need.Pool))
-	}
-	return names
 }
 
 func (r *Run) stopError() error {

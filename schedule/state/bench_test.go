@@ -62,7 +62,7 @@ func BenchmarkPlan(b *testing.B) {
 				ours, err := plan.Become(ctx, self)
 				must(b, err)
 				for _, task := range tasks {
-					rows = append(rows, due(task, minute, ours.ID()))
+					rows = append(rows, due(task, minute, ours.ID))
 				}
 				_, err = plan.Add(ctx, rows)
 				must(b, err)
@@ -83,7 +83,7 @@ func BenchmarkRun(b *testing.B) {
 	defer cpu(b)()
 	for b.Loop() {
 		slot = slot.Add(time.Minute)
-		row := due("task", slot, ours.ID())
+		row := due("task", slot, ours.ID)
 		_, err := db.Runs().Request(ctx, row)
 		must(b, err)
 		must(b, ours.Start(ctx, row.ID, Attempt{Number: 1, At: slot}))

@@ -180,6 +180,26 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	return live, lost, err
 }
 
+// Queue returns the rows that wait for a mutex or a seat and that a living process looks after, with
+// their snapshots. What has waited longest comes first.
+func (db *DB) Queue(ctx context.Context) ([]Row, error) {
+	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
+	alive := map[int64]bool{}
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		if _, asked := alive[r.Owner]; !asked {
+			alive[r.Owner] = db.Owners().Alive(r.Owner)
+		}
+		return !alive[r.Owner]
+	})
+	slices.SortFunc(rows, InOrder)
+	return rows, err
+}
+
+// InOrder orders rows that wait for what others have: by when they began to, then by their ids.
+func InOrder(a, b Row) int {
+	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
+}
+
 // AnyWaits reports whether something in the database is left for a later tick to see to: a run that
 // has not ended, that nobody has reported or published, or a message.
 func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {

@@ -47,7 +47,7 @@ func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, no
 		if err := o.has(ctx, q, run); err != nil {
 			return err
 		}
-		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?", at.UnixMicro(), note, run, name); err != nil || note == "" || o.owner == nobody {
+		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?", at.UnixMicro(), note, run, name); err != nil || note == "" || o.ID == nobody {
 			return err
 		}
 		return addNotes(ctx, q, run, []string{note})
@@ -56,11 +56,11 @@ func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, no
 
 // has returns an error unless the row is ours.
 func (o Owned) has(ctx context.Context, q querier, run string) error {
-	if o.owner == nobody {
+	if o.ID == nobody {
 		return nil
 	}
 	var ours bool
-	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, o.owner).Scan(&ours)
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, o.ID).Scan(&ours)
 	if err == nil && !ours {
 		err = stale(ctx, q, run)
 	}

@@ -189,7 +189,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	other.line()
 	db := open(t, dir)
 	ours := owned(t, db)
-	row := due("task", noon, ours.ID())
+	row := due("task", noon, ours.ID)
 	add(t, db, row)
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
 
@@ -484,7 +484,7 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 	errs := make([]error, 50)
 	for i := range errs {
 		working.Go(func() {
-			row := due(fmt.Sprint("task-", i), noon, ours.ID())
+			row := due(fmt.Sprint("task-", i), noon, ours.ID)
 			if _, err := db.Runs().Request(ctx, row); err != nil {
 				errs[i] = err
 				return

@@ -25,11 +25,8 @@ import (
 //	                      └───── Again ─────┘
 type Owned struct {
 	store store
-	owner int64
+	ID    int64 // of the owner
 }
-
-// ID returns the owner.
-func (o Owned) ID() int64 { return o.owner }
 
 // Take makes the row ours. It must be as the caller has read it: the same phase, the same owner (0
 // for none). A waiting row is ready afterwards; a row in another phase stays in it.
@@ -64,7 +61,7 @@ func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 // place of a row that waited or was planned under the same id. A second run of a slot is a row that
 // the schedule did not ask for; a slot that was taken for missed has run, after all.
 func (o Owned) Begin(ctx context.Context, r Row) error {
-	r.Phase, r.Owner = Ready, o.owner
+	r.Phase, r.Owner = Ready, o.ID
 	if r.Outcome != "" {
 		r.Phase = Finishing
 	}
@@ -81,12 +78,17 @@ func (o Owned) Begin(ctx context.Context, r Row) error {
 			return err
 		}
 		var ours bool
-		err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", r.ID, o.owner).Scan(&ours)
+		err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", r.ID, o.ID).Scan(&ours)
 		if err == nil && !ours {
 			err = stale(ctx, q, r.ID)
 		}
 		return err
 	})
+}
+
+// StandFor says for what our row waits from now on, which has not started.
+func (o Owned) StandFor(ctx context.Context, run string, what WaitsFor) error {
+	return o.update(ctx, run, "UPDATE run SET waits_for = ?3 WHERE id = ?1 AND owner = ?2 AND phase = 'ready' AND attempt = 0", string(what))
 }
 
 // Took says that a row which waited for its mutex or a seat has them now.
@@ -234,8 +236,8 @@ type End struct {
 // row is there. A tick may have found meanwhile that its slot left no trace: that gives way.
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
-		r.Owner = o.owner
-		if _, err := q.ExecContext(ctx, "INSERT OR IGNORE INTO owner (id, kind, pid, since) VALUES (?1, 'restored', 0, ?1)", o.owner); err != nil {
+		r.Owner = o.ID
+		if _, err := q.ExecContext(ctx, "INSERT OR IGNORE INTO owner (id, kind, pid, since) VALUES (?1, 'restored', 0, ?1)", o.ID); err != nil {
 			return err
 		}
 		rec, err := newRecorder(ctx, q, []Row{r})
@@ -266,7 +268,7 @@ func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) e
 func (o Owned) Rows(ctx context.Context) (rows []Row, err error) {
 	err = o.store.read(ctx, func(q querier) error {
 		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
-			AND owner = ? ORDER BY slot, id`, o.owner)
+			AND owner = ? ORDER BY slot, id`, o.ID)
 		if err == nil {
 			err = addSnapshots(ctx, q, rows)
 		}
@@ -299,7 +301,7 @@ func (o Owned) update(ctx context.Context, run, text string, args ...any) error 
 
 // change runs an UPDATE of one row. Where it finds no such row, it says what has become of the row.
 func (o Owned) change(ctx context.Context, q querier, run, text string, args ...any) error {
-	did, err := q.ExecContext(ctx, text, append([]any{run, o.owner}, args...)...)
+	did, err := q.ExecContext(ctx, text, append([]any{run, o.ID}, args...)...)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	ours := owned(t, db)
-	row := due("backup", noon, ours.ID())
+	row := due("backup", noon, ours.ID)
 	add(t, db, row)
 	zero := 0
 
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon.Add(time.Second), Boot: "b1"}))
-	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID() || !r.Started.Equal(noon.Add(time.Second)) {
+	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID || !r.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("%+v", r)
 	}
 	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
@@ -57,7 +57,7 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	ours := owned(t, db)
-	row := due("backup", noon, ours.ID())
+	row := due("backup", noon, ours.ID)
 	add(t, db, row)
 	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Overlapping, Reason: "still running", Ended: noon}, nil))
 	for range 2 {
@@ -81,7 +81,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 		row := due("task-"+string(phase), noon, 0)
 		row.Phase = phase
 		if phase != Waiting && phase != Ended {
-			row.Owner = now.ID()
+			row.Owner = now.ID
 		}
 		if phase == Finishing || phase == Ended {
 			row.Outcome, row.Ended = outcome.Failed, noon
@@ -90,7 +90,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 		before := get(t, db, row.ID)
 		_, begun := late.HookBegun(ctx, row.ID, "after 1", noon)
 		for name, err := range map[string]error{
-			"Take":       late.Take(ctx, Row{ID: row.ID, Phase: Ready, Owner: late.ID()}),
+			"Take":       late.Take(ctx, Row{ID: row.ID, Phase: Ready, Owner: late.ID}),
 			"HandOver":   late.HandOver(ctx, 1, row.ID),
 			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
 			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
@@ -140,7 +140,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 				return ours.End(ctx, run, End{Result: Result{Outcome: outcome.Lost, Ended: noon}})
 			},
 		} {
-			row := due(name+string(phase), noon, ours.ID())
+			row := due(name+string(phase), noon, ours.ID)
 			if row.Phase = phase; phase == Finishing {
 				row.Outcome, row.Ended = outcome.Failed, noon
 			}
@@ -161,14 +161,14 @@ func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
 	db := open(t, folder(t))
 	ours := owned(t, db)
 	waits := func(task string, slot, since time.Time) string {
-		row := due(task, slot, ours.ID())
+		row := due(task, slot, ours.ID)
 		add(t, db, row)
 		must(t, ours.Wait(ctx, row.ID, Wait{For: ForMutex, Since: since, Until: noon.Add(time.Hour)}, "held"))
 		return row.ID
 	}
 	second := waits("second", noon, noon.Add(2*time.Second))
 	first := waits("first", noon.Add(time.Minute), noon.Add(time.Second))
-	retry := due("retry", noon.Add(-time.Hour), ours.ID())
+	retry := due("retry", noon.Add(-time.Hour), ours.ID)
 	add(t, db, retry)
 	must(t, ours.Start(ctx, retry.ID, Attempt{Number: 1, At: noon.Add(-time.Hour)}))
 	must(t, ours.Defer(ctx, retry.ID, Result{}, noon.Add(30*time.Minute), nil))
@@ -201,7 +201,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	ours := owned(t, db)
-	running := due("task", noon, ours.ID())
+	running := due("task", noon, ours.ID)
 	add(t, db, running)
 	must(t, ours.Start(ctx, running.ID, Attempt{Number: 1, At: noon}))
 	stop := Stop{By: "ann", Server: "web-1", At: noon, Reason: "it hangs"}
@@ -261,10 +261,10 @@ func TestAWaitingRunBeginsOnce(t *testing.T) {
 	ours, others := owned(t, db), owned(t, db)
 	must(t, ours.Begin(ctx, asked))
 	var stale *StaleError
-	if err := others.Begin(ctx, asked); !errors.As(err, &stale) || stale.Owner != ours.ID() {
+	if err := others.Begin(ctx, asked); !errors.As(err, &stale) || stale.Owner != ours.ID {
 		t.Errorf("another process begins it, too: %v", err)
 	}
-	if r := get(t, db, asked.ID); r.Phase != Ready || r.Owner != ours.ID() {
+	if r := get(t, db, asked.ID); r.Phase != Ready || r.Owner != ours.ID {
 		t.Errorf("%+v", r)
 	}
 }

@@ -23,7 +23,7 @@ const manyTasks = 50
 
 // planned is a slot to which an owner has not come yet.
 func planned(task string, slot time.Time, owner Owned) Row {
-	r := due(task, slot, owner.ID())
+	r := due(task, slot, owner.ID)
 	r.Phase, r.Snapshot = Planned, nil
 	return r
 }
@@ -166,7 +166,7 @@ func planOneMinute(db *DB, self *Self) (rows []Row, err error) {
 		return nil, err
 	}
 	for _, r := range left {
-		r.Owner = ours.ID()
+		r.Owner = ours.ID
 		rows = append(rows, r)
 	}
 	rows = append(rows, planned("task", minute, ours))
@@ -300,7 +300,7 @@ func TestAPlanThatIsUndoneLeavesNoOwner(t *testing.T) {
 	ours, err := plan.Become(ctx, self)
 	must(t, err)
 	plan.Rollback()
-	if db.Owners().Alive(ours.ID()) || self.owner != nil {
+	if db.Owners().Alive(ours.ID) || self.owner != nil {
 		t.Error("the owner of a plan that was undone lives")
 	}
 }

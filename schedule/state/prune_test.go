@@ -37,7 +37,7 @@ func TestOldRowsArePruned(t *testing.T) {
 	yearly, old := ended("yearly", noon.Add(-300*day), outcome.Failed), ended("task", noon.Add(-31*day), outcome.Failed)
 	old.Output, old.Snapshot = "task/x.log", json.RawMessage(`{"name":"task","old":true}`)
 	fresh, skip := ended("task", noon.Add(-day), outcome.Succeeded), ended("yearly", noon.Add(-40*day), outcome.Skipped)
-	live := due("live", noon.Add(-100*day), owned(t, db).ID())
+	live := due("live", noon.Add(-100*day), owned(t, db).ID)
 	add(t, db, yearly, old, fresh, skip, live)
 	if due, err := db.PruneDue(ctx, noon); !due || err != nil {
 		t.Errorf("%v, %v", due, err)

@@ -142,8 +142,23 @@ func (r Row) Lateness() time.Duration {
 // Queued reports whether the run waits for its mutex or for a seat, before anything of it has
 // started. A process watches it, or the next tick gives it to one.
 func (r Row) Queued() bool {
-	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat)
+	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
 }
+
+// StandsFor reports whether the run stands in the queue for a mutex, or for the seats of a pool
+// (SeatsOf).
+func (r Row) StandsFor(name string) bool {
+	switch r.Wait.For {
+	case ForMutex:
+		return name == r.Mutex
+	case ForSeat:
+		return name == r.Mutex || name == SeatsOf(r.Pool)
+	}
+	return false // a pause keeps it, so it is in nobody's way
+}
+
+// SeatsOf returns the name of the queue for the seats of a pool. No mutex has such a name.
+func SeatsOf(pool string) string { return pool + "#" }
 
 // Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it
 // yet.

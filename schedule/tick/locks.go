@@ -10,12 +10,12 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
-	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/turn"
 )
 
 // A refusal says why a slot may not run; the zero refusal that it may.
@@ -109,13 +109,15 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 		return l.claim(storage, record, slot)
 	}
 	acquire := func() (pool.Holding, error) {
-		if err := storage.Behind(slot.Task); errors.As(err, new(*queue.BehindError)) {
-			return pool.Holding{}, err
+		need := run.NeedOf(slot.Task)
+		if slot.Task.Queues {
+			if err := storage.Behind(need); errors.As(err, new(*turn.BehindError)) {
+				return pool.Holding{}, err
+			}
 		}
 		if storage.Store != nil {
 			defer l.ask()()
 		}
-		need := run.NeedOf(slot.Task)
 		var seats map[string]mutex.Holder // taken in the store, all with one question
 		if storage.Store != nil && need.Pool != "" {
 			seats, _ = storage.Store.Held(ctx, need.Names()...)

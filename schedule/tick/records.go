@@ -16,10 +16,10 @@ import (
 // records collects the slots that have no run, for the history. Runs write down themselves what
 // became of them. Safe for concurrent use.
 type records struct {
-	tick     *Tick
-	memory   *memory
-	quiet    func() bool    // nothing in the database waits for this tick
-	history  *history.DB    // in the database of the tick
+	tick    *Tick
+	memory  *memory
+	quiet   func() bool // nothing in the database waits for this tick
+	history *history.DB // in the database of the tick
 
 	mu      sync.Mutex
 	skipped []outcome.Record
@@ -141,7 +141,6 @@ func (r *records) prune(added int) error {
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
 	}
-	r.tick.Storage.Queue().Sweep(now)
 	stale := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.Least = 2 * added

@@ -1,6 +1,6 @@
 // Package turn waits until a run has what it must hold: its mutex, a seat of its pool, or both (`without_overlapping: wait`).
 //
-// Runs of one machine take turns in the order in which they began to wait (mutex/queue). Between servers nobody promises an order. A run
+// Runs of one machine take turns in the order in which they began to wait (Queue). Between servers nobody promises an order. A run
 // that needs a mutex and a seat stands in the queue for the seats only while its mutex is free: it never keeps a seat empty, and it holds
 // nothing before it has both.
 package turn
@@ -10,13 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/mutex/pool"
-	"sched/mutex/queue"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/state"
 )
 
 // A Wait is that of one run.
@@ -24,7 +25,7 @@ type Wait struct {
 	Need   pool.Need
 	Store  mutex.Locks // of what it needs
 	Shared bool        // several servers share that
-	Queue  queue.Queue
+	Queue  Queue
 	Holder mutex.Holder  // the run; Since is when it began to wait
 	Waited time.Duration // for so long already, in processes before this one
 	AtMost time.Duration // of which the wait may take so long in all
@@ -38,6 +39,39 @@ type Wait struct {
 	Took func(pool.Holding, time.Duration) error
 }
 
+// A Queue is where a run stands with others that wait. It decides nothing but who tries first: that a
+// mutex is never held twice is for the mutex. Where the order is not known, runs still exclude each
+// other, in whatever order.
+type Queue interface {
+	// Stand has the run stand in the queues of these names, and in no other. It returns a
+	// *BehindError when another run is first in one of them. Any other error says that the order is
+	// not known.
+	Stand(names ...string) error
+
+	// Behind is Stand for a run that goes on standing where it does.
+	Behind(names ...string) error
+}
+
+// A BehindError says that others wait for a mutex, or for a seat, since before. It wraps a
+// *mutex.HeldError.
+type BehindError struct {
+	Name  string       // of the mutex, or of the seats of a pool (state.SeatsOf)
+	First mutex.Holder // Since is when it began to wait
+}
+
+func (e *BehindError) Error() string {
+	what := "mutex " + humanize.Line(e.Name)
+	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
+		what = "a seat of pool " + pool
+	}
+	if e.First.Since.IsZero() {
+		return "others wait for " + what
+	}
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), what, e.First)
+}
+
+func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }
+
 // A SkipError says why a run is skipped that has waited.
 type SkipError struct{ Reason string }
 
@@ -47,8 +81,6 @@ func (e *SkipError) Error() string { return e.Reason }
 func (w Wait) For(ctx context.Context) (time.Duration, error) {
 	var lacks error // nil while nothing was tried
 	begun := time.Now()
-	place := w.Queue.Join(w.Holder)
-	defer place.Leave()
 	stands := w.queues(nil)
 	for {
 		waited := w.Waited + time.Since(begun)
@@ -61,11 +93,11 @@ func (w Wait) For(ctx context.Context) (time.Duration, error) {
 			return waited, &SkipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.AtMost), why(lacks))}
 		}
 		if refused := w.refusedStill(lacks); refused != nil {
-			place.Leave()
+			w.Queue.Stand() //nolint: it only leaves
 			pause(ctx, min(most, w.AtMost-waited+time.Millisecond))
 			continue
 		}
-		if err := place.Stand(stands...); errors.As(err, new(*queue.BehindError)) {
+		if err := w.Queue.Stand(stands...); errors.As(err, new(*BehindError)) {
 			lacks = err
 		} else if lacks = w.try(ctx, waited, stands); lacks == nil {
 			return waited, nil
@@ -94,10 +126,10 @@ func (w Wait) queues(lacks error) (names []string) {
 	if w.Need.Mutex != "" {
 		names = append(names, w.Need.Mutex)
 	}
-	full, behind := (*pool.FullError)(nil), (*queue.BehindError)(nil)
-	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == queue.OfPool(w.Need.Pool)
+	full, behind := (*pool.FullError)(nil), (*BehindError)(nil)
+	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatsOf(w.Need.Pool)
 	if w.Need.Pool != "" && (w.Need.Mutex == "" || seatless) {
-		names = append(names, queue.OfPool(w.Need.Pool))
+		names = append(names, state.SeatsOf(w.Need.Pool))
 	}
 	return names
 }
@@ -128,11 +160,11 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 // taken says that all seats are taken while others wait for seats and the run does not stand in
 // their queue yet: then it lacks a seat, and stands there.
 func (w Wait) taken(stands []string) func(seat string) (mutex.Holder, bool) {
-	seats := queue.OfPool(w.Need.Pool)
+	seats := state.SeatsOf(w.Need.Pool)
 	if w.Need.Pool == "" || slices.Contains(stands, seats) {
 		return nil
 	}
-	var behind *queue.BehindError
+	var behind *BehindError
 	errors.As(w.Queue.Behind(seats), &behind)
 	return func(string) (first mutex.Holder, taken bool) {
 		if behind == nil {
@@ -164,7 +196,7 @@ func (w Wait) freeOwn(ctx context.Context, err error) {
 // why is what a run lacked when its time was over.
 func why(lacks error) string {
 	var held *mutex.HeldError
-	var behind *queue.BehindError
+	var behind *BehindError
 	var full *pool.FullError
 	var refused *SkipError
 	switch {

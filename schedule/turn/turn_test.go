@@ -8,14 +8,34 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
-	"sched/mutex/queue"
+	"sched/schedule/state"
 	"sched/schedule/turn"
 )
+
+// A line is a queue in which others are first, by its name.
+type line struct {
+	first  map[string]mutex.Holder
+	stands []string
+}
+
+func (l *line) Stand(names ...string) error {
+	l.stands = names
+	return l.Behind(names...)
+}
+
+func (l *line) Behind(names ...string) error {
+	for _, name := range names {
+		if first, ok := l.first[name]; ok {
+			return &turn.BehindError{Name: name, First: first}
+		}
+	}
+	return nil
+}
 
 // waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and waits for a second more.
 func waitFor(t *testing.T, dir, run string, waited time.Duration) turn.Wait {
 	return turn.Wait{
-		Need: pool.Need{Mutex: "db"}, Store: mutex.Files{Dir: dir}, Queue: queue.Queue{Dir: dir},
+		Need: pool.Need{Mutex: "db"}, Store: mutex.Files{Dir: dir}, Queue: &line{},
 		Holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
 		Waited: waited, AtMost: waited + time.Minute,
 		Ended:   func() error { return nil },
@@ -58,13 +78,13 @@ func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 	if _, err := w.For(t.Context()); err == nil || err.Error() != "paused" {
 		t.Errorf("%v", err)
 	}
-	asked := 0
+	asked, own := 0, w.Queue.(*line)
 	w.Patient, w.Refused = true, func() string {
 		if asked++; asked < 3 {
 			return "paused"
 		}
-		if err := w.Queue.Behind("db"); asked == 3 && err != nil {
-			t.Errorf("it is in the way: %v", err)
+		if asked == 3 && len(own.stands) > 0 {
+			t.Errorf("it is in the way of others that wait for %v", own.stands)
 		}
 		return ""
 	}
@@ -83,15 +103,12 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeThoseThatWaitForASeat(t *testing.
 	dir := t.TempDir()
 	w := waitFor(t, dir, "both", 0)
 	w.Need.Pool, w.Need.Seats = "few", 1
-	other := w.Queue.Join(mutex.Holder{Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)})
-	if err := other.Stand(queue.OfPool("few")); err != nil {
-		t.Fatal(err)
-	}
+	w.Queue = &line{first: map[string]mutex.Holder{state.SeatsOf("few"): {Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)}}}
 	w.AtMost = 300 * time.Millisecond
 	if _, err := w.For(t.Context()); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
-	other.Leave()
+	w.Queue = &line{}
 	w.AtMost = time.Minute
 	if _, err := w.For(t.Context()); err != nil {
 		t.Errorf("nobody waits any more: %v", err)

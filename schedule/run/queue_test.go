@@ -1,0 +1,114 @@
+package run
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"sched/mutex/pool"
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+	"sched/schedule/turn"
+)
+
+// firstIn returns the task of the run that an error of a queue names; "" for none.
+func firstIn(t *testing.T, err error) string {
+	t.Helper()
+	var behind *turn.BehindError
+	if err != nil && !errors.As(err, &behind) {
+		t.Fatal(err)
+	}
+	if behind == nil {
+		return ""
+	}
+	return behind.First.Task
+}
+
+// waiter begins a run that has waited for so long for what the task needs.
+func waiter(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *queue {
+	t.Helper()
+	record := outcome.Record{Run: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
+		Wait: outcome.Wait{Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
+	r, err := caller.Begin(record, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return &queue{run: r}
+}
+
+// Runs of several processes wait for a mutex and for seats of a pool. The one that has waited longest
+// is first in each queue in which it stands.
+func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
+	dir := t.TempDir()
+	process := func() Caller {
+		storage := StorageAt(dir, nil)
+		t.Cleanup(func() { storage.DB.Close() })
+		return NewCaller(storage, state.Supervisor, nil)
+	}
+	one, two := process(), process()
+	both := func(name string) *schedule.Task {
+		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true, Pool: schedule.Pool{Name: "few", Seats: 1}}
+	}
+	seats := state.SeatsOf("few")
+	places := map[string]*queue{
+		"c": waiter(t, one, both("c"), time.Minute),
+		"b": waiter(t, two, both("b"), 2*time.Minute),
+		"a": waiter(t, one, both("a"), 3*time.Minute),
+	}
+	for _, row := range []struct {
+		task  string
+		names []string
+		first string
+	}{
+		{"a", []string{"db"}, ""},
+		{"b", []string{"db"}, "a"},
+		{"c", []string{"db", seats}, "a"}, // it stands for a seat, too
+		{"b", []string{seats}, ""},        // and so does one that was there before
+		{"c", []string{seats}, "b"},
+		{"a", nil, ""}, // a pause keeps it
+		{"b", []string{"db"}, ""},
+	} {
+		if got := firstIn(t, places[row.task].Stand(row.names...)); got != row.first {
+			t.Errorf("%s in %v finds %q before it, not %q", row.task, row.names, got, row.first)
+		}
+	}
+	if got := firstIn(t, one.Behind(pool.Need{Mutex: "db"})); got != "b" {
+		t.Errorf("who comes finds %q before it", got)
+	}
+	two.Self.Close() // as a kill does: its rows stay
+	if got := firstIn(t, one.Behind(pool.Need{Mutex: "db"})); got != "c" {
+		t.Errorf("when b was killed %q is first", got)
+	}
+	if got := firstIn(t, one.Behind(pool.Need{Mutex: "other"})); got != "" {
+		t.Errorf("%q waits for another mutex", got)
+	}
+}
+
+// Runs that wait in one process share what they see. Who comes sees all the same who came before, and
+// soon each sees who has left.
+func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
+	dir := t.TempDir()
+	storage := StorageAt(dir, nil)
+	t.Cleanup(func() { storage.DB.Close() })
+	caller := NewCaller(storage, state.Supervisor, nil)
+	caller.Queues = &Seen{}
+	task := func(name string) *schedule.Task {
+		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true}
+	}
+	for range 20 { // each has its place a moment after the one before has looked
+		before := waiter(t, caller, task("before"), 2*time.Minute)
+		place := waiter(t, caller, task("place"), time.Minute)
+		if got := firstIn(t, place.Stand("db")); got != "before" {
+			t.Fatalf("%q is first", got)
+		}
+		before.run.finish(outcome.Record{Run: before.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()})
+		for end := time.Now().Add(10 * time.Second); firstIn(t, place.Stand("db")) != ""; {
+			if time.Now().After(end) {
+				t.Fatal("who has left is still there")
+			}
+		}
+		place.run.finish(outcome.Record{Run: place.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()})
+	}
+}
