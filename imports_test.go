@@ -53,7 +53,6 @@ var order = []string{
 	"schedule/cluster",
 	"schedule/ledger",
 	"schedule/chain",
-	"schedule/turn",
 	"schedule/lease",
 	"schedule/run/output",
 	"schedule/run",

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
 // This file is about deferred retries: when the next attempt of a background run is a long time
@@ -188,7 +187,7 @@ func (r *Run) lockAgain() (reason string) {
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
-	if err := r.Behind(need); errors.As(err, new(*turn.BehindError)) {
+	if err := r.Behind(need); errors.As(err, new(*BehindError)) {
 		return err.Error()
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.record))

@@ -17,7 +17,6 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
@@ -73,7 +72,7 @@ func heldReason(err error) string {
 // them; false for any other error.
 func HeldReason(err error) (reason string, held bool) {
 	var full *pool.FullError
-	var behind *turn.BehindError
+	var behind *BehindError
 	var mutexHeld *mutex.HeldError
 	switch {
 	case errors.As(err, &full):

@@ -9,7 +9,6 @@ import (
 
 	"sched/mutex/pool"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
 // This file is about the order of the runs that wait on one machine for mutexes and seats: first
@@ -42,21 +41,21 @@ func (s *Seen) look(db *state.DB, since time.Time) ([]state.Row, error) {
 	return s.rows, s.err
 }
 
-// firstOf returns a *turn.BehindError for the first of the rows that stands for one of the names.
+// firstOf returns a *BehindError for the first of the rows that stands for one of the names.
 func firstOf(rows []state.Row, names []string) error {
 	for _, name := range names {
 		for _, row := range rows {
 			if row.StandsFor(name) {
 				first := HolderOf(row)
 				first.Since = row.Wait.Since
-				return &turn.BehindError{Name: name, First: first}
+				return &BehindError{Name: name, First: first}
 			}
 		}
 	}
 	return nil
 }
 
-// Behind returns a *turn.BehindError where runs wait for the mutex or for a seat that is needed. Any
+// Behind returns a *BehindError where runs wait for the mutex or for a seat that is needed. Any
 // other error says that this is not known.
 func (s Storage) Behind(need pool.Need) error {
 	rows, err := s.DB.Queue(context.Background())
@@ -80,10 +79,10 @@ type queue struct {
 	taken time.Time // since then the rows say for what it waits
 }
 
-var _ turn.Queue = (*queue)(nil)
+var _ line = (*queue)(nil)
 
-// Stand writes down for what the run waits, if that has changed. Without a name a pause keeps it.
-func (q *queue) Stand(names ...string) error {
+// stand writes down for what the run waits, if that has changed. Without a name a pause keeps it.
+func (q *queue) stand(names ...string) error {
 	what := state.ForMutex
 	switch {
 	case len(names) == 0:
@@ -102,10 +101,10 @@ func (q *queue) Stand(names ...string) error {
 		}
 		q.taken = time.Now()
 	}
-	return q.Behind(names...)
+	return q.behind(names...)
 }
 
-func (q *queue) Behind(names ...string) error {
+func (q *queue) behind(names ...string) error {
 	rows, err := q.run.Queues.look(q.run.DB, q.taken)
 	end, _ := slices.BinarySearchFunc(rows, q.run.row, state.InOrder)
 	return errors.Join(firstOf(rows[:end], names), err)

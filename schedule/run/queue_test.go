@@ -9,13 +9,12 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
 // firstIn returns the task of the run that an error of a queue names; "" for none.
 func firstIn(t *testing.T, err error) string {
 	t.Helper()
-	var behind *turn.BehindError
+	var behind *BehindError
 	if err != nil && !errors.As(err, &behind) {
 		t.Fatal(err)
 	}
@@ -70,7 +69,7 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 		{"a", nil, ""}, // a pause keeps it
 		{"b", []string{"db"}, ""},
 	} {
-		if got := firstIn(t, places[row.task].Stand(row.names...)); got != row.first {
+		if got := firstIn(t, places[row.task].stand(row.names...)); got != row.first {
 			t.Errorf("%s in %v finds %q before it, not %q", row.task, row.names, got, row.first)
 		}
 	}
@@ -100,11 +99,11 @@ func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	for range 20 { // each has its place a moment after the one before has looked
 		before := waiter(t, caller, task("before"), 2*time.Minute)
 		place := waiter(t, caller, task("place"), time.Minute)
-		if got := firstIn(t, place.Stand("db")); got != "before" {
+		if got := firstIn(t, place.stand("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}
 		before.run.finish(outcome.Record{Run: before.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()})
-		for end := time.Now().Add(10 * time.Second); firstIn(t, place.Stand("db")) != ""; {
+		for end := time.Now().Add(10 * time.Second); firstIn(t, place.stand("db")) != ""; {
 			if time.Now().After(end) {
 				t.Fatal("who has left is still there")
 			}

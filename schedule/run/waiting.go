@@ -10,10 +10,9 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
-// This file is about runs that began to wait for what others have (`without_overlapping: wait`). Their supervisor waits, in package turn.
+// This file is about runs that began to wait for what others have (`without_overlapping: wait`). Their supervisor waits.
 
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
 var errStopAsked = errors.New("stopped while it waited")
@@ -28,25 +27,25 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	since := record.Wait.Since
 	holder := NewHolder(record)
 	holder.Since = since
-	w := turn.Wait{
-		Need: NeedOf(&r.task), Store: r.Mutexes(), Shared: r.Store != nil, Queue: &queue{run: r}, Holder: holder,
-		Waited: max(0, clock.Now().Sub(since)), AtMost: record.Wait.Until.Sub(since),
-		Ended:   func() error { return r.stopError() },
-		Refused: r.refused,
-		Patient: r.task.RunAfterPause,
-		Took:    r.took,
+	w := turn{
+		need: NeedOf(&r.task), store: r.Mutexes(), shared: r.Store != nil, line: &queue{run: r}, holder: holder,
+		waited: max(0, clock.Now().Sub(since)), atMost: record.Wait.Until.Sub(since),
+		ended:   func() error { return r.stopError() },
+		refused: r.refused,
+		patient: r.task.RunAfterPause,
+		took:    r.took,
 	}
-	waited, err := w.For(terminate)
+	waited, err := w.await(terminate)
 	if err == nil {
 		r.left = nil // nothing of it had started before
 		return result
 	}
 	result = r.soFar()
 	result.Waited, result.Ended = waited, clock.Now()
-	var skip *turn.SkipError
+	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
-		result.Outcome, result.Reason = outcome.Skipped, skip.Reason
+		result.Outcome, result.Reason = outcome.Skipped, skip.reason
 	case !errors.Is(err, errStopAsked) || !r.stopAsked(&result):
 		stopped(&result, "while it waited: %v", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/turn"
 )
 
 // A refusal says why a slot may not run; the zero refusal that it may.
@@ -111,7 +110,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 	acquire := func() (pool.Holding, error) {
 		need := run.NeedOf(slot.Task)
 		if slot.Task.Queues {
-			if err := storage.Behind(need); errors.As(err, new(*turn.BehindError)) {
+			if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
 				return pool.Holding{}, err
 			}
 		}

@@ -1,4 +1,4 @@
-package turn_test
+package run
 
 import (
 	"errors"
@@ -9,38 +9,37 @@ import (
 	"sched/mutex"
 	"sched/mutex/pool"
 	"sched/schedule/state"
-	"sched/schedule/turn"
 )
 
-// A line is a queue in which others are first, by its name.
-type line struct {
+// others are a line in which others are first, by its name.
+type others struct {
 	first  map[string]mutex.Holder
 	stands []string
 }
 
-func (l *line) Stand(names ...string) error {
+func (l *others) stand(names ...string) error {
 	l.stands = names
-	return l.Behind(names...)
+	return l.behind(names...)
 }
 
-func (l *line) Behind(names ...string) error {
+func (l *others) behind(names ...string) error {
 	for _, name := range names {
 		if first, ok := l.first[name]; ok {
-			return &turn.BehindError{Name: name, First: first}
+			return &BehindError{Name: name, First: first}
 		}
 	}
 	return nil
 }
 
 // waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and waits for a second more.
-func waitFor(t *testing.T, dir, run string, waited time.Duration) turn.Wait {
-	return turn.Wait{
-		Need: pool.Need{Mutex: "db"}, Store: mutex.Files{Dir: dir}, Queue: &line{},
-		Holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
-		Waited: waited, AtMost: waited + time.Minute,
-		Ended:   func() error { return nil },
-		Refused: func() string { return "" },
-		Took: func(h pool.Holding, _ time.Duration) error {
+func waitFor(t *testing.T, dir, run string, waited time.Duration) turn {
+	return turn{
+		need: pool.Need{Mutex: "db"}, store: mutex.Files{Dir: dir}, line: &others{},
+		holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
+		waited: waited, atMost: waited + time.Minute,
+		ended:   func() error { return nil },
+		refused: func() string { return "" },
+		took: func(h pool.Holding, _ time.Duration) error {
 			t.Cleanup(func() { h.Lock.Release(t.Context()) })
 			return nil
 		},
@@ -50,9 +49,9 @@ func waitFor(t *testing.T, dir, run string, waited time.Duration) turn.Wait {
 // Nobody watched the run while its time ran out. That read as if a store had not answered.
 func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
 	w := waitFor(t, t.TempDir(), "late", 2*time.Hour)
-	w.AtMost = time.Hour
-	var skip *turn.SkipError
-	if _, err := w.For(t.Context()); !errors.As(err, &skip) || skip.Reason != "waited 1 h 0 m: no process was there when its time was over" {
+	w.atMost = time.Hour
+	var skip *skipError
+	if _, err := w.await(t.Context()); !errors.As(err, &skip) || skip.reason != "waited 1 h 0 m: no process was there when its time was over" {
 		t.Errorf("%v", err)
 	}
 }
@@ -60,7 +59,7 @@ func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
 // A run that waited for an hour has its mutex for a moment: others read of that moment.
 func TestTheMutexIsHeldSinceTheTurnCame(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := waitFor(t, dir, "first", time.Hour).For(t.Context()); err != nil {
+	if _, err := waitFor(t, dir, "first", time.Hour).await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := (mutex.Files{Dir: dir}).Acquire(t.Context(), "db", mutex.Holder{Run: "second"})
@@ -74,12 +73,12 @@ func TestTheMutexIsHeldSinceTheTurnCame(t *testing.T) {
 func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 	dir := t.TempDir()
 	w := waitFor(t, dir, "first", 0)
-	w.Refused = func() string { return "paused" }
-	if _, err := w.For(t.Context()); err == nil || err.Error() != "paused" {
+	w.refused = func() string { return "paused" }
+	if _, err := w.await(t.Context()); err == nil || err.Error() != "paused" {
 		t.Errorf("%v", err)
 	}
-	asked, own := 0, w.Queue.(*line)
-	w.Patient, w.Refused = true, func() string {
+	asked, own := 0, w.line.(*others)
+	w.patient, w.refused = true, func() string {
 		if asked++; asked < 3 {
 			return "paused"
 		}
@@ -88,12 +87,12 @@ func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 		}
 		return ""
 	}
-	if waited, err := w.For(t.Context()); err != nil || asked < 3 {
+	if waited, err := w.await(t.Context()); err != nil || asked < 3 {
 		t.Errorf("asked %d times in %s: %v", asked, waited, err)
 	}
-	w.AtMost, w.Refused = time.Nanosecond, func() string { return "paused" }
-	w.Need.Mutex = "other"
-	if _, err := w.For(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "waited ") {
+	w.atMost, w.refused = time.Nanosecond, func() string { return "paused" }
+	w.need.Mutex = "other"
+	if _, err := w.await(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "waited ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -102,15 +101,15 @@ func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 func TestARunWhoseMutexComesFreeDoesNotOvertakeThoseThatWaitForASeat(t *testing.T) {
 	dir := t.TempDir()
 	w := waitFor(t, dir, "both", 0)
-	w.Need.Pool, w.Need.Seats = "few", 1
-	w.Queue = &line{first: map[string]mutex.Holder{state.SeatsOf("few"): {Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)}}}
-	w.AtMost = 300 * time.Millisecond
-	if _, err := w.For(t.Context()); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
+	w.need.Pool, w.need.Seats = "few", 1
+	w.line = &others{first: map[string]mutex.Holder{state.SeatsOf("few"): {Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)}}}
+	w.atMost = 300 * time.Millisecond
+	if _, err := w.await(t.Context()); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
-	w.Queue = &line{}
-	w.AtMost = time.Minute
-	if _, err := w.For(t.Context()); err != nil {
+	w.line = &others{}
+	w.atMost = time.Minute
+	if _, err := w.await(t.Context()); err != nil {
 		t.Errorf("nobody waits any more: %v", err)
 	}
 }
