@@ -17,7 +17,6 @@ import (
 var order = []string{
 	"schedule/humanize",
 	"schedule/clock",
-	"schedule/boot",
 	"schedule/outcome",
 	"schedule/trust",
 	"schedule/statedir",

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/boot"
 	"sched/schedule/clock"
 	"sched/schedule/condition"
 	"sched/schedule/serve/listen"
@@ -81,7 +80,7 @@ func setBoot(set, name string) {
 		}
 	}
 	booted := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	boot.Elapsed = func() (time.Duration, bool) { return clock.Now().Sub(booted) - by, true }
+	clock.SinceBoot = func() (time.Duration, bool) { return clock.Now().Sub(booted) - by, true }
 	if name, at, ok := strings.Cut(name, "@"); name != "" {
 		if ok {
 			var err error
@@ -89,7 +88,7 @@ func setBoot(set, name string) {
 				panic(fmt.Sprintf("SCHED_TEST_BOOT: %v", err))
 			}
 		}
-		boot.ID = func() string { return name }
+		clock.BootID = func() string { return name }
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/boot"
+	"sched/schedule/clock"
 	"sched/schedule/statedir"
 )
 
@@ -98,7 +98,7 @@ func Machine(dir string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(id)) + " " + boot.ID()
+	return strings.TrimSpace(string(id)) + " " + clock.BootID()
 }
 
 // Notes are what the last tick of this machine found out about the store and its servers.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/boot"
 	"sched/schedule/clock"
 )
 
@@ -27,7 +26,7 @@ func (a *Account) atBoot(ctx context.Context, slots []schedule.Slot, last time.T
 			boots = append(boots, schedule.Slot{Task: task, At: a.Minute.UTC()})
 		}
 	}
-	id, noted := boot.ID(), ""
+	id, noted := clock.BootID(), ""
 	if len(boots) == 0 || id == "" {
 		return slots, nil
 	}
@@ -65,7 +64,7 @@ func (a *Account) atBoot(ctx context.Context, slots []schedule.Slot, last time.T
 // isFirstSinceBoot reports, where no boot was noted yet, whether no tick came since the machine
 // booted. Where that is not known, a boot counts from the next one on.
 func isFirstSinceBoot(last time.Time) bool {
-	elapsed, ok := boot.Elapsed()
+	elapsed, ok := clock.SinceBoot()
 	if !ok {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/boot"
+	"sched/schedule/clock"
 )
 
 // keyExpect is the value of the database that has the memory.
@@ -66,8 +66,8 @@ const (
 // noteClock compares the clock with the time since the boot, as the tick before did, and remembers that it was set. It reports
 // whether that changed something, and whether the clock was set.
 func (s *memory) noteClock(now time.Time) (changed, set bool) {
-	elapsed, ok := boot.Elapsed()
-	if id := boot.ID(); ok && id != "" {
+	elapsed, ok := clock.SinceBoot()
+	if id := clock.BootID(); ok && id != "" {
 		ahead := time.Duration(now.UnixNano()) - elapsed
 		by := ahead - s.Ahead
 		switch {

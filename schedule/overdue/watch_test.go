@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/boot"
+	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -21,10 +21,10 @@ type machine struct {
 
 func newMachine(t *testing.T, tasks ...*schedule.Task) *machine {
 	m := &machine{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), elapsed: time.Hour, t: t}
-	elapsed, id := boot.Elapsed, boot.ID
-	t.Cleanup(func() { boot.Elapsed, boot.ID = elapsed, id })
-	boot.Elapsed = func() (time.Duration, bool) { return m.elapsed, true }
-	boot.ID = func() string { return "first" }
+	elapsed, id := clock.SinceBoot, clock.BootID
+	t.Cleanup(func() { clock.SinceBoot, clock.BootID = elapsed, id })
+	clock.SinceBoot = func() (time.Duration, bool) { return m.elapsed, true }
+	clock.BootID = func() string { return "first" }
 	m.watch = &Watch{DB: openDB(t), Tasks: tasks, Server: "a", Now: func() time.Time { return m.now }}
 	return m
 }
@@ -139,7 +139,7 @@ func TestABootIsNoChangeOfTheClock(t *testing.T) {
 	m.look()
 	m.pass(30 * time.Minute)
 	m.now, m.elapsed = m.now.Add(40*time.Minute), 0 // it was off for so long
-	boot.ID = func() string { return "second" }
+	clock.BootID = func() string { return "second" }
 	if m.look() != 1 {
 		t.Error("not overdue")
 	}

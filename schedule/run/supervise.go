@@ -8,7 +8,6 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
-	"sched/schedule/boot"
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/lease"
@@ -172,7 +171,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	now := clock.Now()
 	// Before the command is forked: a row that is still ready has never been started. Where that
 	// cannot be written, as on a full disk, the command starts all the same.
-	attempt := state.Attempt{Number: n, At: now, Boot: boot.ID()}
+	attempt := state.Attempt{Number: n, At: now, Boot: clock.BootID()}
 	err := r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.row.ID, attempt) }, func(row *state.Row) {
 		row.Phase, row.Attempt, row.Wait = state.Running, attempt, state.Wait{Waited: row.Wait.Waited}
 		if row.Started.IsZero() {
