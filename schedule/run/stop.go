@@ -49,7 +49,7 @@ const (
 // state.ErrNotFound where there is no such run; or says why the run goes on. The text by names who
 // stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
-	defer c.DB.Rest()
+	defer c.DB.Rest(0)
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)
 	switch {

@@ -55,21 +55,29 @@ func opened(f *file) (*DB, error) {
 // Close closes the database. What was committed stays.
 func (db *DB) Close() error { return db.file.close() }
 
-// Rest closes the file until the next call needs it, so that nothing slow happens with it open.
-func (db *DB) Rest() error {
-	if db.InMemory() {
-		return nil
+// Rest closes the file until the next call needs it, if nobody has used it for so long. So nothing
+// slow happens with it open.
+func (db *DB) Rest(idle time.Duration) {
+	if db.InMemory() || time.Since(time.Unix(0, db.file.used.Load())) < idle {
+		return
 	}
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
-	return db.file.explain(db.file.disconnect())
+	db.file.disconnect() //nolint: it is opened again when it is needed
 }
 
-// RestIfIdle is Rest for a database that nobody has used for so long.
-func (db *DB) RestIfIdle(idle time.Duration) {
-	if time.Since(time.Unix(0, db.file.used.Load())) >= idle {
-		db.Rest() //nolint: it is opened again when it is needed
+// impatience is how long calls wait for other processes after GiveUp.
+const impatience = 100 * time.Millisecond
+
+// GiveUp says that the database was waited for in vain: from now on no call waits for long.
+func (db *DB) GiveUp() {
+	db.file.mu.Lock()
+	defer db.file.mu.Unlock()
+	if db.file.access == memory {
+		return
 	}
+	db.file.patience = min(db.file.patience, impatience)
+	db.file.disconnect() //nolint: it is opened again when it is needed
 }
 
 // SetAside returns the path to which a damaged file was renamed; empty when none was.

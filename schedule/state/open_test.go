@@ -308,6 +308,13 @@ func TestAnotherProcessKeepsItLocked(t *testing.T) {
 	if count(t, look) != 0 {
 		t.Error("rows")
 	}
+	patient, err := Open(dir, time.Hour)
+	must(t, err)
+	defer patient.Close()
+	patient.GiveUp()
+	if err := request(patient); !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
 	c.kill()
 	must(t, request(db))
 }

@@ -98,7 +98,7 @@ func (s *supervisor) restWhileIdle() (over func()) {
 		for {
 			select {
 			case <-ticker.C:
-				s.caller.DB.RestIfIdle(idle)
+				s.caller.DB.Rest(idle)
 			case <-done:
 				return
 			}

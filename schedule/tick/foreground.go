@@ -74,8 +74,8 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Record())
-	q.tick.records.flush() //nolint: else the end of the tick writes it
-	q.tick.db.Rest()
+	q.tick.records.flushNow()
+	q.tick.db.Rest(0)
 	record := begun.Execute(q.contexts.terminate, q.contexts.kill)
 	if begun.DB.InMemory() {
 		q.tick.records.keep(record)

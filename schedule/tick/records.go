@@ -99,6 +99,14 @@ func (r *records) flush() (flushed int, err error) {
 	return len(skipped), nil
 }
 
+// flushNow is flush before something that takes long. Where the folder cannot be written the end of
+// the tick tries: a database that is locked would make each task wait.
+func (r *records) flushNow() {
+	if !r.memory.inUse() {
+		r.flush() //nolint: see above
+	}
+}
+
 // write puts everything that was collected into the history, tells other servers, and prunes.
 func (r *records) write() {
 	r.writing.Lock()

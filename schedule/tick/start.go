@@ -274,7 +274,7 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 			delete(together, slot.Task)
 		}
 	}
-	s.records.flush() //nolint: else the end of the tick writes it
+	s.records.flushNow()
 }
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
