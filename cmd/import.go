@@ -301,6 +301,9 @@ func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error
 		}
 	}
 	content, exists, err := install.Crontab{User: name}.Read()
+	if _, uerr := user.Lookup(whose); err != nil && errors.As(uerr, new(user.UnknownUserError)) {
+		return nil, "", failed("", "there is no user %q on this machine", whose)
+	}
 	if err != nil {
 		return nil, "", failed("name a file, or - for stdin", "%w", err)
 	}

@@ -61,6 +61,8 @@ func (f *cronField) unknown(text, element string) error {
 	case text == "H" || text == "h":
 		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
 		e.SetHint("write H(0-29) for a number in a range")
+	case f.pos == weekdayField && text[0] > '9':
+		e.SetHint("if that is the command, it goes into `command`")
 	}
 	return e
 }

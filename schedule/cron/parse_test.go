@@ -84,6 +84,7 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 W * *", `day "W" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
 		{"0 0 WL * *", `day "WL" is not known`, "write LW"},
 		{"L * * * *", `minute "L" is not a number in 0-59`, ""},
+		{"5 4 * * * df", `weekday "df" is not a number in 0-7 or a name in MON-SUN`, "if that is the command, it goes into `command`"},
 		{"0 0 * * 15W", `weekday "15W" is not a number in 0-7 or a name in MON-SUN`, ""},
 
 		// what can never be due

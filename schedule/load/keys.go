@@ -279,6 +279,8 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
 	case name == "then": // in a hook it stands for trigger
 		return "write `after: COMMAND`"
+	case slices.Contains([]string{"depends_on", "needs", "requires", "upstream"}, name):
+		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file, and variables in ` + "`env`"
 	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):

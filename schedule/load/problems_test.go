@@ -103,6 +103,8 @@ var mistakes = []struct {
 	{"whom to tell, and as whom", one("notify: ops@example.com\nrun_as: www-data"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"notify\"\n  hint: write `on_failure: {mail: ADDRESS}`",
 		"schedule.yaml:6:3: task \"t\": unknown key \"run_as\"\n  hint: did you mean \"user\"?"}},
+	{"a task that comes after another", one("depends_on: other"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"depends_on\"\n  hint: one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"}},
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
