@@ -14,7 +14,7 @@
 // # Where to find what
 //
 // Text becomes an Expression in split.go, field*.go (the grammar of a field) and compile.go (sets
-// of due values, by gronx). Words become texts of expressions in package frequency, and expressions
-// in every.go. search.go searches the wall clock, by days.go and timeofday.go; wallclock.go maps
-// wall times to instants; when.go joins the expressions of a task.
+// of due values, by gronx). Words become expressions in every*.go (the grammar of every:). search.go searches the
+// wall clock, by days.go and timeofday.go; wallclock.go maps wall times to instants; when.go joins
+// the expressions of a task.
 package cron

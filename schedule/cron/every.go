@@ -1,15 +1,40 @@
 package cron
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
-
-	"sched/schedule/cron/frequency"
 )
 
-// ParseEvery reads a frequency in words, such as "weekdays at 8:00" (package frequency). It returns
-// several expressions if times of day differ in their minutes. Every error is an *Error.
+// The words are one phrase, read without regard to case, plural and fillers:
+//
+//	phrase    = frequency ["from" date] ["on" days] ["at" times]      the clauses in any order
+//	frequency = "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year"
+//	          | number unit                          every_count.go: 5 minutes, 2 hours
+//	          | "odd" "hours"
+//	          | weekday {"," weekday}                monday, friday; weekdays; weekends
+//	          | monthday {"," monthday} "of" ("month" | "quarter")    every_month.go: first monday of month
+//	date      = YYYY-MM-DD                           every_from.go: after days and weeks
+//	days      = weekday {"," weekday}                after week
+//	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
+//	          | number month | month number          after year: 1 June
+//	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
+//
+// every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each phrase
+// becomes texts of cron expressions; what is counted from a date becomes days or an interval, too.
+
+// everyForms lists examples of all forms. It is the hint where nothing shorter helps.
+const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
+	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
+	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
+	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00" and "boot"`
+
+// ParseEvery reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
+// if times of day differ in their minutes. Every error is an *Error.
 func ParseEvery(text string) ([]Expression, error) {
-	f, err := frequency.Parse(text)
+	f, err := readFrequency(text)
 	if err != nil {
 		return nil, err
 	}
@@ -30,4 +55,225 @@ func ParseEvery(text string) ([]Expression, error) {
 		expressions[i] = c
 	}
 	return expressions, nil
+}
+
+// A frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
+type frequency struct {
+	Crons []string // the cron expressions that it stands for; of counted days the times of day of each due one
+	Days  int      // from one due day to the next, where days are counted from a date; 0 where the expressions say the days
+	Words string   // how often that is: "2 weeks"; empty where Days is 0
+
+	Interval time.Duration // of elapsed time from one due instant to the next; 0 unless minutes or hours are counted from From
+
+	From time.Time // what Days or Interval is counted from, on the wall clock, as if that were UTC
+}
+
+// readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin at 0:00
+// and hours at :00. Every error is an *Error.
+func readFrequency(text string) (frequency, error) {
+	f, err := readPhrase(text)
+	if wrong, ok := errors.AsType[*unknownError](err); ok {
+		whole := strings.Replace(strings.ToLower(text), wrong.word, wrong.meant, 1)
+		if _, err := readPhrase(whole); err == nil { // so the hint can be copied as it is
+			wrong.said.SetHint("did you mean %q?", whole)
+		}
+		return f, wrong.said
+	}
+	return f, err
+}
+
+func readPhrase(text string) (frequency, error) {
+	p, err := splitPhrase(text)
+	if err != nil {
+		return frequency{}, err
+	}
+	if p.from != nil {
+		if f, ok, err := p.interval(); ok {
+			return f, err
+		}
+		return p.cycle()
+	}
+	texts, err := p.crons()
+	return frequency{Crons: texts}, err
+}
+
+// A phrase is a frequency and its clauses, in words of lower case and commas. A missing clause is
+// nil.
+type phrase struct {
+	what, from, on, at []string
+}
+
+// fillers are words without a meaning: "the first monday of every month" is "first monday of month".
+var fillers = []string{"the", "each", "every"}
+
+// splitPhrase splits a text into its clauses, with "and" as a comma and "other week" as 2 weeks.
+func splitPhrase(text string) (p phrase, err error) {
+	clause := &p.what
+	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
+		switch opened := p.clause(word); {
+		case opened != nil && *opened != nil:
+			return p, wrong("%q comes twice", word)
+		case opened != nil:
+			clause, *opened = opened, []string{}
+		case slices.Contains(fillers, word):
+		case word != "and":
+			*clause = append(*clause, word)
+		case len(*clause) == 0 || (*clause)[len(*clause)-1] != ",": // not after "monday, wednesday,"
+			*clause = append(*clause, ",")
+		}
+	}
+	for _, word := range clauseWords {
+		if clause := *p.clause(word); clause != nil && len(clause) == 0 {
+			return p, wrong("nothing follows %q", word)
+		}
+	}
+	if len(p.what) == 0 {
+		return p, wrong("no frequency in it").SetHint(everyForms)
+	}
+	if p.what[0] == "other" && len(p.what) > 1 { // every other week
+		p.what[0] = "2"
+	}
+	if of := slices.Index(p.what, "of"); of >= 0 {
+		err = p.ofMonth(of)
+	}
+	return p, err
+}
+
+var clauseWords = []string{"from", "on", "at"}
+
+func (p *phrase) clause(word string) *[]string {
+	switch word {
+	case "from":
+		return &p.from
+	case "on":
+		return &p.on
+	case "at":
+		return &p.at
+	}
+	return nil
+}
+
+func (p phrase) crons() ([]string, error) {
+	first := p.what[0]
+	if n, isNumber := digits(first); isNumber {
+		return p.counted(n)
+	}
+	if weekdayWords()[first] != nil {
+		return p.weekdays(p.what, p.refuse("on"))
+	}
+	if slices.Contains(ordinalWords, first) && len(p.what) > 1 {
+		return nil, p.ordinalWithoutMonth()
+	}
+	if first == "odd" && len(p.what) == 2 && unitWords()[p.what[1]] == "hour" {
+		return p.hours("1-23/2")
+	}
+	unit, err := p.unit(p.what)
+	if err != nil {
+		return nil, err
+	}
+	switch unit {
+	case "second", "minute":
+		return p.bare(countable[unit].every)
+	case "hour":
+		return p.hours("*")
+	case "day":
+		return p.daily("* * *", p.refuse("on"))
+	case "week":
+		if p.on == nil {
+			p.on = []string{"sunday"}
+		}
+		return p.weekdays(p.on, nil)
+	case "month":
+		return p.monthly("*")
+	case "quarter":
+		return p.monthly("1-12/3")
+	default:
+		return p.yearly()
+	}
+}
+
+// unit returns the unit that the words are. There must be one word.
+func (p phrase) unit(words []string) (string, error) {
+	unit, ok := unitWords()[words[0]]
+	if !ok {
+		return "", unknownWord(words[0])
+	}
+	if len(words) > 1 {
+		return "", wrong("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
+	}
+	return unit, nil
+}
+
+// refuse returns an error where the phrase has one of the clauses, each "on" or "at".
+func (p phrase) refuse(clauses ...string) error {
+	for _, clause := range clauses {
+		if clause == "on" && p.on != nil || clause == "at" && p.at != nil {
+			return wrong("%q does not go with %q", clause, strings.Join(p.what, " ")).SetHint(everyForms)
+		}
+	}
+	return nil
+}
+
+// bare returns cron for a frequency that has neither an "on" nor an "at".
+func (p phrase) bare(cron string) ([]string, error) {
+	return []string{cron}, p.refuse("on", "at")
+}
+
+// hours reads the minutes of "hour at :15, :45". The argument is the text of the hour field.
+func (p phrase) hours(hours string) ([]string, error) {
+	if err := p.refuse("on"); err != nil {
+		return nil, err
+	}
+	minutes, err := numbers(p.at, readMinute)
+	return []string{joinNumbers(minutes) + " " + hours + " * * *"}, err
+}
+
+// daily reads the times of "at 13:00, 19:30" for the last three fields, days. Times with the same
+// minute share an expression. It passes err on.
+func (p phrase) daily(days string, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	times, err := numbers(p.at, readTime)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for len(times) > 0 {
+		minute := times[0] % 60
+		var hours, others []int
+		for _, t := range times {
+			if t%60 == minute {
+				hours = append(hours, t/60)
+			} else {
+				others = append(others, t)
+			}
+		}
+		texts = append(texts, fmt.Sprintf("%d %s %s", minute, joinNumbers(hours), days))
+		times = others
+	}
+	return texts, nil
+}
+
+// weekdays reads names: "monday, wednesday and friday", "weekdays". It passes err on.
+func (p phrase) weekdays(names []string, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	lists, err := eachOf(names, readWeekdays)
+	if err != nil {
+		return nil, err
+	}
+	days := ascending(slices.Concat(lists...))
+	text := joinNumbers(days)
+	if slices.Equal(days, weekdayWords()["weekday"]) {
+		text = "1-5"
+	}
+	return p.daily("* * "+text, nil)
+}
+
+// yearly reads the date of "year on 1 June" or "year on June 1".
+func (p phrase) yearly() ([]string, error) {
+	day, month, err := readDate(p.on)
+	return p.daily(fmt.Sprintf("%d %d *", day, month), err)
 }

@@ -1,10 +1,9 @@
 package cron
 
 import (
+	"fmt"
 	"strings"
 	"time"
-
-	"sched/schedule/cron/frequency"
 )
 
 // An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds; from
@@ -21,10 +20,23 @@ type Expression struct {
 	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
-// An Error says what is wrong with a cron expression or with the words of every:.
-type Error = frequency.Error
+// An Error says what is wrong with a frequency or a cron expression. Text quotes the wrong part
+// alone. Hint says what to write instead; it may be empty.
+type Error struct{ Text, Hint string }
 
-var wrong = frequency.Wrong
+// Error returns the text without the hint.
+func (e *Error) Error() string { return e.Text }
+
+// wrong returns an Error without a hint.
+func wrong(format string, args ...any) *Error {
+	return &Error{Text: fmt.Sprintf(format, args...)}
+}
+
+// SetHint sets what to write instead, and returns e.
+func (e *Error) SetHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
 
 // The positions of the fields, which are also gronx's.
 const (
@@ -96,7 +108,7 @@ func (c Expression) StepBothDays() bool {
 // clearlyHasDate reports whether the texts show that some date matches. If not, hasDate decides.
 func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
-	n, isNumber := frequency.Digits(days)
+	n, isNumber := digits(days)
 	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 

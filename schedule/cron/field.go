@@ -3,8 +3,6 @@ package cron
 import (
 	"strconv"
 	"strings"
-
-	"sched/schedule/cron/frequency"
 )
 
 // A cronField is the grammar of one of the six fields of an expression:
@@ -108,7 +106,7 @@ func appendStep(out []byte, step int) []byte {
 
 // step reads the step after the slash. A step past the field's range is surely a mistake.
 func (f *cronField) step(text, element, body string) (int, error) {
-	n, ok := frequency.Digits(text)
+	n, ok := digits(text)
 	if !ok {
 		return 0, wrong("%s step %q in %q is not a number", f.name, text, element)
 	}
@@ -166,7 +164,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 
 // value reads a number or a name of the field. The element that holds it is for the error.
 func (f *cronField) value(text, element string) (int, error) {
-	if n, ok := frequency.Digits(text); ok {
+	if n, ok := digits(text); ok {
 		if n < f.min || n > f.max {
 			return 0, f.outOfRange(text, n)
 		}

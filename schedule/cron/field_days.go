@@ -3,8 +3,6 @@ package cron
 import (
 	"strconv"
 	"strings"
-
-	"sched/schedule/cron/frequency"
 )
 
 // The day fields have forms of their own, as in Quartz:
@@ -34,7 +32,7 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 		return "", wrong("day %q is not known", element).SetHint("write LW")
 	}
 	number, after, _ := strings.Cut(upper, "W")
-	if _, ok := frequency.Digits(number); !ok || after != "" {
+	if _, ok := digits(number); !ok || after != "" {
 		return "", wrong("day %q is not known: L stands alone and W follows one number", element).
 			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
@@ -51,7 +49,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if week, ok := frequency.Digits(nth); !ok || week < 1 || week > 5 {
+		if week, ok := digits(nth); !ok || week < 1 || week > 5 {
 			return "", wrong("week %q in %q is not in 1-5", nth, element)
 		}
 		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil

@@ -2,8 +2,6 @@ package cron
 
 import (
 	"strconv"
-
-	"sched/schedule/cron/frequency"
 )
 
 // backwards returns the error about a range such as FRI-MON. Its hint is to write FRI-SUN,MON.
@@ -13,7 +11,7 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 		bottom = 1 // the first half already ends with Sunday
 	}
 	text := strconv.Itoa
-	if _, isNumber := frequency.Digits(lowText); !isNumber {
+	if _, isNumber := digits(lowText); !isNumber {
 		text = f.nameOf
 	}
 	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText

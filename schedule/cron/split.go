@@ -2,8 +2,6 @@ package cron
 
 import (
 	"strings"
-
-	"sched/schedule/cron/frequency"
 )
 
 // macros are those of crontab(5) and of gronx. @reboot is no time: see When.Boot.
@@ -49,7 +47,7 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && !frequency.IsWeekday(first) && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
+	return len(words) > 1 && !isWeekday(first) && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.
@@ -87,7 +85,7 @@ func wrongCount(n int) error {
 func yearHint(err error, words []string) error {
 	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
-		if n, isNumber := frequency.Digits(last); isNumber && n > 1900 {
+		if n, isNumber := digits(last); isNumber && n > 1900 {
 			e.SetHint("the first of 6 fields is the second, and there is no field for the year")
 		}
 	}

@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 const longestCycle = 3653
 
 // cycle reads a phrase with a "from" that counts days or weeks.
-func (p phrase) cycle() (f Frequency, err error) {
+func (p phrase) cycle() (f frequency, err error) {
 	if f.Words, f.Days, err = p.cycleLength(); err != nil {
-		return Frequency{}, err
+		return frequency{}, err
 	}
 	if f.From, err = readStart(strings.Join(p.from, " ")); err != nil {
-		return Frequency{}, err
+		return frequency{}, err
 	}
 	f.Crons, err = p.daily("* * *", p.refuse("on"))
 	return f, err
@@ -39,7 +39,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 		return "", 0, notCountedFromDate(p.what, unit)
 	}
 	if days > longestCycle {
-		return "", 0, Wrong("%s is longer than ten years", strings.Join(p.what, " ")).
+		return "", 0, wrong("%s is longer than ten years", strings.Join(p.what, " ")).
 			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
 	}
 	if n > 1 {
@@ -51,7 +51,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 // multiple reads "2 weeks" or "week" as a number of units. The unit is empty where the words are something else.
 func (p phrase) multiple() (n int, unit string) {
 	what := p.what
-	n, counted := Digits(what[0])
+	n, counted := digits(what[0])
 	if counted {
 		what = what[1:]
 	} else {
@@ -71,7 +71,7 @@ func notCountedFromDate(what []string, unit string) error {
 	if last := what[len(what)-1]; len(what) == 2 && unit == "" && weekdayWords()[last] == nil {
 		return unknownWord(last)
 	}
-	e := Wrong("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(what, " "))
+	e := wrong("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(what, " "))
 	if onDate[unit] != "" {
 		return e.SetHint("write %q", onDate[unit])
 	}
@@ -88,31 +88,31 @@ func readStart(text string) (time.Time, error) {
 	}
 	if date, rest, two := strings.Cut(text, " "); two && strings.Contains(rest, ":") {
 		if _, err := readStart(date); err == nil {
-			return day, Wrong("%q is not a date", text).SetHint(`put "at" before the time`)
+			return day, wrong("%q is not a date", text).SetHint(`put "at" before the time`)
 		}
 	}
 	parts := strings.Split(text, "-")
 	var numbers [3]int
 	for i := range parts {
-		n, ok := Digits(parts[i])
+		n, ok := digits(parts[i])
 		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
-			return day, Wrong("%q is not a date", text).SetHint("write it as %s: the year, the month, the day", exampleDate)
+			return day, wrong("%q is not a date", text).SetHint("write it as %s: the year, the month, the day", exampleDate)
 		}
 		numbers[i] = n
 	}
 	year, month, inMonth := numbers[0], numbers[1], numbers[2]
 	if month < 1 || month > 12 {
-		return day, Wrong("%q is not a date: month %s is not in 1-12", text, parts[1])
+		return day, wrong("%q is not a date: month %s is not in 1-12", text, parts[1])
 	}
 	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	if inMonth < 1 || inMonth > last {
-		return day, Wrong("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+		return day, wrong("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
 	}
-	return day, Wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
+	return day, wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }
 
 // interval reads a phrase that counts minutes or hours from an instant. It reports false for one that counts something else.
-func (p phrase) interval() (f Frequency, ok bool, err error) {
+func (p phrase) interval() (f frequency, ok bool, err error) {
 	n, unit := p.multiple()
 	size := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[unit]
 	switch {
@@ -121,7 +121,7 @@ func (p phrase) interval() (f Frequency, ok bool, err error) {
 	case n == 0:
 		return f, true, neverDue(p.what)
 	case n > int(longestCycle*24*time.Hour/size):
-		return f, true, Wrong("%s is longer than ten years", strings.Join(p.what, " "))
+		return f, true, wrong("%s is longer than ten years", strings.Join(p.what, " "))
 	}
 	f.Interval = time.Duration(n) * size
 	f.From, err = p.instant()
@@ -142,11 +142,11 @@ func (p phrase) instant() (time.Time, error) {
 	case len(words) == 1:
 		return day, nil
 	case len(words) > 2:
-		return time.Time{}, Wrong("%q is not one date and one time", strings.Join(words, " ")).SetHint("write %s 06:00", exampleDate)
+		return time.Time{}, wrong("%q is not one date and one time", strings.Join(words, " ")).SetHint("write %s 06:00", exampleDate)
 	}
 	clock, err := time.Parse("15:04", words[1])
 	if err != nil {
-		return time.Time{}, Wrong("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
+		return time.Time{}, wrong("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
 	}
 	return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute), nil
 }

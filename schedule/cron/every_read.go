@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ func eachOf[T any](words []string, read func(element string) (T, error)) ([]T, e
 	for element := range strings.SplitSeq(text, ",") {
 		element = strings.TrimSpace(element)
 		if element == "" {
-			return nil, Wrong("%q has an empty element", text)
+			return nil, wrong("%q has an empty element", text)
 		}
 		one, err := read(element)
 		if err != nil {
@@ -51,17 +51,17 @@ func joinNumbers(all []int) string {
 // readTime reads a time of day, 2:30 or 02:30. It returns the minute of the day.
 func readTime(text string) (int, error) {
 	hourText, minuteText, _ := strings.Cut(text, ":")
-	hour, okHour := Digits(hourText)
-	minute, okMinute := Digits(minuteText)
+	hour, okHour := digits(hourText)
+	minute, okMinute := digits(minuteText)
 	switch {
 	case clock24(text) != "":
-		return 0, Wrong("%q is not a time of day", text).SetHint("write %s", clock24(text))
+		return 0, wrong("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
-		return 0, Wrong("%q is not a time of day", text).SetHint("write it as 8:00 or 19:30, with a comma between two")
+		return 0, wrong("%q is not a time of day", text).SetHint("write it as 8:00 or 19:30, with a comma between two")
 	case hour == 24 && minute == 0:
-		return 0, Wrong("%q is not a time of day", text).SetHint("midnight is 0:00")
+		return 0, wrong("%q is not a time of day", text).SetHint("midnight is 0:00")
 	case hour > 23 || minute > 59:
-		return 0, Wrong("%q is not in 0:00-23:59", text)
+		return 0, wrong("%q is not in 0:00-23:59", text)
 	}
 	return hour*60 + minute, nil
 }
@@ -74,8 +74,8 @@ func clock24(text string) string {
 	if !hasMinute {
 		minuteText = "00"
 	}
-	hour, okHour := Digits(hourText)
-	minute, okMinute := Digits(minuteText)
+	hour, okHour := digits(hourText)
+	minute, okMinute := digits(minuteText)
 	if isPM == isAM || !okHour || !okMinute || hour < 1 || hour > 12 || minute > 59 || len(minuteText) != 2 {
 		return ""
 	}
@@ -87,9 +87,9 @@ func clock24(text string) string {
 
 // readMinute reads a minute of the hour, :17.
 func readMinute(text string) (int, error) {
-	minute, ok := Digits(strings.TrimPrefix(text, ":"))
+	minute, ok := digits(strings.TrimPrefix(text, ":"))
 	if !ok || text[0] != ':' || len(text) > 3 || minute > 59 {
-		return 0, Wrong("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
+		return 0, wrong("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
 	}
 	return minute, nil
 }
@@ -100,12 +100,12 @@ func readDay(text string) (int, error) {
 	if len(text) > 2 && slices.Contains([]string{"st", "nd", "rd", "th"}, text[len(text)-2:]) {
 		number = text[:len(text)-2]
 	}
-	n, ok := Digits(number)
+	n, ok := digits(number)
 	if !ok {
-		return 0, Wrong("%q is not a day of the month", text).SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
+		return 0, wrong("%q is not a day of the month", text).SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
-		return 0, Wrong("day %s is not in 1-31", text)
+		return 0, wrong("day %s is not in 1-31", text)
 	}
 	return n, nil
 }
@@ -116,14 +116,14 @@ func readDate(words []string) (day, month int, err error) {
 		return 1, 1, nil
 	}
 	if len(words) != 2 {
-		return 0, 0, Wrong("%q is not a day of the year", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
+		return 0, 0, wrong("%q is not a day of the year", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
 	}
 	dayText, monthText := words[0], words[1]
 	if readMonth(monthText) == 0 {
 		dayText, monthText = monthText, dayText
 	}
 	if month = readMonth(monthText); month == 0 {
-		return 0, 0, Wrong("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
+		return 0, 0, wrong("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
 	}
 	day, err = readDay(dayText)
 	return day, month, err
@@ -146,16 +146,16 @@ func readWeekdays(text string) ([]int, error) {
 			clock = rest
 		}
 		if clock != "" {
-			return nil, Wrong("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+			return nil, wrong("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
 		}
-		return nil, Wrong("%q cannot follow %q", rest, first).
+		return nil, wrong("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)
 	}
 	return nil, unknownWord(first)
 }
 
-// Digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
-func Digits(text string) (n int, ok bool) {
+// digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
+func digits(text string) (n int, ok bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
 			return 0, false

@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"maps"
@@ -28,8 +28,8 @@ var weekdayWords = sync.OnceValue(func() map[string][]int {
 	})
 })
 
-// IsWeekday reports whether a word, in lower case, means one or more weekdays.
-func IsWeekday(word string) bool { return weekdayWords()[word] != nil }
+// isWeekday reports whether a word, in lower case, means one or more weekdays.
+func isWeekday(word string) bool { return weekdayWords()[word] != nil }
 
 // monthWords are the months. Their first three letters are words for them, too.
 var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
@@ -54,9 +54,17 @@ func plurals[T any](words map[string]T) map[string]T {
 	return both
 }
 
+// An unknownError is about an unknown word. readFrequency replaces its hint by the whole phrase if it can.
+type unknownError struct {
+	said        *Error
+	word, meant string // neither is empty
+}
+
+func (e *unknownError) Error() string { return e.said.Text }
+
 // unknownWord returns the error about a word that is none of ours, with a hint at what it was probably meant to be.
 func unknownWord(word string) error {
-	e := Wrong("%q is not a word for a frequency", word)
+	e := wrong("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")
 	number := strings.TrimSuffix(word, letters)
 	meant := foreignWords()[letters]
@@ -65,7 +73,7 @@ func unknownWord(word string) error {
 	}
 	switch {
 	case word == "boot":
-		return Wrong("%q stands alone", word).SetHint("write boot: the first tick after each boot")
+		return wrong("%q stands alone", word).SetHint("write boot: the first tick after each boot")
 	case strings.ContainsAny(word, "*@"):
 		return e.SetHint("write it under cron: instead")
 	case meant == "":

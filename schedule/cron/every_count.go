@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
-// that the slots are evenly spaced. "2 weeks" needs a date to count from (from.go).
+// that the slots are evenly spaced. "2 weeks" needs a date to count from (every_from.go).
 
 // A countableUnit is a unit of which the next larger one holds a whole number. Its texts are cron expressions.
 type countableUnit struct {
@@ -26,7 +26,7 @@ var countable = map[string]countableUnit{
 
 func (p phrase) counted(n int) ([]string, error) {
 	if len(p.what) == 1 {
-		return nil, Wrong("%q lacks a unit", p.what[0]).SetHint("write \"%s minutes\", for example", p.what[0])
+		return nil, wrong("%q lacks a unit", p.what[0]).SetHint("write \"%s minutes\", for example", p.what[0])
 	}
 	switch n {
 	case 0:
@@ -60,7 +60,7 @@ func (p phrase) counted(n int) ([]string, error) {
 
 // indivisible returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisible(n int, unit string) error {
-	e := Wrong("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
+	e := wrong("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
 	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
 	switch {
 	case n < c.whole && unit != "second":
@@ -80,7 +80,7 @@ func (c countableUnit) indivisible(n int, unit string) error {
 }
 
 func neverDue(what []string) error {
-	return Wrong("%q would be never", strings.Join(what, " ")).SetHint(`write "enabled: false" to switch the task off`)
+	return wrong("%q would be never", strings.Join(what, " ")).SetHint(`write "enabled: false" to switch the task off`)
 }
 
 // uncountable returns the error about "2 weeks": an expression cannot say which weeks these are.
@@ -93,7 +93,7 @@ func (p phrase) uncountable(n int, unit string) error {
 		}
 		return text
 	}
-	e := Wrong("%d %ss cannot be told from the calendar alone", n, unit)
+	e := wrong("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
 		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`, counted(unit), n)

@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"errors"
@@ -109,7 +109,7 @@ func TestMistakesInWords(t *testing.T) {
 		{"year on 1 juno", `no month in "1 juno"`, `write it as "on 1 June"`},
 	}
 	for _, tt := range tests {
-		f, err := Parse(tt.every)
+		f, err := readFrequency(tt.every)
 		var wrong *Error
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: got %v, %v, want an error", tt.every, f, err)

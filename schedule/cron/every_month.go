@@ -1,4 +1,4 @@
-package frequency
+package cron
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 
 // The two day fields of a cron expression.
 const (
-	dayField = iota
-	weekdayField
+	inDayField = iota
+	inWeekdayField
 )
 
 // A monthDay is one of the days of a month: 16, its last day, its first Monday.
@@ -49,15 +49,15 @@ func (p phrase) monthly(months string) ([]string, error) {
 		}
 	}
 	field := func(pos int) string { return cmp.Or(strings.Join(fields[pos], ","), "*") }
-	return p.daily(field(dayField)+" "+months+" "+field(weekdayField), nil)
+	return p.daily(field(inDayField)+" "+months+" "+field(inWeekdayField), nil)
 }
 
 func (p phrase) lastOfQuarter(day monthDay) error {
 	cron := "0 0 " + day.text + " 3,6,9,12 *"
-	if day.field == weekdayField {
+	if day.field == inWeekdayField {
 		cron = "0 0 * 3,6,9,12 " + day.text
 	}
-	return Wrong("%q does not go with %q", day.words, strings.Join(p.what, " ")).
+	return wrong("%q does not go with %q", day.words, strings.Join(p.what, " ")).
 		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
 }
 
@@ -90,24 +90,24 @@ func readMonthDay(element string) (monthDay, error) {
 	case two && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinal(nthWord, name)
 	case !two && weekdayWords()[element] != nil:
-		return monthDay{}, Wrong("%q is not a day of the month", element).SetHint(`write "first %s" or "last %s"`, element, element)
+		return monthDay{}, wrong("%q is not a day of the month", element).SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
-		return monthDay{element, dayField, "L", 100}, nil
+		return monthDay{element, inDayField, "L", 100}, nil
 	case element == "first day":
-		return monthDay{element, dayField, "1", 1}, nil
+		return monthDay{element, inDayField, "1", 1}, nil
 	case nth == 0 || weekdays == nil:
 		n, err := readDay(element)
-		return monthDay{element, dayField, fmt.Sprint(n), n}, err
+		return monthDay{element, inDayField, fmt.Sprint(n), n}, err
 	case len(weekdays) == 1:
 		return nthWeekday(element, nth, weekdays[0]), nil
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
-		return monthDay{}, Wrong("%q is two days", element).SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
+		return monthDay{}, wrong("%q is two days", element).SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
 	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
-		return monthDay{element, dayField, "1W", 1}, nil
+		return monthDay{element, inDayField, "1W", 1}, nil
 	case nthWord == "last":
-		return monthDay{element, dayField, "LW", 101}, nil
+		return monthDay{element, inDayField, "LW", 101}, nil
 	}
-	return monthDay{}, Wrong("%q cannot be told: of weekdays only the first and the last of a month can", element).
+	return monthDay{}, wrong("%q cannot be told: of weekdays only the first and the last of a month can", element).
 		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
@@ -117,7 +117,7 @@ func nthWeekday(element string, nth, weekday int) monthDay {
 	if ordinalWords[nth-1] == "last" {
 		text = fmt.Sprintf("%dL", weekday)
 	}
-	return monthDay{element, weekdayField, text, nth*7 + weekday}
+	return monthDay{element, inWeekdayField, text, nth*7 + weekday}
 }
 
 // unknownOrdinal returns the error about "fifth monday" and "3rd monday".
@@ -125,30 +125,30 @@ func unknownOrdinal(nth, name string) error {
 	n, err := readDay(nth)
 	switch {
 	case nth == "fifth" || err == nil && n == 5:
-		e := Wrong("not every month has a fifth %s", name)
+		e := wrong("not every month has a fifth %s", name)
 		if days := weekdayWords()[name]; len(days) == 1 {
 			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`, name, days[0])
 		}
 		return e.SetHint(`write "last %s of month"`, name)
 	case err == nil && n <= 4:
-		return Wrong("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
+		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
 	}
-	return Wrong("%q does not say which %s of the month", nth, name).SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
+	return wrong("%q does not say which %s of the month", nth, name).SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
 func (p *phrase) ofMonth(of int) error {
 	days, month := p.what[:of], p.what[of+1:]
 	switch {
 	case p.on != nil:
-		return Wrong(`"of" and "on" do not go together`).SetHint(`write "first monday of month" or "month on first monday"`)
+		return wrong(`"of" and "on" do not go together`).SetHint(`write "first monday of month" or "month on first monday"`)
 	case len(days) == 0:
-		return Wrong(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
+		return wrong(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
 	case len(month) == 0:
-		return Wrong(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
+		return wrong(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
 	}
 	unit := unitWords()[month[0]]
 	if len(month) > 1 || unit != "month" && unit != "quarter" {
-		return Wrong(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
+		return wrong(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
 			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
 	}
 	p.what, p.on = month, days
@@ -166,11 +166,11 @@ func (p phrase) ordinalWithoutMonth() error {
 		if _, err := p.counted(n); err != nil {
 			return err
 		}
-		return Wrong("%q is not understood", nth+" "+name).SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
+		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
 	case !isDay:
-		return Wrong("%q is not understood", nth+" "+name).SetHint(everyForms)
+		return wrong("%q is not understood", nth+" "+name).SetHint(everyForms)
 	}
-	e := Wrong("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
+	e := wrong("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
 	if counts {
 		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, nth)
 	}
