@@ -1,6 +1,10 @@
 package load
 
-import "sched/schedule/yamldoc"
+import (
+	"time"
+
+	"sched/schedule/yamldoc"
+)
 
 // setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
 func setRetry(l *loader, t *taskDraft, n *node) {
@@ -61,3 +65,39 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 		}
 	}
 }
+
+// readTimeout reads a duration, or none, an older word for false, against that of a group or of defaults.
+func readTimeout(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
+	if n.IsScalar() && n.Value == "none" {
+		return 0, true
+	}
+	d, ok := r.Duration(n, 0)
+	if ok && d == 0 {
+		r.Problemf(n, "write false for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
+	}
+	return d, ok
+}
+
+// readJitter reads a part of 1.
+func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
+	jitter, ok := r.Number(n, 0)
+	if ok && jitter > 1 {
+		r.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", yamldoc.Shorten(n.Value))
+		return 0, false
+	}
+	return jitter, ok
+}
+
+// readSuccessCodes reads an exit code or a list of them.
+func readSuccessCodes(r *yamldoc.Reader, n *yamldoc.Node) ([]int, bool) {
+	if !r.RefuseEmptyList(n, "") {
+		return nil, false
+	}
+	return yamldoc.Collect(n, func(item *yamldoc.Node) (int, bool) { return r.Integer(item, 0, 255) })
+}
+
+// leastLimit has room for whole lines and for what says that some were cut.
+const leastLimit = 16 << 10
+
+// readOutputLimit reads how much of an output is kept.
+func readOutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return r.Size(n, leastLimit) }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -40,7 +39,7 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	if !l.RefuseBool(n, "name the task that is started") {
 		return
 	}
-	if name, ok := values.Name(l.Reader, n); ok {
+	if name, ok := readName(l.Reader, n); ok {
 		h.target = n
 		l.chains.triggers = append(l.chains.triggers, l.useOf(name, n))
 	}

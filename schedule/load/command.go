@@ -1,16 +1,19 @@
 package load
 
 import (
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
+	"sched/schedule/yamldoc"
 )
 
 // setCommand reads what a task runs; it replaces an inherited command. It comes after shell in its table.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
-	t.Command, _ = values.Command(l.Reader, n, t.shell)
+	t.Command, _ = readCommand(l.Reader, n, t.shell)
 }
 
 // setConditionCommand reads the command of when or skip, which replaces the inherited one of that
@@ -28,7 +31,7 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 		}
 	}
 	if !n.IsFalse() && (!n.IsList() || !n.IsEmpty()) {
-		command, _ := values.Command(l.Reader, n, t.shell)
+		command, _ := readCommand(l.Reader, n, t.shell)
 		commands = append(commands, schedule.ConditionCommand{Key: l.Key, Command: command})
 	}
 	if len(commands) == 2 && commands[0].Key == "skip" {
@@ -44,7 +47,7 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 		t.Env, t.EnvOver = l.bare.Env, nil
 		return
 	}
-	t.Env = values.Variables(l.Reader, n, t.Env)
+	t.Env = readVariables(l.Reader, n, t.Env)
 	for name := range n.Pairs() {
 		t.ownEnv = append(t.ownEnv, name.Value)
 	}
@@ -54,6 +57,162 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 // setEnvFiles replaces inherited files. They win over inherited variables, not over env beside
 // them.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
-	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, values.EnvFiles)(l, t, n)
+	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles)(l, t, n)
 	t.EnvOver = t.ownEnv
+}
+
+// readCommand reads what to run: a text for the shell, or a list that is run without one.
+func readCommand(r *yamldoc.Reader, n *yamldoc.Node, shell []string) (schedule.Command, bool) {
+	if n.IsMapping() {
+		r.Problemf(n, "", "%s must be text or a list, not a mapping", r.Key)
+		return schedule.Command{}, false
+	}
+	if n.IsList() {
+		list, ok := readArguments(r, n)
+		return schedule.Command{List: list}, ok
+	}
+	line, ok := r.NonEmptyText(n)
+	return schedule.Command{Line: line, Shell: shell}, ok
+}
+
+// readArguments reads a list of a program and its arguments, which may be empty texts.
+func readArguments(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+	if !r.RefuseEmptyList(n, "") {
+		return nil, false
+	}
+	items := n.Items()
+	list := make([]string, 0, len(items))
+	for i, item := range items {
+		read := r.Text
+		if i == 0 {
+			read = r.NonEmptyText
+		}
+		text, ok := read(item)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, text)
+	}
+	return list, true
+}
+
+// readShell reads the program, with its arguments, that runs commands which are texts.
+func readShell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+	hint := ""
+	if n.IsScalar() {
+		hint = "write [" + yamldoc.Shorten(n.Value) + ", -c]"
+	}
+	if !r.RequireList(n, hint) {
+		return nil, false
+	}
+	return readArguments(r, n)
+}
+
+// readVariables reads a mapping of variables, and returns them together with those that are inherited.
+func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]string) map[string]string {
+	if n.IsList() {
+		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", r.Key)
+		return inherited
+	}
+	if !r.RequireMapping(n, r.Key) {
+		return inherited
+	}
+	all := make(map[string]string, len(inherited)+8)
+	maps.Copy(all, inherited)
+	above := r.Key
+	own := make(map[string]*yamldoc.Node)
+	for name, value := range n.Pairs() {
+		r.Key = above
+		if !name.IsScalar() {
+			r.Problemf(name, "", "a key must be text, not %s", name.Describe())
+			continue
+		}
+		if first := own[name.Value]; first != nil {
+			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, yamldoc.Quote(name.Value), r.PlaceOf(first).Line)
+			continue
+		}
+		own[name.Value] = name
+		if name.Value == "" || len(name.Value) > 256 || strings.ContainsAny(name.Value, "=\x00") {
+			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
+			continue
+		}
+		r.Key = above + "." + yamldoc.Shorten(name.Value)
+		r.Trace(name, value)
+		if text, ok := readVariable(r, value); ok {
+			all[name.Value] = text
+		}
+	}
+	r.Key = above
+	return all
+}
+
+// readVariable reads the value of one variable. It holds no file: env is part of the snapshot of each run.
+func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	if n.IsNull() {
+		return "", r.RequireValue(n, `write "" for an empty one`)
+	}
+	if strings.Contains(n.Value, "${file:") {
+		r.Problemf(n, "put the variable into a file for `env_file`, or let the command read this one", "%s: what is in env is written down with every run, which is no place for the text of a file", r.Key)
+		return "", false
+	}
+	return r.Expanded(n)
+}
+
+// readEnvFiles reads one path or a list; [] takes away those of the group or the defaults.
+func readEnvFiles(r *yamldoc.Reader, n *yamldoc.Node) (paths []string, ok bool) {
+	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
+		if !r.RefuseBool(item, "write false for none") {
+			return "", false
+		}
+		return r.Path(item)
+	})
+}
+
+// readAccount reads the name or the number of a user or a group.
+func readAccount(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	text, ok := r.NonEmptyExpanded(n)
+	if !ok {
+		return "", false
+	}
+	if user, group, both := strings.Cut(text, ":"); both && r.Key == "user" && user != "" && group != "" {
+		r.Problemf(n, "write user: "+yamldoc.Shorten(user)+" and group: "+yamldoc.Shorten(group), "user %s names a group, too", yamldoc.Quote(text))
+		return "", false
+	}
+	if strings.ContainsAny(text, ": \t\r\n/,") {
+		r.Problemf(n, "write a name as in /etc/passwd or /etc/group, or a number", "%s %s cannot be a name", r.Key, yamldoc.Quote(text))
+		return "", false
+	}
+	return text, true
+}
+
+// readUmask reads an octal umask. It needs the leading zero: YAML takes 27 for decimal, shells do not.
+func readUmask(r *yamldoc.Reader, n *yamldoc.Node) (*int, bool) {
+	text, ok := r.Text(n)
+	if !ok {
+		return nil, false
+	}
+	digits, marked := strings.CutPrefix(text, "0o")
+	if !marked {
+		digits, marked = strings.CutPrefix(text, "0")
+		marked = marked || text == "0"
+	}
+	mask, err := strconv.ParseUint("0"+digits, 8, 32)
+	switch {
+	case err != nil || strings.Contains(digits, "_") || digits == "" && text != "0":
+		r.Problemf(n, "write it in octal, as 027", "umask %s is not an octal number", yamldoc.Quote(text))
+	case !marked:
+		r.Problemf(n, "write 0"+yamldoc.Shorten(text), "umask %s may be octal or decimal", yamldoc.Shorten(text))
+	case mask > 0o777:
+		r.Problemf(n, "", "umask %s is more than 0777", yamldoc.Shorten(text))
+	default:
+		value := int(mask)
+		return &value, true
+	}
+	return nil, false
+}
+
+// readNice reads a priority as getpriority(2) counts.
+func readNice(r *yamldoc.Reader, n *yamldoc.Node) (*int, bool) {
+	nice, ok := r.Integer(n, -20, 19)
+	return &nice, ok
 }

@@ -8,6 +8,8 @@
 // that it is named. Options say what it must know of the world.
 //
 // The reading begins in load.go. keys.go has every key and subkeys.go the keys of mappings; other
-// files check values against each other. Package values reads single values, and schedule/yamldoc
-// reads YAML.
+// files read values and check them against each other. schedule/yamldoc reads YAML.
+//
+// A function that takes a yamldoc.Reader reads the value of one key, as far as it depends on no
+// other key. It returns false after a wrong value, and records the problem with the Reader.
 package load

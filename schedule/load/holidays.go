@@ -4,11 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -92,12 +93,12 @@ func (l *loader) holiday(at yamldoc.Place, text string) bool {
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
 	}
-	date, ok := values.ParseDate(word)
+	date, ok := parseDate(word)
 	switch {
 	case !ok:
 		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year", "%s: %s is not a date", l.Key, yamldoc.Quote(word))
 		return false
-	case !values.Exists(date):
+	case !exists(date):
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)
 		return false
 	}
@@ -127,4 +128,30 @@ func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 		return true
 	})
 	return holidays, ok
+}
+
+// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
+func parseDate(text string) (schedule.Date, bool) {
+	var d schedule.Date
+	parts := strings.Split(text, "-")
+	if len(parts) == 3 && len(parts[0]) == 4 {
+		year, err := strconv.ParseUint(parts[0], 10, 16)
+		if err != nil || year == 0 {
+			return d, false
+		}
+		d.Year, parts = int(year), parts[1:]
+	}
+	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
+		return d, false
+	}
+	month, err1 := strconv.ParseUint(parts[0], 10, 8)
+	day, err2 := strconv.ParseUint(parts[1], 10, 8)
+	d.Month, d.Day = time.Month(month), int(day)
+	return d, err1 == nil && err2 == nil
+}
+
+// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
+func exists(d schedule.Date) bool {
+	year, month, day := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Date()
+	return schedule.Date{Year: year, Month: month, Day: day} == d
 }

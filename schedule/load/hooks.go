@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 )
 
 // A hookDraft is a hook in a mapping, while it is read.
@@ -70,7 +69,7 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	if !l.RefuseBool(n, "leave the key out for no hook, or write false against one that is inherited; the command is written \""+n.Value+"\"") {
 		return schedule.Hook{}, false
 	}
-	command, ok := values.Command(l.Reader, n, shell)
+	command, ok := readCommand(l.Reader, n, shell)
 	return schedule.Hook{Run: command}, ok
 }
 
@@ -95,5 +94,5 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 
 func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
-	h.run, _ = values.Command(l.Reader, n, h.shell)
+	h.run, _ = readCommand(l.Reader, n, h.shell)
 }

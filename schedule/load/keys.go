@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 )
 
 // This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks,
@@ -15,7 +14,7 @@ import (
 //  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
 //     what it may be (is). A value replaces an inherited one, or merges with it, or has a setter of
 //     its own, called set…. With any key, false takes away what is inherited;
-//  3. write the reader, if none of yamldoc.Reader and of package values will do;
+//  3. write the reader, if none of yamldoc.Reader and of this package will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
 // Values are set in the order of the rows: messages need the name, and commands need the shell.
@@ -34,7 +33,7 @@ var topKeys = keys[settings]{
 
 func topRows() []key[settings] {
 	return []key[settings]{
-		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, values.ScheduleName),
+		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, readScheduleName),
 			"the name of the schedule; servers that share a store meet under it",
 			is{Of: "scheduleName", Without: "the name of the folder", Example: "shop"}),
 		row("timezone", 0, replacesBy(func(s *settings) **time.Location { return &s.Location }, readZone),
@@ -49,13 +48,13 @@ func topRows() []key[settings] {
 		row("lease", 0, setLease,
 			"how long a lock in the store outlives its holder",
 			is{Of: "duration", Default: "60s", Example: "30s"}),
-		row("server", 0, replaces(func(s *settings) *string { return &s.Server }, values.Server),
+		row("server", 0, replaces(func(s *settings) *string { return &s.Server }, readServer),
 			"the name of this machine, as the others of the store know it; $SCHED_SERVER comes first",
 			is{Of: "server", Without: "its host name", Example: "${NODE_NAME:-}"}),
 		row("state_dir", 0, replaces(func(s *settings) *string { return &s.ownStateDir }, (*reader).Path),
 			"the folder of locks, history and outputs",
 			is{Of: "path", Without: ".sched beside the file; for a file in /etc a folder in /var/lib/sched", Example: "${HOME}/.local/state/shop"}),
-		row("env", 0, merges(func(s *settings) *map[string]string { return &s.env }, values.Variables),
+		row("env", 0, merges(func(s *settings) *map[string]string { return &s.env }, readVariables),
 			"variables of all commands",
 			is{Of: "variables", Example: "{PATH: /usr/local/bin:/usr/bin:/bin}"}),
 		row("include", 0, func(_ *loader, s *settings, n *node) { s.include = n },
@@ -108,10 +107,10 @@ func taskRows() []key[taskDraft] {
 		row("tasks", inGroup, func(_ *loader, t *taskDraft, n *node) { t.tasks = n },
 			"the tasks of a group",
 			is{Of: "tasks", Example: "[{name: load, command: ./load.sh, every: hour}]"}),
-		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, values.Description),
+		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, readDescription),
 			"what the task is for",
 			is{Of: "remark", Example: "The numbers of yesterday"}),
-		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, values.Tags),
+		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, readTags),
 			"words by which commands choose tasks",
 			is{Of: "words", Example: "[reports, slow]"}),
 
@@ -124,11 +123,11 @@ func taskRows() []key[taskDraft] {
 		row("timezone", anywhere, replacesBy(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
 			"the zone in which its times are meant",
 			is{Of: "word", Without: "that of the file", Example: "America/New_York"}),
-		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, values.Spread),
+		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, readSpread),
 			"over how long its due times are spread, each task and server having its own part",
 			is{Of: "duration", Without: "it is due when it says", Example: "10m"}),
 
-		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, values.Shell),
+		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell),
 			"what runs a command that is a text",
 			is{Of: "arguments", Default: "[/bin/sh, -c]", Example: "[/bin/bash, -euo, pipefail, -c]"}),
 		row("command", inTask|inGroup, setCommand,
@@ -143,13 +142,13 @@ func taskRows() []key[taskDraft] {
 		row("env_file", anywhere, setEnvFiles,
 			"files of variables, read when a command starts",
 			is{Of: "paths", Example: "[.env]"}),
-		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, values.Account),
+		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, readAccount),
 			"the user that its commands run as",
 			is{Of: "account", Without: "the user of sched", Example: "www-data"}),
-		row("umask", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Umask }, values.Umask),
+		row("umask", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Umask }, readUmask),
 			"the umask of its commands, in octal",
 			is{Of: "umask", Without: "that of sched", Example: "'027'"}),
-		row("nice", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Nice }, values.Nice),
+		row("nice", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Nice }, readNice),
 			"the priority of its commands",
 			is{Of: "integer", Least: -20, Most: 19, Without: "that of sched", Example: "10"}),
 
@@ -162,7 +161,7 @@ func taskRows() []key[taskDraft] {
 		row("without_overlapping", anywhere, setOverlapping,
 			"whether it is skipped while its mutex is held, or waits for it",
 			is{Of: "overlapping", Default: "false", Example: "true"}),
-		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.WaitAtMost }, values.WaitAtMost),
+		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.WaitAtMost }, readWaitAtMost),
 			"how long a run waits for its mutex and its seat before it is skipped, with `without_overlapping: wait`",
 			is{Of: "duration", Default: "1h", Example: "20m"}),
 		row("pool", anywhere, replacesBy(func(t *taskDraft) *schedule.Pool { return &t.Pool }, readPool),
@@ -171,20 +170,20 @@ func taskRows() []key[taskDraft] {
 		row("one_server", anywhere, replaces(func(t *taskDraft) *bool { return &t.OneServer }, (*reader).Bool),
 			"whether one server alone runs a slot",
 			is{Of: "flag", Default: "false", Example: "true"}),
-		row("prefer", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Prefer }, values.Prefer),
+		row("prefer", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Prefer }, readPrefer),
 			"the servers that run its slots as long as they take part, with `one_server`",
 			is{Of: "serverNames", Example: "[web-1]"}),
 		row("store_down", anywhere, setStoreDown,
 			"what happens when the store does not answer",
 			is{Words: []string{"skip", "run", "wait"}, Default: "skip", Example: "run"}),
-		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, values.IsWord("continue", "stop")),
+		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, isWord("continue", "stop")),
 			"what happens to a run whose lock was lost",
 			is{Words: []string{"continue", "stop"}, Default: "continue", Example: "stop"}),
 
-		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, values.Timeout),
+		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, readTimeout),
 			"the longest that an attempt may take",
 			is{Of: "durationOrNone", Default: "none", Example: "20m"}),
-		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, values.DurationFrom(0)),
+		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, durationFrom(0)),
 			"how long a command has to end after TERM",
 			is{Of: "duration", Default: "10s", Example: "5s"}),
 		row("retry", anywhere, setRetry,
@@ -193,17 +192,17 @@ func taskRows() []key[taskDraft] {
 		row("expect", anywhere, setExpect,
 			"how long a run and the time between two successes may take before it counts as overdue",
 			is{Of: "expect", Without: "nothing is expected", Example: "{within: 30m, every: 26h}"}),
-		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, values.SuccessCodes),
+		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, readSuccessCodes),
 			"the exit codes that count as success",
 			is{Of: "codes", Least: 0, Most: 255, Default: "[0]", Example: "[0, 3]"}),
 
-		row("between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.Between }, values.Windows),
+		row("between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.Between }, readWindows),
 			"the times of the day in which it may run",
 			is{Of: "windows", Without: "at any time", Example: "['8:00', '17:00']"}),
-		row("unless_between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.UnlessBetween }, values.Windows),
+		row("unless_between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.UnlessBetween }, readWindows),
 			"the times of the day in which it may not run",
 			is{Of: "windows", Without: "never", Example: "[['12:00', '12:30'], ['22:00', '6:00']]"}),
-		row("days", anywhere, replaces(func(t *taskDraft) *schedule.Days { return &t.Conditions.Days }, values.Days),
+		row("days", anywhere, replaces(func(t *taskDraft) *schedule.Days { return &t.Conditions.Days }, readDays),
 			"the days of the week on which it may run",
 			is{Of: "days", Without: "every day", Example: "weekdays"}),
 		row("except", anywhere, replacesBy(func(t *taskDraft) *schedule.Holidays { return &t.Conditions.Holidays }, readExcept),
@@ -215,10 +214,10 @@ func taskRows() []key[taskDraft] {
 		row("skip", anywhere, setConditionCommand,
 			"a command that must fail for it to run",
 			is{Of: "condition", Default: "[]", Example: "[pgrep, -x, rsync]"}),
-		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, values.Environments),
+		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, readEnvironments),
 			"the environments in which it runs",
 			is{Of: "someWords", Without: "everywhere", Example: "[production]"}),
-		row("servers", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Servers }, values.Servers),
+		row("servers", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Servers }, readServers),
 			"the servers that run it, by their names or labels",
 			is{Of: "servers", Without: "all of them", Example: "[web-1, 'worker-*', role=db]"}),
 		row("enabled", anywhere, replaces(func(t *taskDraft) *bool { return &t.Enabled }, (*reader).Bool),
@@ -231,13 +230,13 @@ func taskRows() []key[taskDraft] {
 			"whether it runs while the maintenance file exists",
 			is{Of: "flag", Default: "false", Example: "true"}),
 
-		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, values.StartDeadline),
+		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, readStartDeadline),
 			"how late after its slot it may start",
 			is{Of: "durationOrNone", Default: "none", Example: "5m"}),
 		row("missed", anywhere, setMissed,
 			"what happens to a slot that no tick covered, or that fell into a pause",
 			is{Words: []string{"skip", "once", "after_pause"}, Default: "skip", Example: "once"}),
-		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, values.MissedWithin),
+		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, readMissedWithin),
 			"how old a missed slot may be that still runs",
 			is{Of: "duration", Default: "12h", Example: "8h"}),
 

@@ -13,7 +13,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -265,7 +264,7 @@ func TestStateDir(t *testing.T) {
 
 func TestNameOfAFolder(t *testing.T) {
 	for folder, want := range map[string]string{"shop": "shop", "my shop": "my-shop", ".hidden": "hidden", "/": "sched", "店": "sched", "a店b": "a-b"} {
-		if got := values.NameOf(folder); got != want {
+		if got := nameOf(folder); got != want {
 			t.Errorf("the folder %q makes the name %q, want %q", folder, got, want)
 		}
 	}

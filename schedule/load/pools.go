@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -29,7 +28,7 @@ func setPools(l *loader, s *settings, n *node) {
 		}
 		first[name.Value] = name
 		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
-		if values.RequireName(l.Reader, name, name.Value) {
+		if requireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + yamldoc.Shorten(name.Value)
 			if seats, ok := l.Integer(value, 1, mostSeats); ok {
 				pool.Seats = seats
@@ -51,7 +50,7 @@ func (l *loader) warnOfUnusedPools(names []*node) {
 
 // readPool reads the name of a pool, which the top of the file must have.
 func readPool(l *loader, n *node) (schedule.Pool, bool) {
-	text, ok := values.Name(l.Reader, n)
+	text, ok := readName(l.Reader, n)
 	if !ok {
 		return schedule.Pool{}, false
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -32,7 +31,7 @@ func (l *loader) readSettings(root *node) settings {
 	l.checkStore(top)
 	s.Name = top.ownName
 	if s.Name == "" {
-		s.Name = values.NameOf(filepath.Base(l.folder))
+		s.Name = nameOf(filepath.Base(l.folder))
 	}
 	s.StateDir = top.ownStateDir
 	if s.StateDir == "" {

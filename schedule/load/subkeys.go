@@ -5,17 +5,16 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/load/values"
 )
 
 // This file has the keys of what is itself a mapping, at the top or in a task.
 
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
-		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, values.DurationFrom(time.Minute)),
+		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
 			"how long runs are kept",
 			is{Of: "duration", Default: "30d", Example: "90d"}),
-		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, values.IntegerFrom(1)),
+		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerFrom(1)),
 			"how many runs of a task are kept",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
 	}
@@ -23,7 +22,7 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 
 var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
 	return []key[schedule.Schedule]{
-		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, values.Textfile),
+		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, readTextfile),
 			"the file that each tick writes",
 			is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
 	}
@@ -52,22 +51,22 @@ func mailRows() []key[mailSettings] {
 
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
-		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, values.IntegerFrom(1)),
+		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerFrom(1)),
 			"how many attempts there are, the first included",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
-		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, values.DurationFrom(0)),
+		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
 			"the wait before the second attempt",
 			is{Of: "duration", Default: "0s", Example: "10s"}),
 		row("backoff", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Backoff }, func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
 			"by what each further wait is longer than the one before",
 			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
-		row("max_delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, values.DurationFrom(time.Nanosecond)),
+		row("max_delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 			"the longest wait",
 			is{Of: "duration", Without: "no bound", Example: "1m"}),
 		row("lost", 0, replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
 			"whether a run that was lost is tried again, too",
 			is{Of: "flag", Default: "false", Example: "true"}),
-		row("jitter", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, values.Jitter),
+		row("jitter", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, readJitter),
 			"the part of a wait by which it may be shorter or longer",
 			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
 	}
@@ -75,10 +74,10 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
-		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, values.DurationFrom(time.Second)),
+		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),
 			"the longest that a run should take, all attempts and the waits between them together",
 			is{Of: "duration", Without: "no bound", Example: "30m"}),
-		row("every", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, values.DurationFrom(time.Second)),
+		row("every", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, durationFrom(time.Second)),
 			"the longest that there should be no success",
 			is{Of: "duration", Without: "no bound", Example: "26h"}),
 	}
@@ -92,7 +91,7 @@ var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 		row("append", 0, replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
 			"whether it is added to what the file holds",
 			is{Of: "flag", Default: "false", Example: "true"}),
-		row("limit", 0, replaces(func(o *schedule.Output) *int64 { return &o.Limit }, values.OutputLimit),
+		row("limit", 0, replaces(func(o *schedule.Output) *int64 { return &o.Limit }, readOutputLimit),
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
 	}

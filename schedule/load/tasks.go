@@ -7,7 +7,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -203,7 +202,7 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 
 // setTaskName reads the name of a task, which no other task may have. It is never inherited.
 func setTaskName(l *loader, t *taskDraft, n *node) {
-	text, ok := values.Name(l.Reader, n)
+	text, ok := readName(l.Reader, n)
 	if !ok {
 		return
 	}
@@ -220,8 +219,8 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 	if !t.isGroup && n.IsFalse() {
 		t.As.Group = ""
 	} else if !t.isGroup {
-		t.As.Group, _ = values.Account(l.Reader, n)
-	} else if text, ok := values.Name(l.Reader, n); ok {
+		t.As.Group, _ = readAccount(l.Reader, n)
+	} else if text, ok := readName(l.Reader, n); ok {
 		t.group = text
 	}
 }
@@ -240,7 +239,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
 		return
 	}
-	if text, ok := values.Name(l.Reader, n); ok {
+	if text, ok := readName(l.Reader, n); ok {
 		t.Mutex = text
 		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
 		t.WithoutOverlapping = true

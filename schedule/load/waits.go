@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/load/values"
 	"sched/schedule/yamldoc"
 )
 
@@ -95,7 +94,7 @@ func (l *loader) noteQueues() {
 
 // setStoreDown reads what happens while the store does not answer.
 func setStoreDown(l *loader, t *taskDraft, n *node) {
-	if word, ok := values.Word(l.Reader, n, "skip", "skip", "run", "wait"); ok {
+	if word, ok := readWord(l.Reader, n, "skip", "skip", "run", "wait"); ok {
 		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
 	}
 }
@@ -115,7 +114,7 @@ func (l *loader) checkWaits(task *node, t *taskDraft) {
 
 // setMissed reads what happens to slots that were missed.
 func setMissed(l *loader, t *taskDraft, n *node) {
-	if word, ok := values.Word(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
+	if word, ok := readWord(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
 		t.RunMissed, t.RunAfterPause = word != "skip", word == "after_pause"
 	}
 }

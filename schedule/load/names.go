@@ -1,4 +1,4 @@
-package values
+package load
 
 import (
 	"path/filepath"
@@ -8,8 +8,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// NameOf returns a valid name for a folder that may be called anything.
-func NameOf(text string) string {
+// nameOf returns a valid name for a folder that may be called anything.
+func nameOf(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && inName(byte(r)) {
 			return r
@@ -26,17 +26,17 @@ func NameOf(text string) string {
 // longestName is in bytes.
 const longestName = 128
 
-// Name reads the name of a task, a group or a mutex.
-func Name(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+// readName reads the name of a task, a group or a mutex.
+func readName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
 	}
 	text, ok := r.Text(n)
-	return text, ok && RequireName(r, n, text)
+	return text, ok && requireName(r, n, text)
 }
 
-// RequireName refuses a text that cannot name a task, a group, a mutex or the schedule.
-func RequireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
+// requireName refuses a text that cannot name a task, a group, a mutex or the schedule.
+func requireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
 	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
 	for i := range len(text) {
 		valid = valid && inName(text[i])
@@ -64,17 +64,17 @@ func inName(c byte) bool {
 		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
 }
 
-// ScheduleName reads the name of the schedule, which may be a variable.
-func ScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+// readScheduleName reads the name of the schedule, which may be a variable.
+func readScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
 	}
 	text, ok := r.Expanded(n)
-	return text, ok && RequireName(r, n, text)
+	return text, ok && requireName(r, n, text)
 }
 
-// Tags reads one word or a list of them.
-func Tags(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+// readTags reads one word or a list of them.
+func readTags(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
 		if !r.RefuseBool(item, yamldoc.QuotesHint) {
 			return "", false
@@ -83,16 +83,16 @@ func Tags(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	})
 }
 
-// Description reads what a task is for.
-func Description(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+// readDescription reads what a task is for.
+func readDescription(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "say what the task is for, or leave the key out") {
 		return "", false
 	}
 	return r.Text(n)
 }
 
-// Server reads the name of this machine. Empty, it is that of the host.
-func Server(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+// readServer reads the name of this machine. Empty, it is that of the host.
+func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "leave the key out for the host name") {
 		return "", false
 	}
@@ -104,8 +104,8 @@ func Server(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return name, ok
 }
 
-// Textfile reads the path of a file of metrics.
-func Textfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+// readTextfile reads the path of a file of metrics.
+func readTextfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	path, ok := r.Path(n)
 	if ok && filepath.Ext(path) != ".prom" {
 		r.Warnf(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",

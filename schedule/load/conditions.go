@@ -1,4 +1,4 @@
-package values
+package load
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// Windows reads one pair of times, or a list of pairs.
-func Windows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
+// readWindows reads one pair of times, or a list of pairs.
+func readWindows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
@@ -89,8 +89,8 @@ func readTimeOfDay(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) {
 	return int(hour*60 + minute), true
 }
 
-// Days reads one day or a list of them.
-func Days(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) {
+// readDays reads one day or a list of them.
+func readDays(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) {
 	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false
 	}
@@ -166,8 +166,8 @@ func dayOf(word string) int {
 	return bits.TrailingZeros8(uint8(days))
 }
 
-// Environments reads one environment or a list of them.
-func Environments(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
+// readEnvironments reads one environment or a list of them.
+func readEnvironments(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
 		return nil, false
 	}

@@ -1,4 +1,4 @@
-package values
+package load
 
 import (
 	"cmp"
@@ -8,16 +8,16 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// Servers reads one pattern of servers or a list of them.
-func Servers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
+// readServers reads one pattern of servers or a list of them.
+func readServers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
 	return readPatterns(r, n, "leave the key out for every server", placement.Check)
 }
 
-// Prefer reads the name of one server or a list of them.
-func Prefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+// readPrefer reads the name of one server or a list of them.
+func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return readPatterns(r, n, "", placement.CheckName)
 }
 
