@@ -30,7 +30,6 @@ var order = []string{
 	"schedule/crontab",
 	"schedule/load",
 	"schedule/admission",
-	"schedule/schema",
 	"schedule/scaffold",
 	"schedule/install",
 	"mutex",

@@ -7,7 +7,7 @@ import (
 
 	"sched/mutex/stores"
 	"sched/schedule/humanize"
-	"sched/schedule/schema"
+	"sched/schedule/load"
 )
 
 func newSchemaCommand(a *app) *cobra.Command {
@@ -19,19 +19,19 @@ func newSchemaCommand(a *app) *cobra.Command {
 every key with what it means, its default and an example. Editors find it by a line at the top of
 the file, which sched init and sched import write:
 
-    ` + schema.Modeline(schema.FileName) + `
+    ` + load.Modeline(load.SchemaFile) + `
 
 After an upgrade, write it again. It accepts what sched check accepts; what it cannot say, such as
 whether a cron expression is right, sched check does.
 
 With --sql it prints the statements that make the tables of a store in a database, for a store
 whose user may not make them.`,
-		Example: `  sched schema -o ` + schema.FileName + `
+		Example: `  sched schema -o ` + load.SchemaFile + `
   sched schema > /tmp/sched.json
   sched schema --sql postgres | psql jobs`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			content := schema.JSON()
+			content := load.Schema()
 			if database != "" {
 				tables, ok := stores.Tables(database, prefix)
 				if !ok {
@@ -56,4 +56,4 @@ whose user may not make them.`,
 	return c
 }
 
-var schemaLines = schema.Modeline(schema.FileName) + "\n# `sched schema -o " + schema.FileName + "` writes that file, for editors.\n"
+var schemaLines = load.Modeline(load.SchemaFile) + "\n# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"

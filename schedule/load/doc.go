@@ -2,7 +2,7 @@
 //
 // File and Text return a schedule.Schedule that is valid and complete, or an InvalidError with
 // every problem at its place. Archive makes the schedule of the text that Schedule.Archive
-// returned.
+// returned. Schema writes the JSON Schema by which editors check such a file.
 //
 // The package runs no processes, opens no connections and reads no clock. It opens only the files
 // that it is named. Options say what it must know of the world.

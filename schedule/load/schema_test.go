@@ -20,7 +20,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sched/schedule/load"
-	"sched/schedule/schema"
 )
 
 // unsaid is what a schema cannot say: what docs/editors.md lists, and the problems of the loader which that is about, in
@@ -43,7 +42,7 @@ var unsaid = []struct{ sentence, problems, in string }{
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.JSON()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(load.Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +375,7 @@ func TestTheExamplesLeadEditorsToTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(text, schema.JSON()) {
+	if !bytes.Equal(text, load.Schema()) {
 		t.Errorf("%s is not what sched schema prints: go run . schema -o docs/schedule.schema.json", kept)
 	}
 	files := []string{"../../schedule.yaml"}
@@ -390,8 +389,8 @@ func TestTheExamplesLeadEditorsToTheSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		leads, _ := filepath.Rel(filepath.Dir(file), kept)
-		if first, _, _ := strings.Cut(string(text), "\n"); first != schema.Modeline(leads) {
-			t.Errorf("%s does not begin with %s", file, schema.Modeline(leads))
+		if first, _, _ := strings.Cut(string(text), "\n"); first != load.Modeline(leads) {
+			t.Errorf("%s does not begin with %s", file, load.Modeline(leads))
 		}
 	}
 }

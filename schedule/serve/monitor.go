@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"sched/schedule/schema"
+	"sched/schedule/load"
 	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/status"
@@ -21,7 +21,7 @@ func getHealth(*request) (any, error) { return health{"ok"}, nil }
 
 func getDocument(r *request) (any, error) { return content{text: r.server.openapi}, nil }
 
-func getSchema(*request) (any, error) { return content{text: schema.JSON()}, nil }
+func getSchema(*request) (any, error) { return content{text: load.Schema()}, nil }
 
 func getMetrics(r *request) (any, error) {
 	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil

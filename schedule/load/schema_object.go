@@ -1,20 +1,20 @@
-package schema
+package load
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// An object is a JSON object whose members stay in their order.
-type object []member
+// A jsonObject is a JSON object whose members stay in their order.
+type jsonObject []jsonMember
 
-type member struct {
+type jsonMember struct {
 	name  string
 	value any
 }
 
 // MarshalJSON writes the members in their order, and <, > and & as they are.
-func (o object) MarshalJSON() ([]byte, error) {
+func (o jsonObject) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -35,24 +35,24 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (o object) with(more ...member) object { return append(o[:len(o):len(o)], more...) }
+func (o jsonObject) with(more ...jsonMember) jsonObject { return append(o[:len(o):len(o)], more...) }
 
 // list is short for a list of whatever.
 func list(items ...any) []any { return items }
 
-// is returns an object of names and values in turn.
-func is(pairs ...any) object {
-	var o object
+// object returns an object of names and values in turn.
+func object(pairs ...any) jsonObject {
+	var o jsonObject
 	for i := 0; i < len(pairs); i += 2 {
-		o = append(o, member{pairs[i].(string), pairs[i+1]})
+		o = append(o, jsonMember{pairs[i].(string), pairs[i+1]})
 	}
 	return o
 }
 
-func ref(name string) object { return is("$ref", "#/$defs/"+name) }
+func ref(name string) jsonObject { return object("$ref", "#/$defs/"+name) }
 
 // anyOf accepts what one of the schemas does.
-func anyOf(schemas ...any) object { return is("anyOf", schemas) }
+func anyOf(schemas ...any) jsonObject { return object("anyOf", schemas) }
 
 // required accepts objects with the keys, and whatever is no object.
-func required(keys ...any) object { return is("required", keys) }
+func required(keys ...any) jsonObject { return object("required", keys) }
