@@ -22,7 +22,6 @@ var order = []string{
 	"schedule/statedir",
 	"schedule/state",
 	"schedule/cron",
-	"schedule/dotenv",
 	"schedule/yamldoc",
 	"schedule/placement",
 	"schedule",

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/dotenv"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
@@ -111,7 +110,7 @@ func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 // and whether it is known.
 func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	env = process.Environ(m.Environ, *t)
-	more, err := dotenv.Read(t.EnvFiles, env)
+	more, err := process.ReadEnvFiles(t.EnvFiles, env)
 	if err != nil {
 		return nil, false
 	}

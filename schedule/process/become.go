@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/dotenv"
 )
 
 // BecomeArgument is the only argument of a process of sched that is to become a command (Become).
@@ -104,7 +103,7 @@ func (s setup) apply(env []string) error {
 // exec replaces this process by the command.
 func (s setup) exec(who account, env []string) error {
 	env = Environ(nil, schedule.Task{}, slices.Concat(who.variables(), env)...)
-	more, err := dotenv.Read(s.EnvFiles, env)
+	more, err := ReadEnvFiles(s.EnvFiles, env)
 	if err != nil && !s.Lenient {
 		return err
 	}

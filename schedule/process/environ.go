@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/dotenv"
 	"sched/schedule/humanize"
 )
 
@@ -97,12 +96,12 @@ var ofRuns = []string{
 // that user finds out (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
 func CheckEnvFiles(t *schedule.Task, env []string) error {
 	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
-		_, err := dotenv.Read(t.EnvFiles, Environ(env, *t))
+		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))
 		return err
 	}
 	for _, path := range t.EnvFiles {
 		if _, err := os.Stat(path); err != nil {
-			return dotenv.FileError(path, humanize.WithoutPath(err))
+			return envFileError(path, humanize.WithoutPath(err))
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"sched/schedule"
-	"sched/schedule/dotenv"
 )
 
 // A Spec describes a command or a hook of a task that is about to be started, as the user of the task, with the task's
@@ -45,7 +44,7 @@ func (spec Spec) Start() (*Process, error) {
 	var more []string
 	if len(spec.Task.EnvFiles) > 0 {
 		err := WhileShort(func() (err error) {
-			more, err = dotenv.Read(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task))
+			more, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task))
 			return err
 		})
 		if err != nil && !spec.Lenient {

@@ -1,4 +1,4 @@
-package dotenv
+package process
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an env_file: a NAME=value a line, as in the .env files of Laravel,
+// ParseEnvFile reads the text of an env_file: a NAME=value a line, as in the .env files of Laravel,
 // Ruby and Node. It runs nothing, and what an error says is never of the text, which may be secret.
 //
 //	# a comment, and one after a value: the # follows a blank
@@ -16,8 +16,8 @@ import (
 //
 // ${OTHER} is the value of a variable that was set before, in this file or by lookup, in double
 // quotes or without quotes. Any other $ is only a $: passwords hold it.
-func Parse(text string, lookup func(string) (string, bool)) (pairs []string, err error) {
-	p := &parser{rest: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), line: 1}
+func ParseEnvFile(text string, lookup func(string) (string, bool)) (pairs []string, err error) {
+	p := &envFileParser{rest: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), line: 1}
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it holds a null character")
 	}
@@ -40,14 +40,14 @@ func Parse(text string, lookup func(string) (string, bool)) (pairs []string, err
 	return pairs, nil
 }
 
-type parser struct {
+type envFileParser struct {
 	rest   string
 	line   int // of rest, from 1
 	lookup func(string) (string, bool)
 }
 
 // nextLine goes to the next line that says something, and reports false at the end.
-func (p *parser) nextLine() bool {
+func (p *envFileParser) nextLine() bool {
 	for p.rest != "" {
 		line, after, _ := strings.Cut(p.rest, "\n")
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -60,7 +60,7 @@ func (p *parser) nextLine() bool {
 }
 
 // pair reads a variable, to the end of its line.
-func (p *parser) pair() (name, value string, err error) {
+func (p *envFileParser) pair() (name, value string, err error) {
 	line, _, _ := strings.Cut(p.rest, "\n")
 	left, _, some := strings.Cut(line, "=")
 	if !some {
@@ -87,7 +87,7 @@ func (p *parser) pair() (name, value string, err error) {
 }
 
 // plain reads a value without quotes: up to a comment or the end of the line.
-func (p *parser) plain() (string, error) {
+func (p *envFileParser) plain() (string, error) {
 	line, after, _ := strings.Cut(p.rest, "\n")
 	p.rest = after
 	p.line++
@@ -101,7 +101,7 @@ func (p *parser) plain() (string, error) {
 }
 
 // quoted reads a value in quotes, and the rest of the line, which may only be a comment.
-func (p *parser) quoted(quote byte) (string, error) {
+func (p *envFileParser) quoted(quote byte) (string, error) {
 	var value strings.Builder
 	part := 1 // where what is not in value yet begins
 	for i := 1; i < len(p.rest); i++ {
@@ -111,7 +111,7 @@ func (p *parser) quoted(quote byte) (string, error) {
 			return value.String(), p.endLine(i + 1)
 		case quote == '\'':
 		case c == '\\' && i+1 < len(p.rest):
-			if is, ok := escapes[p.rest[i+1]]; ok {
+			if is, ok := envFileEscapes[p.rest[i+1]]; ok {
 				value.WriteString(p.rest[part:i] + is)
 				part = i + 2
 			}
@@ -129,10 +129,10 @@ func (p *parser) quoted(quote byte) (string, error) {
 	return "", errors.New("the quotes are not closed")
 }
 
-var escapes = map[byte]string{'n': "\n", 'r': "\r", 't': "\t", '\\': `\`, '"': `"`, '$': "$"}
+var envFileEscapes = map[byte]string{'n': "\n", 'r': "\r", 't': "\t", '\\': `\`, '"': `"`, '$': "$"}
 
 // endLine takes all up to the i-th byte of the rest, and the comment that may follow.
-func (p *parser) endLine(i int) error {
+func (p *envFileParser) endLine(i int) error {
 	p.line += strings.Count(p.rest[:i], "\n")
 	line, after, _ := strings.Cut(p.rest[i:], "\n")
 	p.rest = after
@@ -144,7 +144,7 @@ func (p *parser) endLine(i int) error {
 }
 
 // expand puts the values of variables in place of ${NAME}.
-func (p *parser) expand(text string) (string, error) {
+func (p *envFileParser) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
 		before, after, some := strings.Cut(text, "${")
@@ -162,7 +162,7 @@ func (p *parser) expand(text string) (string, error) {
 }
 
 // variable returns the value of the ${NAME} with which the text begins, and the length of that.
-func (p *parser) variable(text string) (value string, size int, err error) {
+func (p *envFileParser) variable(text string) (value string, size int, err error) {
 	end := strings.IndexByte(text, '}')
 	if end < 0 || !isVariable(text[2:end]) {
 		return "", 0, errors.New("only ${NAME} can follow a ${; single quotes keep it as it stands")

@@ -1,4 +1,4 @@
-package dotenv_test
+package process_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/dotenv"
+	"sched/schedule/process"
 )
 
 // A file of the kernel may say that it is a regular one, and have more to say later.
@@ -19,7 +19,7 @@ func TestAFileThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	file.Close()
 	done := make(chan error, 1)
 	go func() {
-		_, err := dotenv.Read([]string{path}, nil)
+		_, err := process.ReadEnvFiles([]string{path}, nil)
 		done <- err
 	}()
 	select {

@@ -1,4 +1,4 @@
-package dotenv
+package process
 
 import (
 	"errors"
@@ -13,15 +13,15 @@ import (
 	"sched/schedule/humanize"
 )
 
-// largest is more than the kernel takes as an environment.
-const largest = 4 << 20
+// largestEnvFile is more than the kernel takes as an environment.
+const largestEnvFile = 4 << 20
 
-// readPatience is how long a read may wait.
-const readPatience = time.Second
+// envFilePatience is how long a read may wait.
+const envFilePatience = time.Second
 
-// Read returns the variables of the files, in their order. ${NAME} in them stands for what
+// ReadEnvFiles returns the variables of the files, in their order. ${NAME} in them stands for what
 // is in env or was set before. A file that cannot be used is left out; the error names the first.
-func Read(files, env []string) (pairs []string, err error) {
+func ReadEnvFiles(files, env []string) (pairs []string, err error) {
 	set := func(name string) (string, bool) {
 		for _, all := range [][]string{pairs, env} {
 			for i := len(all) - 1; i >= 0; i-- {
@@ -33,30 +33,30 @@ func Read(files, env []string) (pairs []string, err error) {
 		return "", false
 	}
 	for _, path := range files {
-		text, problem := readFile(path)
+		text, problem := readEnvFile(path)
 		var more []string
 		if problem == nil {
-			more, problem = Parse(text, set)
+			more, problem = ParseEnvFile(text, set)
 		}
 		if problem != nil && err == nil {
-			err = FileError(path, problem)
+			err = envFileError(path, problem)
 		}
 		pairs = append(pairs, more...)
 	}
 	return pairs, err
 }
 
-// FileError names the file, and never its content.
-func FileError(path string, problem error) error {
+// envFileError names the file, and never its content.
+func envFileError(path string, problem error) error {
 	if errors.Is(problem, fs.ErrNotExist) {
 		return fmt.Errorf("env_file %s does not exist", path)
 	}
 	return fmt.Errorf("env_file %s: %w", path, problem)
 }
 
-// readFile reads a file with the rights of this process. What runs as root takes no variables
+// readEnvFile reads a file with the rights of this process. What runs as root takes no variables
 // from a file that others can write: with LD_PRELOAD or PATH they would be root.
-func readFile(path string) (string, error) {
+func readEnvFile(path string) (string, error) {
 	// Without O_NONBLOCK the open of a named pipe would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func readFile(path string) (string, error) {
 	switch {
 	case !info.Mode().IsRegular():
 		return "", errors.New("it is not a regular file")
-	case info.Size() > largest:
+	case info.Size() > largestEnvFile:
 		return "", errors.New("it is larger than 4 MiB")
 	case os.Geteuid() == 0 && info.Mode().Perm()&0o022 != 0:
 		return "", errors.New("others than its owner can write it, and the task runs as root (chmod go-w)")
@@ -80,10 +80,10 @@ func readFile(path string) (string, error) {
 	}
 	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for ever.
 	// Where nothing ever waits, as on disks, there is no deadline.
-	_ = file.SetReadDeadline(time.Now().Add(readPatience))
-	content, err := io.ReadAll(io.LimitReader(file, largest))
+	_ = file.SetReadDeadline(time.Now().Add(envFilePatience))
+	content, err := io.ReadAll(io.LimitReader(file, largestEnvFile))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return "", fmt.Errorf("it does not end: nothing came for %s", readPatience)
+		return "", fmt.Errorf("it does not end: nothing came for %s", envFilePatience)
 	}
 	return string(content), humanize.WithoutPath(err)
 }
