@@ -67,7 +67,6 @@ var order = []string{
 	"schedule/serve/problem",
 	"schedule/serve/listen",
 	"schedule/serve/access",
-	"schedule/serve/watch",
 	"schedule/serve",
 	"schedule/serve/web",
 	"cmd/terminal",

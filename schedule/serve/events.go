@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/schedule/serve/problem"
-	"sched/schedule/serve/watch"
 	"sched/schedule/view"
 )
 
@@ -87,14 +86,14 @@ func getEvents(r *request) (any, error) {
 }
 
 // followChanges sends what changes until the reader has gone away: what came after the event that it has seen last, where that is known.
-func followChanges(e *events, watcher *watch.Watcher, last string) {
-	listener, known := watcher.Listen(last)
+func followChanges(e *events, w *watcher, last string) {
+	listener, known := w.Listen(last)
 	defer listener.Leave()
 	greeting := "ready" // with an id, so that nothing is missed by a reader who is cut off before the first change
 	if last != "" && !known {
 		greeting = "reset"
 	}
-	if e.send(listener.ID(), greeting, watch.Changed{Changed: greeting == "reset"}) != nil {
+	if e.send(listener.ID(), greeting, Changed{Changed: greeting == "reset"}) != nil {
 		return
 	}
 	beat := time.NewTicker(heartbeat)

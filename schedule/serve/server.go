@@ -12,7 +12,6 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
-	"sched/schedule/serve/watch"
 	"sched/schedule/view"
 )
 
@@ -52,7 +51,7 @@ type Server struct {
 	Config
 	current    current
 	access     *access.Access
-	watcher    *watch.Watcher
+	watcher    *watcher
 	forecasts  *forecast.Cache
 	editing    sync.Mutex    // one edit at a time
 	stopping   chan struct{} // bounds the runs that are being stopped at the same time
@@ -81,7 +80,7 @@ func New(c Config) (*Server, error) {
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
 	})
-	s.watcher = &watch.Watcher{Schedule: s.current.get}
+	s.watcher = &watcher{Schedule: s.current.get}
 	for _, r := range routes() {
 		if s.offers(r) {
 			s.routes = append(s.routes, r)

@@ -1,5 +1,4 @@
-// Package watch tells listeners what changes in a state folder: runs, ticks, pauses, requests, and the schedule itself.
-package watch
+package serve
 
 import (
 	"strconv"
@@ -11,9 +10,10 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// A Watcher looks at the state folder once a second, as long as somebody listens, and tells all listeners what has changed: once for all
-// of them. Ticks tell nobody, so that they need not know of servers.
-type Watcher struct {
+// A watcher looks at the state folder once a second, as long as somebody listens, and tells all
+// listeners what has changed: runs, ticks, pauses, requests, and the schedule itself. It looks once
+// for all of them. Ticks tell nobody, so that they need not know of servers.
+type watcher struct {
 	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now.
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
 
@@ -22,21 +22,21 @@ type Watcher struct {
 	listeners int
 	began     string // begins the ids: those of another server, or from before a pause in listening, are strange
 	number    int    // of the newest event
-	recent    []Event
+	recent    []watchEvent
 	running   bool
 }
 
-// An Event is something that has changed.
-type Event struct {
+// A watchEvent is something that has changed.
+type watchEvent struct {
 	ID    string
 	Name  string // run, tick, pauses, waiting or schedule
 	Value any
 }
 
 const (
-	every      = time.Second
-	mostRecent = 1000             // events are kept for those who come back
-	longest    = 20 * time.Second // bounds a look into the history
+	watchEvery       = time.Second
+	mostRecentEvents = 1000             // events are kept for those who come back
+	longestLook      = 20 * time.Second // bounds a look into the history
 )
 
 // RunChange is the value of an event of a run: it was begun, has changed, or has ended.
@@ -58,16 +58,16 @@ type Changed struct {
 	Changed bool `json:"changed"`
 }
 
-// A Listener is told what changes. It belongs to one goroutine.
-type Listener struct {
-	w      *Watcher
+// A watchListener is told what changes. It belongs to one goroutine.
+type watchListener struct {
+	w      *watcher
 	began  string
 	number int
 }
 
 // Listen begins to watch where nobody does, and returns a listener that goes on behind the event with the id last, or with what changes
 // from now on: then known is false. Leave must be called.
-func (w *Watcher) Listen(last string) (l *Listener, known bool) {
+func (w *watcher) Listen(last string) (l *watchListener, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.listeners++; !w.running {
@@ -78,25 +78,25 @@ func (w *Watcher) Listen(last string) (l *Listener, known bool) {
 	start, text, _ := strings.Cut(last, "-")
 	seen, err := strconv.Atoi(text)
 	if err != nil || start != w.began || seen < w.number-len(w.recent) || seen > w.number {
-		return &Listener{w, w.began, w.number}, false
+		return &watchListener{w, w.began, w.number}, false
 	}
-	return &Listener{w, w.began, seen}, true
+	return &watchListener{w, w.began, seen}, true
 }
 
 // Leave ends the listening.
-func (l *Listener) Leave() {
+func (l *watchListener) Leave() {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.w.listeners--
 }
 
 // ID is that of the event that was heard last.
-func (l *Listener) ID() string { return eventID(l.began, l.number) }
+func (l *watchListener) ID() string { return eventID(l.began, l.number) }
 
 func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
 
 // Next returns the events since the last call, and what is closed when there are more; false when some of them are forgotten.
-func (l *Listener) Next() (all []Event, wake <-chan struct{}, ok bool) {
+func (l *watchListener) Next() (all []watchEvent, wake <-chan struct{}, ok bool) {
 	w := l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,24 +108,24 @@ func (l *Listener) Next() (all []Event, wake <-chan struct{}, ok bool) {
 	return all, w.cond, true
 }
 
-func (w *Watcher) tell(name string, value any) {
+func (w *watcher) tell(name string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
-	if w.recent = append(w.recent, Event{eventID(w.began, w.number), name, value}); len(w.recent) > mostRecent {
-		w.recent = append([]Event(nil), w.recent[len(w.recent)-mostRecent:]...)
+	if w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value}); len(w.recent) > mostRecentEvents {
+		w.recent = append([]watchEvent(nil), w.recent[len(w.recent)-mostRecentEvents:]...)
 	}
 	close(w.cond)
 	w.cond = make(chan struct{})
 }
 
 // watch looks until nobody has listened for a while, so that a browser that connects again finds what it has missed.
-func (w *Watcher) watch() {
+func (w *watcher) watch() {
 	const patience = 30
 	var seen sight
 	for unheard := 0; unheard < patience; {
 		w.look(&seen)
-		time.Sleep(every)
+		time.Sleep(watchEvery)
 		w.mu.Lock()
 		if unheard++; w.listeners > 0 {
 			unheard = 0

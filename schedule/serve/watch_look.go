@@ -1,4 +1,4 @@
-package watch
+package serve
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type sight struct {
 }
 
 // look compares what there is with what was seen, and tells what has changed. What cannot be read is looked at again the next time.
-func (w *Watcher) look(seen *sight) {
+func (w *watcher) look(seen *sight) {
 	s, invalid, err := w.Schedule()
 	if err != nil {
 		return
@@ -52,15 +52,15 @@ func (w *Watcher) look(seen *sight) {
 
 // lookAtRuns finds the runs that live, and what has ended since the last look, was skipped or
 // missed.
-func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
 	all, err := history.Look(ctx, s.StateDir)
 	if err != nil {
 		return
 	}
 	defer all.Close()
-	added, mark, err := all.Added(ctx, seen.mark, mostRecent)
+	added, mark, err := all.Added(ctx, seen.mark, mostRecentEvents)
 	if err != nil {
 		return
 	}
