@@ -20,7 +20,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/serve"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/listen"
 	"sched/schedule/serve/web"
 	"sched/schedule/statedir"
@@ -136,12 +135,12 @@ func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Li
 	if strings.HasPrefix(url, "unix:") {
 		return
 	}
-	scope := access.Operate
+	scope := serve.ScopeOperate
 	switch {
 	case o.readOnly:
-		scope = access.Read
+		scope = serve.ScopeRead
 	case o.edit != "":
-		scope = access.Edit
+		scope = serve.ScopeEdit
 	}
 	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
 }

@@ -10,7 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/serve/access"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -67,7 +67,7 @@ func (a serveCommand) token(o tokenOptions) error {
 	case o.list:
 		return a.listTokens(s)
 	case o.revoke != "":
-		if err := access.RevokeToken(s.StateDir, o.revoke); err != nil {
+		if err := serve.RevokeToken(s.StateDir, o.revoke); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s is revoked\n", o.revoke)
@@ -80,15 +80,15 @@ func (a serveCommand) token(o tokenOptions) error {
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
 
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
-	token := access.Token{Name: o.name, Scope: access.Scope(o.scope), Made: a.now().UTC().Round(0)}
+	token := serve.Token{Name: o.name, Scope: serve.Scope(o.scope), Made: a.now().UTC().Round(0)}
 	what := "a token to " + o.scope
 	switch {
 	case o.hook != "":
-		token.Scope, token.Task, what = access.Hook, o.hook, "a key to trigger "+o.hook
+		token.Scope, token.Task, what = serve.ScopeHook, o.hook, "a key to trigger "+o.hook
 	case o.badge != "":
-		token.Scope, token.Task, what = access.Badge, o.badge, "a key to show the badge of "+o.badge
+		token.Scope, token.Task, what = serve.ScopeBadge, o.badge, "a key to show the badge of "+o.badge
 	default:
-		if _, ok := access.ParseScope(o.scope); !ok {
+		if _, ok := serve.ParseScope(o.scope); !ok {
 			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
 		}
 	}
@@ -106,7 +106,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	if !named().MatchString(token.Name) {
 		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
 	}
-	secret, err := access.AddToken(s.StateDir, token)
+	secret, err := serve.AddToken(s.StateDir, token)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 }
 
 func (a serveCommand) listTokens(s *schedule.Schedule) error {
-	all, err := access.Tokens(s.StateDir)
+	all, err := serve.Tokens(s.StateDir)
 	if err != nil {
 		return failed("", "%w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -113,7 +112,7 @@ func (r *request) trigger(task string, w wish) (any, error) {
 }
 
 func postHook(r *request) (any, error) {
-	task, err := r.key(access.Hook, r.PathValue("key"))
+	task, err := r.key(ScopeHook, r.PathValue("key"))
 	if err != nil {
 		return nil, err
 	}

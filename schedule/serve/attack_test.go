@@ -25,7 +25,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/listen"
 	"sched/schedule/view"
 )
@@ -54,8 +53,8 @@ func (b *box) raw(method, path string, headers map[string]string) (status int, b
 
 func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 	b := newBox(t, shop)
-	auth := "Bearer " + b.tokens[access.Operate]
-	cookie := b.signedIn(access.Operate)
+	auth := "Bearer " + b.tokens[ScopeOperate]
+	cookie := b.signedIn(ScopeOperate)
 	for _, tt := range []struct {
 		name, method, path string
 		headers            map[string]string
@@ -72,14 +71,14 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		{"an old browser on another site", "POST", "/pauses", map[string]string{"Origin": "https://evil.example", "Cookie": cookie}, 403, "another site"},
 		{"a page of another site with the token", "DELETE", "/pauses/x", map[string]string{"Origin": "null", "Authorization": auth}, 403, "another site"},
 		{"our own page", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "my-operate"},
-		{"a token in the query", "GET", "/status?token=" + b.tokens[access.Read], nil, 400, "a token is in the URL"},
-		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the path", "GET", "/runs/" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the query", "GET", "/status?token=" + b.tokens[ScopeRead], nil, 400, "a token is in the URL"},
+		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path", "GET", "/runs/" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
 		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
 		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": "sched_session=x"}, 401, "not one of this server"},
-		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(access.Token{Name: "k", Scope: access.Hook, Task: "hourly"})}, 401, "not one"},
-		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[access.Read])}, 401, "not one"},
+		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(Token{Name: "k", Scope: ScopeHook, Task: "hourly"})}, 401, "not one"},
+		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[ScopeRead])}, 401, "not one"},
 		{"a preflight of another site", "OPTIONS", "/pauses", map[string]string{"Origin": "https://evil.example"}, 405, ""},
 		{"a path out of the folder", "GET", "/runs/..%2f..%2f..%2fetc%2fpasswd/log", map[string]string{"Authorization": auth}, 404, "there is no task and no run"},
 		{"a cursor that was made up", "GET", "/runs?cursor=AAAA", map[string]string{"Authorization": auth}, 400, "the cursor"},
@@ -114,7 +113,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	before := b.files()
 	for _, r := range b.server.routes {
 		if r.method == http.MethodGet && r.path != "/events" {
-			b.call(call{scope: access.Read, method: "GET", route: r.path, values: []string{good.Run}})
+			b.call(call{scope: ScopeRead, method: "GET", route: r.path, values: []string{good.Run}})
 		}
 	}
 	if after := b.files(); after != before {
@@ -139,29 +138,29 @@ func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) 
 		code, _ := b.raw("GET", prefix+"/status", map[string]string{"Authorization": "Bearer " + token})
 		return code
 	}
-	for n := range access.MostAttempts + 5 {
+	for n := range MostAttempts + 5 {
 		want := 401
-		if n >= access.MostAttempts {
+		if n >= MostAttempts {
 			want = 429
 		}
 		if code := status(fmt.Sprint("guess", n)); code != want {
 			t.Errorf("guess %d: %d, want %d", n, code, want)
 		}
 	}
-	if code := status(b.tokens[access.Operate]); code != 200 {
+	if code := status(b.tokens[ScopeOperate]); code != 200 {
 		t.Errorf("a right token after that: %d", code)
 	}
 	response, err := http.PostForm(b.web.URL+"/login", url.Values{"token": {"guess"}})
 	if err != nil || response.StatusCode != 429 {
 		t.Errorf("signing in with a wrong token: %v, %v", response, err)
 	}
-	b.signIn(url.Values{"token": {b.tokens[access.Read]}})
+	b.signIn(url.Values{"token": {b.tokens[ScopeRead]}})
 }
 
 // A token that was revoked is refused at once, and so are the sessions that were begun with it.
 func TestRevoking(t *testing.T) {
 	b := newBox(t, shop)
-	cookie := b.signIn(url.Values{"token": {b.tokens[access.Operate]}})
+	cookie := b.signIn(url.Values{"token": {b.tokens[ScopeOperate]}})
 	headers := map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || len(cookie.Value) < 40 {
 		t.Errorf("%+v", cookie)
@@ -169,22 +168,22 @@ func TestRevoking(t *testing.T) {
 	if code, body := b.raw("GET", prefix+"/status", headers); code != 200 {
 		t.Fatal(code, body)
 	}
-	if err := access.RevokeToken(b.State(), "my-operate"); err != nil {
+	if err := RevokeToken(b.State(), "my-operate"); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := b.raw("GET", prefix+"/status", headers); code != 401 {
 		t.Errorf("the session: %d", code)
 	}
-	b.wants("the token", b.call(call{scope: access.Operate, method: "GET", route: "/status"}), 401)
+	b.wants("the token", b.call(call{scope: ScopeOperate, method: "GET", route: "/status"}), 401)
 	text, _ := os.ReadFile(b.Path(".sched/tokens.json"))
 	info, err := os.Stat(b.Path(".sched/tokens.json"))
-	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), b.tokens[access.Read][10:]) {
+	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), b.tokens[ScopeRead][10:]) {
 		t.Errorf("%v, %v, %s", info.Mode(), err, text)
 	}
 }
 
 // signedIn returns the header of a browser that has signed in with the token of a scope.
-func (b *box) signedIn(scope access.Scope) (cookie string) {
+func (b *box) signedIn(scope Scope) (cookie string) {
 	b.Helper()
 	one := b.signIn(url.Values{"token": {b.tokens[scope]}})
 	return one.Name + "=" + one.Value
@@ -212,7 +211,7 @@ func (b *box) signIn(form url.Values) *http.Cookie {
 // A login link works once: to look at it, as programs that show previews do, does not use it up.
 func TestALoginLinkWorksOnce(t *testing.T) {
 	b := newBox(t, shop)
-	link := b.server.LoginPath(access.Operate)
+	link := b.server.LoginPath(ScopeOperate)
 	for range 2 {
 		if code, body := b.raw("GET", link, nil); code != 200 || !strings.Contains(body, "Sign in") {
 			t.Fatal(code, body)
@@ -238,7 +237,7 @@ func TestABodyOfAGigabyte(t *testing.T) {
 		var sent counter
 		r, _ := http.NewRequest("POST", b.web.URL+prefix+"/pauses", io.TeeReader(io.LimitReader(zeros{}, 1<<30), &sent))
 		r.ContentLength = length
-		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Operate])
+		r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeOperate])
 		r.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
@@ -323,7 +322,7 @@ func TestManySlowBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n", prefix+"/pauses", b.tokens[access.Operate])
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n", prefix+"/pauses", b.tokens[ScopeOperate])
 		go func() {
 			for range 60_000 {
 				if _, err := io.WriteString(conn, " "); err != nil {
@@ -345,7 +344,7 @@ func TestManySlowBodies(t *testing.T) {
 	client := http.Client{Timeout: patience}
 	for range 3 {
 		r, _ := http.NewRequest("GET", b.web.URL+prefix+"/status", nil)
-		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Read])
+		r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeRead])
 		response, err := client.Do(r)
 		if err != nil || response.StatusCode != 200 {
 			t.Fatalf("somebody else: %v, %v", response, err)
@@ -375,7 +374,7 @@ func TestManyStreams(t *testing.T) {
 	b := newBox(t, shop)
 	open := func() *http.Response {
 		r, _ := http.NewRequest("GET", b.web.URL+prefix+"/events", nil)
-		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Read])
+		r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeRead])
 		response, err := (&http.Transport{}).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
@@ -426,11 +425,11 @@ func TestALogFullOfTerminalCodes(t *testing.T) {
 	const printed = "\x1b]0;title\a\x1b[31mred<script>alert(1)</script>\x00\xff\xfe\r\n"
 	r := b.Ended("hourly", 60, outcome.Succeeded, printed)
 	b.Remember(r)
-	got := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
+	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
 	if got.body != printed || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%q, %v", got.body, got.header)
 	}
-	stream := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
+	stream := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
 	b.wants("the stream", stream, 200, `\u001b[31mred`, `\ufffd\ufffd\r\n`)
 	if strings.ContainsAny(stream.body, "\x1b\x00\x07") {
 		t.Errorf("%q", stream.body)
@@ -464,30 +463,30 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 			}
 			db.Close()
 			damage(b)
-			got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
+			got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs"})
 			b.wants("the runs", got, 503)
 			if got.problem(t).Hint == "" {
 				t.Errorf("no hint: %s", got.body)
 			}
-			tasks := b.call(call{scope: access.Read, method: "GET", route: "/tasks"})
+			tasks := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"})
 			b.wants("the tasks", tasks, 200, `"name": "hourly"`)
 			if !strings.Contains(strings.Join(tasks.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
 				t.Errorf("%v", tasks.header)
 			}
 			for range 2 { // what is made without the history is not kept
-				ahead := b.call(call{scope: access.Read, method: "GET", route: "/forecast"})
+				ahead := b.call(call{scope: ScopeRead, method: "GET", route: "/forecast"})
 				b.wants("a forecast", ahead, 200, `"known": "unknown"`)
 				if !strings.Contains(strings.Join(ahead.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
 					t.Errorf("%v", ahead.header)
 				}
 			}
-			b.wants("the status", b.call(call{scope: access.Read, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
+			b.wants("the status", b.call(call{scope: ScopeRead, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
 			// The audit log is in the same file: what cannot be written down there is not done.
 			want, text := 202, ""
 			if name == "newer" {
 				want, text = 503, "the audit log cannot be written"
 			}
-			b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), want, text)
+			b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), want, text)
 		})
 	}
 }
@@ -510,16 +509,16 @@ func TestAHistoryThatIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
+	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs"})
 	b.wants("the runs", got, 503, "kept it locked", "try again")
 	if got.header.Get("Retry-After") == "" {
 		t.Errorf("%v", got.header)
 	}
-	b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 503, "nothing was done", "try again")
+	b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 503, "nothing was done", "try again")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.wants("the runs after it", b.call(call{scope: access.Read, method: "GET", route: "/runs"}), 200, `"task": "hourly"`)
+	b.wants("the runs after it", b.call(call{scope: ScopeRead, method: "GET", route: "/runs"}), 200, `"task": "hourly"`)
 }
 
 // An address that others reach is refused unless it is told that nothing goes in the clear.
@@ -586,11 +585,11 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 // Behind a proxy the address is the last one of the header, which the proxy has put there: those before it came from outside.
 func TestBehindAProxy(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
-	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[access.Operate]}
+	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[ScopeOperate]}
 	if code, body := b.raw("POST", "/sched"+prefix+"/pauses", headers); code != 201 {
 		t.Fatal(code, body)
 	}
-	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
+	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
 	if code, _ := b.raw("GET", prefix+"/healthz", headers); code == 200 {
 		t.Error("without the base path")
 	}

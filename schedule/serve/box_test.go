@@ -17,7 +17,6 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"sched/schedule/control/controltest"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 )
 
@@ -27,7 +26,7 @@ type box struct {
 	server *Server
 	web    *httptest.Server
 	doc    *openapi3.T
-	tokens map[access.Scope]string
+	tokens map[Scope]string
 	called map[string]bool // the routes with the statuses that were answered: "GET /tasks 200"
 }
 
@@ -44,7 +43,7 @@ tasks:
 // newBox makes a box with a token for each scope.
 func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 	t.Helper()
-	b := &box{Folder: controltest.NewFolder(t, text), tokens: map[access.Scope]string{}, called: map[string]bool{}}
+	b := &box{Folder: controltest.NewFolder(t, text), tokens: map[Scope]string{}, called: map[string]bool{}}
 	os.Mkdir(b.Path("schedule.d"), 0o700)
 	c := Config{StateDir: b.State(), Version: "1", Now: controltest.Now, Edit: b.Path("schedule.d"), Problem: t.Logf,
 		Schedules: Schedules{Load: b.Load, Check: b.Check, View: b.View, Actor: b.Actor, Runs: b.Runs}}
@@ -56,8 +55,8 @@ func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 		t.Fatal(err)
 	}
 	b.server = server
-	for _, scope := range []access.Scope{access.Read, access.Operate, access.Edit} {
-		b.tokens[scope] = b.token(access.Token{Name: "my-" + string(scope), Scope: scope})
+	for _, scope := range []Scope{ScopeRead, ScopeOperate, ScopeEdit} {
+		b.tokens[scope] = b.token(Token{Name: "my-" + string(scope), Scope: scope})
 	}
 	b.web = httptest.NewServer(server.Handler(nil))
 	t.Cleanup(b.web.Close)
@@ -74,9 +73,9 @@ func (b *box) write(name, text string) {
 	b.server.current.forget()
 }
 
-func (b *box) token(t access.Token) string {
+func (b *box) token(t Token) string {
 	b.Helper()
-	text, err := access.AddToken(b.State(), t)
+	text, err := AddToken(b.State(), t)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,7 +84,7 @@ func (b *box) token(t access.Token) string {
 
 // A call is a request. Scope chooses the token; "" sends none.
 type call struct {
-	scope   access.Scope
+	scope   Scope
 	method  string
 	route   string   // a path of the table
 	values  []string // of its wildcards, in their order

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"sched/schedule/outcome"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 )
 
@@ -40,7 +39,7 @@ func FuzzBodies(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		if len(body) > access.MostBody {
+		if len(body) > MostBody {
 			return
 		}
 		const refused, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
@@ -58,7 +57,7 @@ func FuzzBodies(f *testing.F) {
 func (b *box) answers(t *testing.T, method, path, body string, statuses ...int) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost"+prefix+path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer "+b.tokens[access.Edit])
+	r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeEdit])
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	b.web.Config.Handler.ServeHTTP(w, r)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule/load"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/status"
 	"sched/schedule/view"
@@ -27,7 +26,7 @@ func getMetrics(r *request) (any, error) {
 	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
 }
 
-func (r *request) key(scope access.Scope, key string) (task string, err error) {
+func (r *request) key(scope Scope, key string) (task string, err error) {
 	task, who, err := r.server.access.Key(r.Request, scope, key)
 	if err == nil {
 		r.who = who
@@ -40,7 +39,7 @@ func getBadge(r *request) (any, error) {
 	if !ok {
 		return nil, problem.New(http.StatusNotFound, "it ends in .svg", "there is no such picture")
 	}
-	name, err := r.key(access.Badge, key)
+	name, err := r.key(ScopeBadge, key)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
@@ -93,10 +92,10 @@ func (d documenter) parameters(r route) (all []any) {
 	switch {
 	case r.kind == eventStream:
 		header("Last-Event-ID", "the id of the last event that was seen")
-	case r.scope == access.Edit:
+	case r.scope == ScopeEdit:
 		header("If-Match", "the ETag of the task, where it is there")
 	}
-	if r.scope == access.Edit || r.method == http.MethodDelete {
+	if r.scope == ScopeEdit || r.method == http.MethodDelete {
 		header("Sched-Reason", "why, for the audit log")
 	}
 	return all

@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
@@ -19,7 +18,7 @@ import (
 
 // A Visit is one request for a page, with the schedule as it is now.
 type Visit struct {
-	Who      access.Who
+	Who      Who
 	Operates bool // who looks may also trigger, retry, stop, pause and resume
 	Schedule *schedule.Schedule
 	Invalid  error // what is wrong with the file: the schedule is what runs in its place
@@ -33,12 +32,12 @@ type Visit struct {
 func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
-	r := &request{Request: plain, server: s, who: access.WhoIs(hr.Context())}
+	r := &request{Request: plain, server: s, who: whoIs(hr.Context())}
 	if leave, err = s.prepare(route{foresees: foresees}, r); err != nil {
 		return nil, nil, err
 	}
 	return &Visit{
-		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.Allows(access.Operate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
+		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.Allows(ScopeOperate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
 	}, leave, nil
 }
 

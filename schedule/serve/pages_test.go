@@ -5,17 +5,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"sched/schedule/serve/access"
 )
 
 // Pages are for those who may look, and know who that is. A browser without a session is sent to the form.
 func TestPagesAreForThoseWhoMayLook(t *testing.T) {
 	b := newBox(t, shop)
 	b.web.Config.Handler = b.server.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s of %s", r.URL.Path, access.WhoIs(r.Context()).Name)
+		fmt.Fprintf(w, "%s of %s", r.URL.Path, whoIs(r.Context()).Name)
 	}))
-	cookie := b.signedIn(access.Read)
+	cookie := b.signedIn(ScopeRead)
 	for _, tt := range []struct {
 		name, method, path string
 		headers            map[string]string
@@ -23,7 +21,7 @@ func TestPagesAreForThoseWhoMayLook(t *testing.T) {
 		body               string
 	}{
 		{"somebody who has signed in", "GET", "/tasks", map[string]string{"Cookie": cookie}, 200, "/tasks of my-read"},
-		{"a token", "GET", "/", map[string]string{"Authorization": "Bearer " + b.tokens[access.Read]}, 200, "/ of my-read"},
+		{"a token", "GET", "/", map[string]string{"Authorization": "Bearer " + b.tokens[ScopeRead]}, 200, "/ of my-read"},
 		{"nobody", "GET", "/tasks", nil, http.StatusSeeOther, ""},
 		{"a wrong token", "GET", "/", map[string]string{"Authorization": "Bearer x"}, 401, ""},
 		{"nobody who posts", "POST", "/tasks", nil, 401, ""},

@@ -18,7 +18,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
@@ -28,7 +27,7 @@ import (
 type request struct {
 	*http.Request
 	server   *Server
-	who      access.Who
+	who      Who
 	schedule *schedule.Schedule // nil for a route that needs none
 	invalid  error              // what is wrong with the file: the schedule is what runs in its place
 	view     view.Source
@@ -96,10 +95,10 @@ func (s *Server) handle(of route, r *request) (any, error) {
 	return of.handle(r)
 }
 
-func (s *Server) admit(of route, r *http.Request) (access.Who, error) {
+func (s *Server) admit(of route, r *http.Request) (Who, error) {
 	switch of.scope {
-	case access.Open, access.Badge, access.Hook: // a key is in the path
-		return access.Who{From: s.access.Address(r)}, nil
+	case ScopeOpen, ScopeBadge, ScopeHook: // a key is in the path
+		return Who{From: s.access.Address(r)}, nil
 	}
 	who, err := s.access.Who(r)
 	if err == nil && !who.Scope.Allows(of.scope) {

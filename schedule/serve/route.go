@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
@@ -13,7 +12,7 @@ import (
 // A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same rows.
 type route struct {
 	method, path string
-	scope        access.Scope
+	scope        Scope
 	about        string
 	params       []param
 	body         any    // a value of the type of the JSON body; nil for none

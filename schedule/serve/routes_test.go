@@ -12,7 +12,6 @@ import (
 
 	"sched/schedule/load"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/access"
 	"sched/schedule/view"
 )
 
@@ -26,9 +25,9 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	bad := b.Ended("hourly", 120, outcome.Failed, "")
 	gone := b.Ended("gone", 180, outcome.Failed, "")
 	b.Remember(good, bad, gone)
-	hook, badge := b.token(access.Token{Name: "h", Scope: access.Hook, Task: "hourly"}), b.token(access.Token{Name: "b", Scope: access.Badge, Task: "hourly"})
-	lost, lostBadge := b.token(access.Token{Name: "h2", Scope: access.Hook, Task: "nix"}), b.token(access.Token{Name: "b2", Scope: access.Badge, Task: "nix"})
-	offHook := b.token(access.Token{Name: "h3", Scope: access.Hook, Task: "off"})
+	hook, badge := b.token(Token{Name: "h", Scope: ScopeHook, Task: "hourly"}), b.token(Token{Name: "b", Scope: ScopeBadge, Task: "hourly"})
+	lost, lostBadge := b.token(Token{Name: "h2", Scope: ScopeHook, Task: "nix"}), b.token(Token{Name: "b2", Scope: ScopeBadge, Task: "nix"})
+	offHook := b.token(Token{Name: "h3", Scope: ScopeHook, Task: "off"})
 	json := map[string]string{"Content-Type": "application/json"}
 	text := map[string]string{"Content-Type": "text/plain"}
 	yaml := func(more ...string) map[string]string {
@@ -38,96 +37,96 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		}
 		return h
 	}
-	large := `{"reason":"` + strings.Repeat("x", access.MostBody) + `"}`
+	large := `{"reason":"` + strings.Repeat("x", MostBody) + `"}`
 	for _, tt := range []struct {
 		name   string
 		call   call
 		status int
 		has    string
 	}{
-		{"the status", call{scope: access.Read, method: "GET", route: "/status"}, 200, `"verdict": "down"`},
-		{"all tasks", call{scope: access.Read, method: "GET", route: "/tasks"}, 200, `"name": "a/b"`},
-		{"a tag that no task has", call{scope: access.Read, method: "GET", route: "/tasks", query: "?tag=y"}, 404, `no task has the tag`},
-		{"a task", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}}, 200, `"file": "schedule.yaml"`},
-		{"a task with a slash", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}}, 200, `"name": "a/b"`},
-		{"a task that is none", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
-		{"why", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
-		{"why at a minute", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
-		{"why at a minute, in words", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=today%209:30"}, 200, `"minute": "2026-03-01T09:30`},
-		{"why of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
-		{"what is to come", call{scope: access.Read, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
-		{"a forecast", call{scope: access.Read, method: "GET", route: "/forecast"}, 200, `"to": "2026-03-08T12:00:00Z"`},
-		{"a forecast of a day", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
-		{"a forecast until a time", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=2026-03-28&until=2026-03-29%2000:00%20UTC"}, 200, `"starts": 25`},
-		{"a forecast that ends before it begins", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=tomorrow&until=yesterday"}, 400, "until is not after since"},
-		{"a forecast of a year", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=365d"}, 400, "365 d 0 h is too long"},
-		{"a forecast of no time", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
-		{"a forecast of a time before it began", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
-		{"a forecast of the year 5000", call{scope: access.Read, method: "GET", route: "/forecast", query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
-		{"runs", call{scope: access.Read, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
-		{"runs since a while ago", call{scope: access.Read, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.Run},
-		{"runs since then, in words", call{scope: access.Read, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.Run},
-		{"runs of all servers, of which there is one", call{scope: access.Read, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
-		{"runs of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
-		{"a run", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
-		{"a run that is none", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
-		{"too short an id", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
-		{"an id that means several", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run[:4]}}, 409, "could be any of"},
-		{"a log", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?offset=6"}, 200, "welt\n"},
-		{"the end of a log", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?tail=3"}, 200, "lt\n"},
-		{"the log of a run that printed nothing", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{bad.Run}}, 200, ""},
-		{"the log of no run", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the log of several runs", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
-		{"the log as it comes", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
-		{"the log as it comes, from a place on", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
-		{"the stream of no run", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the stream of several runs", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
-		{"servers of a machine that stands alone", call{scope: access.Read, method: "GET", route: "/servers"}, 404, "stands alone"},
+		{"the status", call{scope: ScopeRead, method: "GET", route: "/status"}, 200, `"verdict": "down"`},
+		{"all tasks", call{scope: ScopeRead, method: "GET", route: "/tasks"}, 200, `"name": "a/b"`},
+		{"a tag that no task has", call{scope: ScopeRead, method: "GET", route: "/tasks", query: "?tag=y"}, 404, `no task has the tag`},
+		{"a task", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}}, 200, `"file": "schedule.yaml"`},
+		{"a task with a slash", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}}, 200, `"name": "a/b"`},
+		{"a task that is none", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
+		{"why", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
+		{"why at a minute", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
+		{"why at a minute, in words", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=today%209:30"}, 200, `"minute": "2026-03-01T09:30`},
+		{"why of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
+		{"what is to come", call{scope: ScopeRead, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
+		{"a forecast", call{scope: ScopeRead, method: "GET", route: "/forecast"}, 200, `"to": "2026-03-08T12:00:00Z"`},
+		{"a forecast of a day", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
+		{"a forecast until a time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=2026-03-28&until=2026-03-29%2000:00%20UTC"}, 200, `"starts": 25`},
+		{"a forecast that ends before it begins", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=tomorrow&until=yesterday"}, 400, "until is not after since"},
+		{"a forecast of a year", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=365d"}, 400, "365 d 0 h is too long"},
+		{"a forecast of no time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
+		{"a forecast of a time before it began", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
+		{"a forecast of the year 5000", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
+		{"runs", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
+		{"runs since a while ago", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.Run},
+		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.Run},
+		{"runs of all servers, of which there is one", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
+		{"runs of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
+		{"a run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
+		{"a run that is none", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
+		{"too short an id", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
+		{"an id that means several", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.Run[:4]}}, 409, "could be any of"},
+		{"a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?offset=6"}, 200, "welt\n"},
+		{"the end of a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?tail=3"}, 200, "lt\n"},
+		{"the log of a run that printed nothing", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{bad.Run}}, 200, ""},
+		{"the log of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
+		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
+		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
+		{"the stream of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
+		{"servers of a machine that stands alone", call{scope: ScopeRead, method: "GET", route: "/servers"}, 404, "stands alone"},
 		{"health", call{method: "GET", route: "/healthz"}, 200, "ok"},
 		{"the document", call{method: "GET", route: "/openapi.json"}, 200, "openapi"},
-		{"the schema", call{scope: access.Read, method: "GET", route: "/schema"}, 200, "json-schema.org/draft/2020-12"},
-		{"metrics", call{scope: access.Read, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
+		{"the schema", call{scope: ScopeRead, method: "GET", route: "/schema"}, 200, "json-schema.org/draft/2020-12"},
+		{"metrics", call{scope: ScopeRead, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
 		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}}, 200, ">succeeded</text>"},
 		{"a badge of no key", call{method: "GET", route: "/badge/{key}", values: []string{"x.svg"}}, 404, ""},
 		{"a badge of a task that is gone", call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
 
-		{"a trigger", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
-		{"a trigger without a body", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
-		{"a trigger of no task", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
-		{"a trigger of a task that is off", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
-		{"a trigger in two ways", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
-		{"a trigger in the past", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
-		{"a trigger in a million years", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
-		{"a trigger with a key that does not exist", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
-		{"a trigger with a body that is no JSON", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
-		{"a trigger with two bodies", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{}]`}, 400, "something behind it"},
-		{"a trigger with a form", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
-		{"a trigger with a large body", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
+		{"a trigger", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
+		{"a trigger without a body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
+		{"a trigger of no task", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
+		{"a trigger of a task that is off", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
+		{"a trigger in two ways", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
+		{"a trigger in the past", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
+		{"a trigger in a million years", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
+		{"a trigger with a key that does not exist", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
+		{"a trigger with a body that is no JSON", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
+		{"a trigger with two bodies", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{}]`}, 400, "something behind it"},
+		{"a trigger with a form", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
+		{"a trigger with a large body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
 
-		{"a retry", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 202, "retry of " + bad.Run[24:] + " by my-operate"},
-		{"a retry that waits", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 409, "waits already"},
-		{"a retry of a task that is gone", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.Run}}, 409, "no longer in the schedule"},
-		{"a retry of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a retry with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a retry with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
+		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 202, "retry of " + bad.Run[24:] + " by my-operate"},
+		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 409, "waits already"},
+		{"a retry of a task that is gone", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.Run}}, 409, "no longer in the schedule"},
+		{"a retry of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a retry with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
+		{"a retry with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
 
-		{"a stop of a run that has ended", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
-		{"a stop of a part of an id", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run[:8]}}, 400, "too short for the id of a run to change"},
-		{"a pause of no task", call{scope: access.Operate, method: "POST", route: "/pauses", body: `{"tasks": []}`}, 400, "leave out tasks and tags"},
-		{"a stop of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a stop with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a stop with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
+		{"a stop of a run that has ended", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
+		{"a stop of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run[:8]}}, 400, "too short for the id of a run to change"},
+		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": []}`}, 400, "leave out tasks and tags"},
+		{"a stop of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
+		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
 
-		{"no pauses", call{scope: access.Read, method: "GET", route: "/pauses"}, 200, `"items": []`},
-		{"a pause", call{scope: access.Operate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
-		{"a pause of everything", call{scope: access.Operate, method: "POST", route: "/pauses"}, 201, `"id": "everything"`},
-		{"pauses", call{scope: access.Read, method: "GET", route: "/pauses"}, 200, `"until": "2026-03-01T12:01:00Z"`},
-		{"a pause of no task", call{scope: access.Operate, method: "POST", route: "/pauses", body: `{"tasks": ["nix"]}`}, 404, ""},
-		{"a pause with a form", call{scope: access.Operate, method: "POST", route: "/pauses", body: `x=1`, headers: text}, 415, ""},
-		{"a pause with a large body", call{scope: access.Operate, method: "POST", route: "/pauses", body: large}, 413, ""},
-		{"a pause with a long reason", call{scope: access.Operate, method: "POST", route: "/pauses", body: large[:1000] + `"}`}, 400, "longer than 500"},
-		{"the end of a pause", call{scope: access.Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 204, ""},
-		{"the end of no pause", call{scope: access.Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 404, "a/b is not paused"},
+		{"no pauses", call{scope: ScopeRead, method: "GET", route: "/pauses"}, 200, `"items": []`},
+		{"a pause", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
+		{"a pause of everything", call{scope: ScopeOperate, method: "POST", route: "/pauses"}, 201, `"id": "everything"`},
+		{"pauses", call{scope: ScopeRead, method: "GET", route: "/pauses"}, 200, `"until": "2026-03-01T12:01:00Z"`},
+		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": ["nix"]}`}, 404, ""},
+		{"a pause with a form", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `x=1`, headers: text}, 415, ""},
+		{"a pause with a large body", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: large}, 413, ""},
+		{"a pause with a long reason", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: large[:1000] + `"}`}, 400, "longer than 500"},
+		{"the end of a pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 204, ""},
+		{"the end of no pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 404, "a/b is not paused"},
 
 		{"a hook", call{method: "POST", route: "/hooks/{key}", values: []string{hook}, body: "whatever", headers: text}, 202, "trigger by h"},
 		{"a hook of no key", call{method: "POST", route: "/hooks/{key}", values: []string{"x"}}, 404, ""},
@@ -135,23 +134,23 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a hook of a task that is gone", call{method: "POST", route: "/hooks/{key}", values: []string{lost}}, 404, ""},
 		{"a hook of a task that is off", call{method: "POST", route: "/hooks/{key}", values: []string{offHook}}, 409, ""},
 
-		{"a new task", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\ncommand: |\n  echo 1\n\n  echo 2\n", headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
-		{"it, without having seen it", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
-		{"it, as it never was", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
-		{"a task of another file", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
-		{"a task that is invalid", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
-		{"a task of another user", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
-		{"two tasks", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
-		{"a task in a form", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
-		{"a large task", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
-		{"a task with a name that is none", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
-		{"a task in JSON", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
-		{"a task in two parts", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"}, body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: json}, 400, "something behind it"},
-		{"the end of a task, as it never was", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
-		{"the end of a task, without having seen it", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
-		{"the end of a task of another file", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
-		{"the end of no task", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"nix"}}, 404, ""},
-		{"the audit log", call{scope: access.Read, method: "GET", route: "/audit"}, 200, `"reason": "why not"`},
+		{"a new task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\ncommand: |\n  echo 1\n\n  echo 2\n", headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
+		{"it, without having seen it", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
+		{"it, as it never was", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
+		{"a task of another file", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
+		{"a task that is invalid", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
+		{"a task of another user", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
+		{"two tasks", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
+		{"a task in a form", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
+		{"a large task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
+		{"a task with a name that is none", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
+		{"a task in JSON", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
+		{"a task in two parts", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"}, body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: json}, 400, "something behind it"},
+		{"the end of a task, as it never was", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
+		{"the end of a task, without having seen it", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
+		{"the end of a task of another file", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
+		{"the end of no task", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"nix"}}, 404, ""},
+		{"the audit log", call{scope: ScopeRead, method: "GET", route: "/audit"}, 200, `"reason": "why not"`},
 	} {
 		got := b.call(tt.call)
 		b.wants(tt.name, got, tt.status, tt.has)
@@ -173,18 +172,18 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 // editAgain changes and removes a task with its ETag.
 func (b *box) editAgain() {
 	b.Helper()
-	seen := b.call(call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}})
+	seen := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}})
 	tag := map[string]string{"If-Match": seen.header.Get("ETag"), "Content-Type": "application/yaml", "Sched-Reason": "it was wrong"}
-	got := b.call(call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
+	got := b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
 	b.wants("the task, having seen it", got, 200, `"0 * * * *"`)
-	b.wants("the same again", b.call(call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 412)
+	b.wants("the same again", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 412)
 	tag["If-Match"] = got.header.Get("ETag")
-	b.wants("its end", b.call(call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 204)
+	b.wants("its end", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 204)
 	if _, err := os.Stat(b.Path("schedule.d/new+one.yaml")); !os.IsNotExist(err) {
 		b.Errorf("it is still there: %v", err)
 	}
-	b.wants("it is gone", b.call(call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}}), 404)
-	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
+	b.wants("it is gone", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}}), 404)
+	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
 }
 
 // everyRouteRefuses asks each route for what none has: an unknown parameter, a strange name of the server, no token, a token that is not
@@ -193,7 +192,7 @@ func (b *box) everyRouteRefuses() {
 	b.Helper()
 	b.write("schedule.yaml", "tasks: [")
 	for _, r := range b.server.routes {
-		c := call{scope: access.Edit, method: r.method, route: r.path, values: []string{"x"}}
+		c := call{scope: ScopeEdit, method: r.method, route: r.path, values: []string{"x"}}
 		c.query = "?nix=1"
 		b.wants(r.path+" with an unknown parameter", b.call(c), 400, "there is no parameter")
 		c.query, c.headers = "", map[string]string{"Host": "evil.example"}
@@ -212,23 +211,23 @@ func (b *box) everyRouteRefuses() {
 		}
 		c.scope = ""
 		b.wants(r.path+" without a token", b.call(c), 401, "a token is needed")
-		if r.scope != access.Read {
-			c.scope = access.Read
+		if r.scope != ScopeRead {
+			c.scope = ScopeRead
 			b.wants(r.path+" with too little", b.call(c), 403, "my-read may read, and this needs "+string(r.scope))
 		}
 	}
 	b.tokens["wrong"] = "sched_wrong"
-	for range access.MostAttempts {
+	for range MostAttempts {
 		b.call(call{scope: "wrong", method: "GET", route: "/status"})
 	}
 	for _, r := range b.server.routes {
-		if r.scope != access.Open {
+		if r.scope != ScopeOpen {
 			b.wants(r.path+" after too many wrong tokens", b.call(call{scope: "wrong", method: r.method, route: r.path, values: []string{"x.svg"}}), tooManyOr(r))
 		}
 	}
 	b.write("schedule.yaml", shop)
 	for _, r := range b.server.routes {
-		if r.scope == access.Hook || r.scope == access.Badge {
+		if r.scope == ScopeHook || r.scope == ScopeBadge {
 			b.wants(r.path+" after too many wrong keys", b.call(call{method: r.method, route: r.path, values: []string{"x.svg"}}), 429)
 		}
 	}
@@ -236,7 +235,7 @@ func (b *box) everyRouteRefuses() {
 
 // tooManyOr is 429, but for the routes with a key: they need the schedule first, which is invalid then.
 func tooManyOr(r route) int {
-	if r.scope == access.Hook || r.scope == access.Badge {
+	if r.scope == ScopeHook || r.scope == ScopeBadge {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusTooManyRequests
@@ -269,11 +268,11 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	b.Remember(all...)
 	var whole, paged []string
-	for _, r := range decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs"}).body).Items {
+	for _, r := range decode[page[view.Record]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/runs"}).body).Items {
 		whole = append(whole, r.Run)
 	}
 	for query := "?limit=4"; ; {
-		p := decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs", query: query}).body)
+		p := decode[page[view.Record]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: query}).body)
 		for _, r := range p.Items {
 			paged = append(paged, r.Run)
 		}
@@ -287,7 +286,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var tasks []string
 	for query := "?limit=2"; ; {
-		p := decode[page[view.Task]](t, b.call(call{scope: access.Read, method: "GET", route: "/tasks", query: query}).body)
+		p := decode[page[view.Task]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/tasks", query: query}).body)
 		for _, task := range p.Items {
 			tasks = append(tasks, task.Name)
 		}
@@ -301,7 +300,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var slots []string
 	for query := "?until=2026-03-02T12:00:00Z&limit=5"; ; {
-		p := decode[page[view.Upcoming]](t, b.call(call{scope: access.Read, method: "GET", route: "/upcoming", query: query}).body)
+		p := decode[page[view.Upcoming]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/upcoming", query: query}).body)
 		for _, slot := range p.Items {
 			slots = append(slots, slot.Slot+" "+slot.Task)
 		}

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/forecast"
 	"sched/schedule/run"
-	"sched/schedule/serve/access"
 	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
@@ -50,7 +49,7 @@ type Schedules struct {
 type Server struct {
 	Config
 	current    current
-	access     *access.Access
+	access     *access
 	watcher    *watcher
 	forecasts  *forecast.Cache
 	editing    sync.Mutex    // one edit at a time
@@ -77,9 +76,7 @@ const mostForeseeing = 8
 func New(c Config) (*Server, error) {
 	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache()}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
-	s.access = access.New(access.Config{
-		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
-	})
+	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
 	for _, r := range routes() {
 		if s.offers(r) {
@@ -101,15 +98,15 @@ const Assets = "/assets/"
 // offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
-	case access.Operate, access.Hook:
+	case ScopeOperate, ScopeHook:
 		return !s.ReadOnly
-	case access.Edit:
+	case ScopeEdit:
 		return !s.ReadOnly && s.Config.Edit != ""
 	}
 	return true
 }
 
-// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see WhoIs); with nil there
+// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see whoIs); with nil there
 // is nothing else.
 func (s *Server) Handler(pages http.Handler) http.Handler {
 	return s.access.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +129,7 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.mayLook(r)
 		if err == nil {
-			pages.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+			pages.ServeHTTP(w, r.WithContext(withWho(r.Context(), who)))
 			return
 		}
 		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
@@ -143,16 +140,16 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) mayLook(r *http.Request) (access.Who, error) {
+func (s *Server) mayLook(r *http.Request) (Who, error) {
 	who, err := s.access.Who(r)
-	if err == nil && !who.Scope.Allows(access.Read) {
+	if err == nil && !who.Scope.Allows(ScopeRead) {
 		err = problem.New(http.StatusForbidden, "", "it is not allowed")
 	}
 	return who, err
 }
 
 // LoginPath returns the path of a new login link for somebody with that scope.
-func (s *Server) LoginPath(scope access.Scope) string { return s.access.LoginPath(scope) }
+func (s *Server) LoginPath(scope Scope) string { return s.access.LoginPath(scope) }
 
 func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 	var allowed []string

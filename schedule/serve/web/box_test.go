@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule/control/controltest"
 	"sched/schedule/serve"
-	"sched/schedule/serve/access"
 )
 
 // A box is a schedule with a state folder, and its pages as a browser without scripts sees them.
@@ -21,7 +20,7 @@ type box struct {
 }
 
 // newBox makes a box for somebody whose token has that scope.
-func newBox(t *testing.T, text string, scope access.Scope, change ...func(*serve.Config)) *box {
+func newBox(t *testing.T, text string, scope serve.Scope, change ...func(*serve.Config)) *box {
 	t.Helper()
 	b := &box{Folder: controltest.NewFolder(t, text)}
 	c := serve.Config{StateDir: b.State(), Version: "1", Now: controltest.Now, Problem: t.Logf,
@@ -31,7 +30,7 @@ func newBox(t *testing.T, text string, scope access.Scope, change ...func(*serve
 	}
 	server, err := serve.New(c)
 	if err == nil {
-		b.token, err = access.AddToken(b.State(), access.Token{Name: "ada", Scope: scope})
+		b.token, err = serve.AddToken(b.State(), serve.Token{Name: "ada", Scope: scope})
 	}
 	if err != nil {
 		t.Fatal(err)

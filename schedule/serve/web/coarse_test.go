@@ -10,13 +10,13 @@ import (
 
 	"sched/schedule/control/controltest"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/access"
+	"sched/schedule/serve"
 	"sched/schedule/state"
 )
 
 // A day of a task that is due every minute is a few bars: its page does not grow with the runs, and one failure among them is seen.
 func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n  - {name: seldom, every: 4 hours, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n  - {name: seldom, every: 4 hours, command: \"true\"}\n", serve.ScopeRead)
 	var all []outcome.Record
 	for ago := 1; ago < 700; ago++ {
 		o := outcome.Succeeded
@@ -58,7 +58,7 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 
 // Outcomes that look the same come in any order, several of an hour: each of their stretches is drawn, and those that are close as one.
 func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	var all []outcome.Record
 	as := map[int]outcome.Outcome{190: outcome.Failed, 235: outcome.TimedOut, 191: outcome.Lost, 300: outcome.Stopped}
 	for ago := 1; ago < 700; ago++ {
@@ -74,7 +74,7 @@ func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
 
 // Runs that took more time together than their hour has have overlapped: they are outlined like bars of single runs.
 func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	var all []outcome.Record
 	for ago := range 400 {
 		r := b.Ended("often", ago+1, outcome.Succeeded, "")

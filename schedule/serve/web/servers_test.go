@@ -10,14 +10,14 @@ import (
 	"sched/schedule/control/controltest"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/access"
+	"sched/schedule/serve"
 )
 
 // With a store the pages are about all of its servers, and say what only the server of a run can do.
 func TestPagesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
-	b := newBox(t, shop, access.Operate)
+	b := newBox(t, shop, serve.ScopeOperate)
 	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
 	running, ended := controltest.Running("hourly"), b.Ended("a/b", 60, outcome.Failed, "")
 	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
@@ -46,7 +46,7 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: shared, every: hour, command: \"true\", one_server: true}\n  - {name: own, every: hour, command: \"true\"}\n",
-		access.Read)
+		serve.ScopeRead)
 	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
 	skipped := func(task string, ago int, reason string) outcome.Record {
 		r := b.Ended(task, ago, outcome.Skipped, "")

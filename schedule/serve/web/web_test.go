@@ -18,7 +18,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/serve"
-	"sched/schedule/serve/access"
 )
 
 const shop = `
@@ -32,7 +31,7 @@ tasks:
 
 // Every page says that no tick ever came, and so does the API.
 func TestPagesSayThatNoTickEverCame(t *testing.T) {
-	b := newBox(t, "tasks: [{name: a, every: hour, command: \"true\"}]\n", access.Read)
+	b := newBox(t, "tasks: [{name: a, every: hour, command: \"true\"}]\n", serve.ScopeRead)
 	for _, path := range []string{"/", "/timeline", "/forecast", "/runs", "/tasks/a", "/api/v1/status", "/api/v1/tasks/a/why"} {
 		b.has(path, b.get(path, 200), "no tick ever came")
 	}
@@ -41,12 +40,12 @@ func TestPagesSayThatNoTickEverCame(t *testing.T) {
 // The page Tasks writes each time in the zone of its task, and says which zone that is.
 func TestTimesOnThePageTasksHaveTheirZone(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: here, every: hour, command: \"true\"}\n"+
-		"  - {name: there, every: hour, timezone: America/New_York, command: \"true\"}\n", access.Read)
+		"  - {name: there, every: hour, timezone: America/New_York, command: \"true\"}\n", serve.ScopeRead)
 	b.has("/", b.get("/", 200), ">13:00 UTC</time>", ">08:00 EST</time>")
 }
 
 func TestEveryPageSaysWhatThereIs(t *testing.T) {
-	b := newBox(t, shop, access.Operate)
+	b := newBox(t, shop, serve.ScopeOperate)
 	good, bad := b.Ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.Ended("hourly", 60, outcome.Failed, "")
 	bad.Reason = "exit code 7"
 	gone := b.Ended("gone", 30, outcome.Succeeded, "")
@@ -98,7 +97,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 
 // A task that is due more often than bars are drawn is due to the end of the axis: a row that ended would say that it is not.
 func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: 5 seconds, command: \"true\"}\n  - {name: rare, every: hour, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: 5 seconds, command: \"true\"}\n  - {name: rare, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	drawn := regexp.MustCompile(`class="due" x="([0-9.]+)%" width="([0-9.]+)%"`).FindAllStringSubmatch(b.get("/timeline?q=often", 200), -1)
 	if len(drawn) == 0 {
 		t.Fatal("nothing is drawn")
@@ -123,7 +122,7 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBox(t, shop, access.Operate)
+			b := newBox(t, shop, serve.ScopeOperate)
 			b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
 			damage(b)
 			b.has("/", b.get("/", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00:00 UTC")
@@ -143,7 +142,7 @@ var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|ja
 // What others wrote (names, descriptions, reasons, what commands print) is text on every page, and no page needs code that the policy
 // of the server forbids.
 func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
-	b := newBox(t, shop, access.Operate)
+	b := newBox(t, shop, serve.ScopeOperate)
 	nasty := "\x1b[31mred<b>\x1b[0m \x1b[2J\x1b]0;title\a\x00<script>alert(1)</script>\rover\u202edrawn \xff\n"
 	r := b.Ended("hourly", 60, outcome.Failed, nasty)
 	r.Reason = `"><script>alert(1)</script>`
@@ -168,7 +167,7 @@ var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // A form does what it says, with who sent it and why.
 func TestAFormAsks(t *testing.T) {
-	b := newBox(t, shop, access.Operate)
+	b := newBox(t, shop, serve.ScopeOperate)
 	first := b.send("POST", "/tasks/hourly/trigger", url.Values{"reason": {"the price was wrong"}}, 303)
 	b.has(first, b.get(first, 200), "waiting", "trigger by ada: the price was wrong")
 	b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"3600"}, "reason": {"moving"}}, 303)
@@ -197,12 +196,12 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 	forms := regexp.MustCompile(`<form method="post" action="([^"]*)"`)
 	for _, tt := range []struct {
 		who    string
-		scope  access.Scope
+		scope  serve.Scope
 		config func(*serve.Config)
 		status int // of a form that is sent all the same
 	}{
-		{"somebody with read", access.Read, func(*serve.Config) {}, http.StatusForbidden},
-		{"anybody where the server is read-only", access.Edit, func(c *serve.Config) { c.ReadOnly = true }, http.StatusNotFound},
+		{"somebody with read", serve.ScopeRead, func(*serve.Config) {}, http.StatusForbidden},
+		{"anybody where the server is read-only", serve.ScopeEdit, func(c *serve.Config) { c.ReadOnly = true }, http.StatusNotFound},
 	} {
 		b := newBox(t, shop, tt.scope, tt.config)
 		r := b.Ended("hourly", 60, outcome.Failed, "")
@@ -218,7 +217,7 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 			b.send("POST", path, url.Values{}, tt.status)
 		}
 	}
-	b := newBox(t, shop, access.Operate)
+	b := newBox(t, shop, serve.ScopeOperate)
 	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Sec-Fetch-Site", "cross-site")
 	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Origin", "https://evil.example")
 	b.token = ""
@@ -231,7 +230,7 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 }
 
 func TestAListGoesOnWhereItEnded(t *testing.T) {
-	b := newBox(t, shop, access.Read)
+	b := newBox(t, shop, serve.ScopeRead)
 	var all []outcome.Record
 	for i := range 120 {
 		all = append(all, b.Ended("hourly", 60*(i+1), outcome.Succeeded, ""))
@@ -257,7 +256,7 @@ func TestAListGoesOnWhereItEnded(t *testing.T) {
 
 // What the page of the tasks lacks is said, and the rest is shown.
 func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	older := b.Ended("a", 2, outcome.Succeeded, "")
 	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
 	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver is that of package state
@@ -273,14 +272,14 @@ func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
 
 // A forecast takes seconds, and no run changes it: the script does not ask for it again.
 func TestTheForecastStaysAsItIs(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	b.has("/forecast", b.get("/forecast", 200), `id="problems"`, "not data-live")
 	b.has("/", b.get("/", 200), `id="problems" data-live`)
 }
 
 // What is to be known of a forecast comes with what to do about it, in the words of the command.
 func TestAForecastSaysWhatToDo(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	source := pause.Source{Dir: b.State()}
 	if err := source.Pause(func(pause.Pauses) pause.Pauses {
 		return pause.Pauses{"a": {Version: 1, By: "ada", Since: controltest.Now()}}
@@ -293,7 +292,7 @@ func TestAForecastSaysWhatToDo(t *testing.T) {
 
 // An hour with trouble says so in words, and its link is reached by the keyboard.
 func TestAnHourWithTroubleIsTold(t *testing.T) {
-	b := newBox(t, "timezone: UTC\npools: {one: 1}\ntasks:\n  - {name: a, every: hour, pool: one, background: true, command: \"true\"}\n  - {name: b, every: hour, pool: one, background: true, command: \"true\"}\n", access.Read)
+	b := newBox(t, "timezone: UTC\npools: {one: 1}\ntasks:\n  - {name: a, every: hour, pool: one, background: true, command: \"true\"}\n  - {name: b, every: hour, pool: one, background: true, command: \"true\"}\n", serve.ScopeRead)
 	b.has("/forecast", b.get("/forecast", 200), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span></a>`, `not tabindex="-1"`)
 }
 
@@ -304,7 +303,7 @@ func TestSlowReaders(t *testing.T) {
 	for i := range tasksOfAPage {
 		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", i, strings.Repeat("x", 100_000))
 	}
-	b := newBox(t, text.String(), access.Read)
+	b := newBox(t, text.String(), serve.ScopeRead)
 	for range 5 {
 		conn, err := net.Dial("tcp", b.web.Listener.Addr().String())
 		if err != nil {
@@ -333,7 +332,7 @@ func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&text, "  - {name: task-%04d, every: hour, command: \"true\"}\n", i)
 	}
-	b := newBox(t, text.String(), access.Operate)
+	b := newBox(t, text.String(), serve.ScopeOperate)
 	var all []outcome.Record
 	for i := range 1000 {
 		for n := range 31 {

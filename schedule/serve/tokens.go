@@ -1,4 +1,4 @@
-package access
+package serve
 
 import (
 	"crypto/rand"
@@ -31,7 +31,7 @@ type Token struct {
 // tokenStart begins each token, so that one in a URL, a log or a repository is recognized.
 const tokenStart = "sched_"
 
-func hashOf(token string) string {
+func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
@@ -48,10 +48,10 @@ const MostTokens = 1000
 // AddToken makes a token for the schedule of the state folder, and returns its text, which is kept nowhere. The name must be new.
 func AddToken(dir string, t Token) (text string, err error) {
 	text = newSecret()
-	if t.Scope != Badge && t.Scope != Hook {
+	if t.Scope != ScopeBadge && t.Scope != ScopeHook {
 		text = tokenStart + text
 	}
-	t.Hash = hashOf(text)
+	t.Hash = tokenHash(text)
 	err = changeTokens(dir, func(all []Token) ([]Token, error) {
 		if len(all) >= MostTokens {
 			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", len(all))
@@ -125,7 +125,7 @@ type tokens struct {
 }
 
 // find returns the token with that text. An error is why the file cannot be read: then nobody is let in.
-func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(hashOf(text)) }
+func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(tokenHash(text)) }
 
 func (t *tokens) findHash(hash string) (Token, bool, error) {
 	t.mu.Lock()

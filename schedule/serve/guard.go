@@ -1,4 +1,4 @@
-package access
+package serve
 
 import (
 	"net"
@@ -13,15 +13,15 @@ import (
 // MostBody is the most bytes of a request's body.
 const MostBody = 64 << 10
 
-// policy is what pages may load: what this server serves, and nothing inline.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
+// contentPolicy is what pages may load: what this server serves, and nothing inline.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // Guard is what comes before every route: headers for browsers, and what is refused whoever asks.
-func (a *Access) Guard(next http.Handler) http.Handler {
+func (a *access) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")
@@ -38,7 +38,7 @@ func (a *Access) Guard(next http.Handler) http.Handler {
 }
 
 // unwelcome returns why a request is refused before it is looked at; nil for most.
-func (a *Access) unwelcome(r *http.Request) *problem.Problem {
+func (a *access) unwelcome(r *http.Request) *problem.Problem {
 	switch {
 	case !a.calledByName(r):
 		return problem.New(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
@@ -56,7 +56,7 @@ func (a *Access) unwelcome(r *http.Request) *problem.Problem {
 
 // calledByName reports whether the request names this server. A page of another site may have the browser look up its own name, and get
 // our address: DNS rebinding. Such a request has that name. A socket has no name that can be looked up.
-func (a *Access) calledByName(r *http.Request) bool {
+func (a *access) calledByName(r *http.Request) bool {
 	if _, ok := listen.Peer(r.Context()); ok {
 		return true
 	}

@@ -1,4 +1,4 @@
-package access
+package serve
 
 import (
 	"net/http"
@@ -40,7 +40,7 @@ func (s *sessions) newLink(scope Scope) string {
 	if s.links == nil {
 		s.links = map[string]link{}
 	}
-	s.links[hashOf(code)] = link{scope, s.now().Add(linkLasts)}
+	s.links[tokenHash(code)] = link{scope, s.now().Add(linkLasts)}
 	return code
 }
 
@@ -48,8 +48,8 @@ func (s *sessions) newLink(scope Scope) string {
 func (s *sessions) useLink(code string) (Scope, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, ok := s.links[hashOf(code)]
-	delete(s.links, hashOf(code))
+	one, ok := s.links[tokenHash(code)]
+	delete(s.links, tokenHash(code))
 	return one.scope, ok && s.now().Before(one.until)
 }
 
@@ -73,25 +73,25 @@ func (s *sessions) begin(one session) string {
 	}
 	value := newSecret()
 	one.until = now.Add(sessionLasts)
-	s.all[hashOf(value)] = one
+	s.all[tokenHash(value)] = one
 	return value
 }
 
 func (s *sessions) find(value string) (session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, ok := s.all[hashOf(value)]
+	one, ok := s.all[tokenHash(value)]
 	return one, ok && s.now().Before(one.until)
 }
 
 func (s *sessions) end(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, hashOf(value))
+	delete(s.all, tokenHash(value))
 }
 
 // cookie returns the cookie of a session; one without a value ends it.
-func (a *Access) cookie(value string) *http.Cookie {
+func (a *access) cookie(value string) *http.Cookie {
 	c := &http.Cookie{Name: cookieName, Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
 		MaxAge: int(sessionLasts / time.Second)}
 	if value == "" {

@@ -1,4 +1,4 @@
-package access
+package serve
 
 import (
 	"encoding/base64"
@@ -13,7 +13,7 @@ import (
 // nothing, since programs that show previews follow links, too: the button does.
 
 // SignIn adds the pages for signing in and out.
-func (a *Access) SignIn(mux *http.ServeMux) {
+func (a *access) SignIn(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+a.BasePath+"/login", func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
 	mux.HandleFunc("GET "+a.BasePath+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
 		a.form(w, http.StatusOK, r.PathValue("code"), "")
@@ -23,11 +23,11 @@ func (a *Access) SignIn(mux *http.ServeMux) {
 }
 
 // LoginPath returns the path of a new login link for somebody with that scope.
-func (a *Access) LoginPath(scope Scope) string {
+func (a *access) LoginPath(scope Scope) string {
 	return a.BasePath + "/login/" + a.sessions.newLink(scope)
 }
 
-func (a *Access) login(w http.ResponseWriter, r *http.Request) {
+func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	if code := r.PostFormValue("code"); code != "" {
 		if scope, ok := a.sessions.useLink(code); ok {
 			a.begin(w, r, session{who: Who{Name: "login link", Scope: scope}})
@@ -40,14 +40,14 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		problem.Write(w, problem.Of(err))
-	case !ok || !found.Scope.Allows(Read):
+	case !ok || !found.Scope.Allows(ScopeRead):
 		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	default:
 		a.begin(w, r, session{who: Who{Name: found.Name, Scope: found.Scope}, token: found.Hash})
 	}
 }
 
-func (a *Access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
+func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
 	from := a.Address(r)
 	if left := a.attempts.wrong(from); left > 0 {
 		problem.Write(w, problem.Of(tooMany(from, left)))
@@ -56,12 +56,12 @@ func (a *Access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
 	a.form(w, http.StatusUnauthorized, "", wrong)
 }
 
-func (a *Access) begin(w http.ResponseWriter, r *http.Request, one session) {
+func (a *access) begin(w http.ResponseWriter, r *http.Request, one session) {
 	http.SetCookie(w, a.cookie(a.sessions.begin(one)))
 	http.Redirect(w, r, a.BasePath+"/", http.StatusSeeOther)
 }
 
-func (a *Access) logout(w http.ResponseWriter, r *http.Request) {
+func (a *access) logout(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(cookieName); err == nil {
 		a.sessions.end(cookie.Value)
 	}
@@ -75,7 +75,7 @@ func isCode(text string) bool {
 	return err == nil && len(bytes) == 32
 }
 
-func (a *Access) form(w http.ResponseWriter, status int, code, wrong string) {
+func (a *access) form(w http.ResponseWriter, status int, code, wrong string) {
 	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
 <p>Make one with <code>sched serve token --scope read</code>`
 	if isCode(code) {

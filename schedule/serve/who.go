@@ -1,4 +1,4 @@
-package access
+package serve
 
 import (
 	"context"
@@ -21,19 +21,21 @@ type Who struct {
 
 type whoKey struct{}
 
-// With returns a context of a request of somebody who was let in.
-func With(ctx context.Context, who Who) context.Context { return context.WithValue(ctx, whoKey{}, who) }
+// withWho returns a context of a request of somebody who was let in.
+func withWho(ctx context.Context, who Who) context.Context {
+	return context.WithValue(ctx, whoKey{}, who)
+}
 
-// WhoIs returns who was let in.
-func WhoIs(ctx context.Context) Who {
+// whoIs returns who was let in.
+func whoIs(ctx context.Context) Who {
 	who, _ := ctx.Value(whoKey{}).(Who)
 	return who
 }
 
 // Who returns who asks. The error is a *problem.Problem.
-func (a *Access) Who(r *http.Request) (Who, error) {
+func (a *access) Who(r *http.Request) (Who, error) {
 	if user, ok := listen.Peer(r.Context()); ok {
-		return Who{user, "socket", Edit}, nil // the socket has mode 0600
+		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
 	}
 	from := a.Address(r)
 	given := false
@@ -44,7 +46,7 @@ func (a *Access) Who(r *http.Request) (Who, error) {
 			if err != nil {
 				return Who{}, problem.Of(err)
 			}
-			if ok && found.Scope.Allows(Read) {
+			if ok && found.Scope.Allows(ScopeRead) {
 				return Who{found.Name, from, found.Scope}, nil
 			}
 		}
@@ -62,7 +64,7 @@ func (a *Access) Who(r *http.Request) (Who, error) {
 }
 
 // Key returns the task of a key, which is of that scope, and who has it. The error is a *problem.Problem.
-func (a *Access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
+func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
 	found, ok, err := a.tokens.find(key)
 	if err != nil {
 		return "", Who{}, problem.Of(err)
@@ -81,7 +83,7 @@ func (a *Access) Key(r *http.Request, scope Scope, key string) (task string, who
 }
 
 // stillValid reports whether the token with which a session was begun was not revoked since.
-func (a *Access) stillValid(one session) bool {
+func (a *access) stillValid(one session) bool {
 	if one.token == "" {
 		return true
 	}
@@ -89,7 +91,7 @@ func (a *Access) stillValid(one session) bool {
 	return err == nil && ok && found.Scope == one.who.Scope
 }
 
-func (a *Access) wrongToken(from string) error {
+func (a *access) wrongToken(from string) error {
 	if left := a.attempts.wrong(from); left > 0 {
 		return tooMany(from, left)
 	}
@@ -103,7 +105,7 @@ func tooMany(from string, left time.Duration) error {
 }
 
 // Address is where a request comes from. Behind a proxy it is the address that the proxy added.
-func (a *Access) Address(r *http.Request) string {
+func (a *access) Address(r *http.Request) string {
 	if a.BehindProxy {
 		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		if ip := net.ParseIP(strings.TrimSpace(all[len(all)-1])); ip != nil {

@@ -1,0 +1,61 @@
+package serve
+
+import "net/http"
+
+// An access decides who may do what: by token, session, key in a path, or user of a socket. Guard
+// comes before every route; Who and Key say who asks. docs/serve.md has the threats. It may be used by
+// several goroutines.
+type access struct {
+	Config
+	tokens   tokens
+	sessions sessions
+	attempts attempts
+	cross    *http.CrossOriginProtection
+}
+
+// newAccess returns the access to one server.
+func newAccess(c Config) *access {
+	return &access{
+		Config: c, tokens: tokens{dir: c.StateDir}, sessions: sessions{now: c.Now}, attempts: attempts{now: c.Now},
+		cross: http.NewCrossOriginProtection(),
+	}
+}
+
+// A Scope is what somebody may do. Each of read, operate and edit has those before it.
+type Scope string
+
+// The scopes of tokens.
+const (
+	ScopeOpen    Scope = "open"    // of routes for which no token is needed
+	ScopeRead    Scope = "read"    // look at everything
+	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
+	ScopeEdit    Scope = "edit"    // write tasks
+
+	ScopeBadge Scope = "badge" // of a key: show the badge of one task
+	ScopeHook  Scope = "hook"  // of a key: trigger one task
+)
+
+// rank is higher for what allows more; 0 for what is no scope of a token.
+func (s Scope) rank() int {
+	switch s {
+	case ScopeRead:
+		return 1
+	case ScopeOperate:
+		return 2
+	case ScopeEdit:
+		return 3
+	}
+	return 0
+}
+
+// Allows reports whether who has the scope may do what needs the other.
+func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+
+// OfTokens reports whether tokens have the scope: it is neither that of a key, nor open.
+func (s Scope) OfTokens() bool { return s.rank() > 0 }
+
+// ParseScope reads the scope of a token.
+func ParseScope(text string) (Scope, bool) {
+	scope := Scope(text)
+	return scope, scope.OfTokens()
+}
