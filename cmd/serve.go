@@ -20,7 +20,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/serve"
-	"sched/schedule/serve/listen"
 	"sched/schedule/serve/web"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -97,7 +96,7 @@ func (a serveCommand) serve(o serveOptions) error {
 			return err
 		}
 	}
-	listener, err := listen.At(o.listen, certificate != nil || o.behindProxy)
+	listener, err := serve.Listen(o.listen, certificate != nil || o.behindProxy)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (a serveCommand) serve(o serveOptions) error {
 	terminate, _, release := signals()
 	defer release()
 	a.greet(s, server, listener, o, certificate != nil)
-	if err := listen.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
+	if err := serve.ServeUntil(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
 		return failed("", "%w", err)
 	}
 	return &exit{code: exitStopped}
@@ -130,7 +129,7 @@ func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Li
 	if len(o.hosts) > 0 {
 		name = o.hosts[0]
 	}
-	url := listen.URL(l, name, o.basePath, secure)
+	url := serve.URL(l, name, o.basePath, secure)
 	fmt.Fprintf(a.out, "%s is served at %s\n", s.Name, url)
 	if strings.HasPrefix(url, "unix:") {
 		return

@@ -10,7 +10,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/condition"
-	"sched/schedule/serve/listen"
+	"sched/schedule/serve"
 )
 
 // A binary that is built with the tag schedtest, as the tests of this package do, has a clock that can
@@ -60,7 +60,7 @@ func init() {
 		if err != nil {
 			panic(fmt.Sprintf("SCHED_TEST_HEADER_TIMEOUT: %v", err))
 		}
-		listen.HeaderTimeout = d
+		serve.HeaderTimeout = d
 	}
 	clock.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {

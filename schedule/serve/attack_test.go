@@ -25,7 +25,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/listen"
 	"sched/schedule/view"
 )
 
@@ -255,16 +254,16 @@ func TestABodyOfAGigabyte(t *testing.T) {
 // Who opens ten thousand connections, and sends nothing or half a request, keeps nobody else out, and does not make them wait.
 func TestManySlowConnections(t *testing.T) {
 	b := newBox(t, shop)
-	listener, err := listen.At("127.0.0.1:0", false)
+	listener, err := Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	const patience = 2 * time.Minute // long for a busy machine, and less than what a header may take
-	defer func(usual time.Duration) { listen.HeaderTimeout = usual }(listen.HeaderTimeout)
-	listen.HeaderTimeout = 10 * patience
+	defer func(usual time.Duration) { HeaderTimeout = usual }(HeaderTimeout)
+	HeaderTimeout = 10 * patience
 	ended := make(chan error)
-	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -282,10 +281,10 @@ func TestManySlowConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := 10_000 // or as many as the machine permits: each has an end here, and some have the other one, too
-	if most := int(min(limit.Cur, 1<<20)) - 2*listen.MostConnections; most < many {
+	if most := int(min(limit.Cur, 1<<20)) - 2*MostConnections; most < many {
 		many = most
 	}
-	if many < 2*listen.MostConnections {
+	if many < 2*MostConnections {
 		t.Skipf("this process may have only %d files", limit.Cur)
 	}
 	t.Logf("%d connections", many)
@@ -304,7 +303,7 @@ func TestManySlowConnections(t *testing.T) {
 	if err != nil || response.StatusCode != 200 {
 		t.Errorf("somebody else: %v, %v", response, err)
 	}
-	for _, conn := range []net.Conn{all[0], all[1], all[(many-listen.MostConnections)/2]} {
+	for _, conn := range []net.Conn{all[0], all[1], all[(many-MostConnections)/2]} {
 		conn.SetReadDeadline(time.Now().Add(patience))
 		if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("a slow writer is still there: %q, %v", text, err)
@@ -540,7 +539,7 @@ func TestListening(t *testing.T) {
 		{"unix:" + filepath.Join(t.TempDir(), "sock"), false, ""},
 		{"unix:/etc/passwd", false, "is no socket"},
 	} {
-		l, err := listen.At(tt.address, tt.exposed)
+		l, err := Listen(tt.address, tt.exposed)
 		if tt.says == "" && err != nil && !strings.Contains(err.Error(), "cannot assign") || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s: %v", tt.address, err)
 		}
@@ -554,7 +553,7 @@ func TestListening(t *testing.T) {
 func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	b := newBox(t, shop)
 	path := b.Path("sock")
-	listener, err := listen.At("unix:"+path, false)
+	listener, err := Listen("unix:"+path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -563,7 +562,7 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()
 	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
 	response, err := client.Post("http://sched"+prefix+"/pauses", "application/json", strings.NewReader(`{"tasks": ["hourly"]}`))
 	if err != nil {
@@ -573,7 +572,7 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	if me := view.UserName(os.Geteuid()); decode[page[Pausing]](t, string(body)).Items[0].By != me {
 		t.Errorf("%s, not %s", body, me)
 	}
-	if _, err := listen.At("unix:"+path, false); err == nil || !strings.Contains(err.Error(), "somebody listens") {
+	if _, err := Listen("unix:"+path, false); err == nil || !strings.Contains(err.Error(), "somebody listens") {
 		t.Errorf("a second one: %v", err)
 	}
 	stop()

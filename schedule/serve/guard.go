@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/serve/listen"
 	"sched/schedule/serve/problem"
 )
 
@@ -57,7 +56,7 @@ func (a *access) unwelcome(r *http.Request) *problem.Problem {
 // calledByName reports whether the request names this server. A page of another site may have the browser look up its own name, and get
 // our address: DNS rebinding. Such a request has that name. A socket has no name that can be looked up.
 func (a *access) calledByName(r *http.Request) bool {
-	if _, ok := listen.Peer(r.Context()); ok {
+	if _, ok := peerOf(r.Context()); ok {
 		return true
 	}
 	name := r.Host

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/serve/listen"
 	"sched/schedule/serve/problem"
 )
 
@@ -34,7 +33,7 @@ func whoIs(ctx context.Context) Who {
 
 // Who returns who asks. The error is a *problem.Problem.
 func (a *access) Who(r *http.Request) (Who, error) {
-	if user, ok := listen.Peer(r.Context()); ok {
+	if user, ok := peerOf(r.Context()); ok {
 		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
 	}
 	from := a.Address(r)
@@ -70,7 +69,7 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who
 		return "", Who{}, problem.Of(err)
 	}
 	from := a.Address(r)
-	if peer, isPeer := listen.Peer(r.Context()); isPeer {
+	if peer, isPeer := peerOf(r.Context()); isPeer {
 		from = peer
 	}
 	if !ok || found.Scope != scope {

@@ -1,5 +1,4 @@
-// Package listen opens the address of `sched serve`, and bounds the number and time of connections.
-package listen
+package serve
 
 import (
 	"errors"
@@ -14,9 +13,9 @@ import (
 	"sched/schedule/view"
 )
 
-// At listens at host:port or unix:PATH. An address that is not of this machine alone is refused unless exposed: with TLS, or behind a
+// Listen listens at host:port or unix:PATH. An address that is not of this machine alone is refused unless exposed: with TLS, or behind a
 // proxy that has it.
-func At(address string, exposed bool) (net.Listener, error) {
+func Listen(address string, exposed bool) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
 	}

@@ -1,4 +1,4 @@
-package listen
+package serve
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func TestWhoIsSlowLosesTheConnection(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended, gaveUp := make(chan error), make(chan string, 2)
 	go func() {
-		ended <- serve(ctx, newBounded(l), nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended <- serveUntil(ctx, newBounded(l), nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			if r.URL.Path == "/large" {
 				_, err = w.Write(bytes.Repeat([]byte("x"), 64<<20)) // more than sockets hold

@@ -1,4 +1,4 @@
-package listen
+package serve
 
 import (
 	"context"
@@ -18,20 +18,20 @@ type timeouts struct{ header, read, write, idle time.Duration }
 // HeaderTimeout is for the header of a request. Tests of what must not wait for it have a longer one.
 var HeaderTimeout = 5 * time.Second
 
-// quiet is where net/http tells of connections that ended oddly: anybody could fill a disk with that.
-var quiet = log.New(io.Discard, "", 0)
+// quietLog is where net/http tells of connections that ended oddly: anybody could fill a disk with that.
+var quietLog = log.New(io.Discard, "", 0)
 
-// Serve answers requests until ctx is done, and then ends within a few seconds: streams end at once. With a certificate it speaks TLS.
-func Serve(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler) error {
-	return serve(ctx, l, certificate, handler, timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
+// ServeUntil answers requests until ctx is done, and then ends within a few seconds: streams end at once. With a certificate it speaks TLS.
+func ServeUntil(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler) error {
+	return serveUntil(ctx, l, certificate, handler, timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
 }
 
-func serve(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler, t timeouts) error {
+func serveUntil(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler, t timeouts) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	server := &http.Server{
 		Handler: marking(handler), ReadHeaderTimeout: t.header, ReadTimeout: t.read, WriteTimeout: t.write, IdleTimeout: t.idle,
-		MaxHeaderBytes: 16 << 10, ErrorLog: quiet,
+		MaxHeaderBytes: 16 << 10, ErrorLog: quietLog,
 		BaseContext: func(net.Listener) context.Context { return streams },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			if c := countedOf(conn); c != nil {

@@ -1,4 +1,4 @@
-package listen
+package serve
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ func TestWhatIsAnsweredStays(t *testing.T) {
 	more, ended := make(chan string), make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		ended <- Serve(ctx, b, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended <- ServeUntil(ctx, b, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/stream" {
 				io.WriteString(w, "begun\n")
 				w.(http.Flusher).Flush()
@@ -108,7 +108,7 @@ func TestAConnectionMakesRoomWhenItsAnswerIsSent(t *testing.T) {
 	asked, waits, ended := make(chan bool), make(chan bool), make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		ended <- Serve(ctx, b, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended <- ServeUntil(ctx, b, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if asked <- true; r.URL.Path == "/first" {
 				<-waits
 			}

@@ -1,9 +1,9 @@
-package listen
+package serve
 
 import "golang.org/x/sys/unix"
 
-// credentials returns the id of the user at the other end of a socket: LOCAL_PEERCRED, unix(4).
-func credentials(fd int) (uid int, err error) {
+// peerCredentials returns the id of the user at the other end of a socket: LOCAL_PEERCRED, unix(4).
+func peerCredentials(fd int) (uid int, err error) {
 	user, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return 0, err

@@ -1,11 +1,11 @@
-package listen_test
+package serve_test
 
 import (
 	"net"
 	"strings"
 	"testing"
 
-	"sched/schedule/serve/listen"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -21,7 +21,7 @@ func TestAnAddressThatIsWrongIsNoOtherServer(t *testing.T) {
 		taken.Addr().String(): "address already in use; is another `sched serve` running there?",
 		"localhost":           "is not an address; write it as",
 	} {
-		l, err := listen.At(address, false)
+		l, err := serve.Listen(address, false)
 		if err == nil {
 			l.Close()
 			t.Errorf("%s: listens", address)

@@ -1,4 +1,4 @@
-package listen
+package serve
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 type peerKey struct{}
 
-// Peer returns the user at the other end of a socket; false for a connection by TCP.
-func Peer(ctx context.Context) (user string, ok bool) {
+// peerOf returns the user at the other end of a socket; false for a connection by TCP.
+func peerOf(ctx context.Context) (user string, ok bool) {
 	user, ok = ctx.Value(peerKey{}).(string)
 	return user, ok
 }
@@ -30,6 +30,6 @@ func peerUser(socket *net.UnixConn) (uid int, err error) {
 		return 0, err
 	}
 	var cerr error
-	err = raw.Control(func(fd uintptr) { uid, cerr = credentials(int(fd)) })
+	err = raw.Control(func(fd uintptr) { uid, cerr = peerCredentials(int(fd)) })
 	return uid, errors.Join(err, cerr)
 }
