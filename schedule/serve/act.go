@@ -9,7 +9,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/serve/problem"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -42,7 +41,7 @@ const mostReason = 500
 
 func checkReason(reason string) error {
 	if len([]rune(reason)) > mostReason {
-		return problem.New(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
+		return NewProblem(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
 	}
 	return nil
 }
@@ -58,14 +57,14 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
-		return now, false, problem.New(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
+		return now, false, NewProblem(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
 	case in != nil:
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
 		later, err := r.parseTime(atName, at)
 		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
-			err = problem.New(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, problem.Shortened(at))
+			err = NewProblem(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
 		return later, true, err
 	}
@@ -206,7 +205,7 @@ func (r *request) beginStop(actor control.Actor, one runs.Run, reason string) (d
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
-		return nil, problem.New(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
+		return nil, NewProblem(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
 	}
 	leave := func() { <-r.server.stopping }
 	end := make(chan error, 1)
@@ -237,7 +236,7 @@ func postPause(r *request) (any, error) {
 		until = time.Time{}
 	}
 	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
-		return nil, problem.New(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
+		return nil, NewProblem(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
 	}
 	actor := r.actor()
 	names, err := actor.Chosen(nil, body.Tasks, body.Tags)

@@ -17,7 +17,6 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"sched/schedule/control/controltest"
-	"sched/schedule/serve/problem"
 )
 
 // A box is a schedule with a state folder, and a server of it that is called by HTTP.
@@ -101,7 +100,7 @@ type answer struct {
 	body   string
 }
 
-func (a answer) problem(t testing.TB) (p problem.Problem) {
+func (a answer) problem(t testing.TB) (p Problem) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
 		t.Fatalf("%v: %s", err, a.body)

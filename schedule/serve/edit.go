@@ -17,7 +17,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/load"
-	"sched/schedule/serve/problem"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -87,7 +86,7 @@ func draftOf(path string) string { return path + ".new" }
 func putTask(r *request) (any, error) {
 	name := r.PathValue("name")
 	if !mayName().MatchString(name) {
-		return nil, problem.New(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", problem.Shortened(name))
+		return nil, NewProblem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", Shortened(name))
 	}
 	keys, err := r.taskKeys(name)
 	if err != nil {
@@ -170,8 +169,8 @@ func (s *Server) edit(do func() error) error {
 func (r *request) editable(name string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
-		p := problem.New(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
-		p.Problems = problem.Of(err).Problems
+		p := NewProblem(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
+		p.Problems = ProblemOf(err).Problems
 		return nil, p
 	}
 	r.schedule = now
@@ -182,7 +181,7 @@ func (r *request) editable(name string) (old []byte, err error) {
 	old, err = statedir.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if r.Header.Get("If-Match") != "" {
-			return nil, problem.New(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
+			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
 		}
 		return nil, nil
 	}
@@ -196,9 +195,9 @@ func (r *request) editable(name string) (old []byte, err error) {
 	case tagOf(old):
 		return old, nil
 	case "":
-		return nil, problem.New(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
+		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
 	}
-	return nil, problem.New(http.StatusPreconditionFailed, "GET it again: somebody has changed it since", "the ETag of %s is %s", name, tagOf(old))
+	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again: somebody has changed it since", "the ETag of %s is %s", name, tagOf(old))
 }
 
 // mayWrite returns why a task may not be written, though the schedule would be valid with it.
@@ -208,11 +207,11 @@ func (r *request) mayWrite(after *schedule.Schedule, name, path string) error {
 		return view.Fail(view.Conflict, "let include read it", "the schedule would not read %s", path)
 	}
 	if t.As.User != "" || t.As.Group != "" {
-		return problem.New(http.StatusForbidden, "write it into the schedule itself", "a task that runs as another user cannot be written here")
+		return NewProblem(http.StatusForbidden, "write it into the schedule itself", "a task that runs as another user cannot be written here")
 	}
 	for _, other := range after.Tasks {
 		if other != t && fileOf(after, other) == path {
-			return problem.New(http.StatusUnprocessableEntity, "write one task", "there would be another task in the file: %s", other.Name)
+			return NewProblem(http.StatusUnprocessableEntity, "write one task", "there would be another task in the file: %s", other.Name)
 		}
 	}
 	if fileOf(after, t) != path {
@@ -226,8 +225,8 @@ func unprocessable(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	p := problem.New(http.StatusUnprocessableEntity, "", "with this the schedule would be invalid, so nothing was written")
-	p.Problems = problem.Texts(invalid.Problems)
+	p := NewProblem(http.StatusUnprocessableEntity, "", "with this the schedule would be invalid, so nothing was written")
+	p.Problems = problemTexts(invalid.Problems)
 	return p
 }
 
@@ -254,14 +253,14 @@ func (r *request) taskKeys(name string) ([]byte, error) {
 	case "application/json":
 		return yamlOf(r.body, name)
 	}
-	return nil, problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
+	return nil, NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
 		"the body is neither YAML nor JSON")
 }
 
 // yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in the path, is left out.
 func yamlOf(body []byte, name string) ([]byte, error) {
 	wrong := func(err error) ([]byte, error) {
-		return nil, problem.New(http.StatusBadRequest, "send one object with the keys of the task", "the body cannot be read: %s", plainJSON(err))
+		return nil, NewProblem(http.StatusBadRequest, "send one object with the keys of the task", "the body cannot be read: %s", plainJSON(err))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
 
@@ -36,9 +35,9 @@ var streams atomic.Int64
 func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
 	defer streams.Add(-1)
 	if streams.Add(1) > mostStreams {
-		p := problem.New(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
+		p := NewProblem(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
 		p.RetryAfter = 10
-		problem.Write(w, p)
+		writeProblem(w, p)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
@@ -80,7 +79,7 @@ func (e *events) write(text string) error {
 func getEvents(r *request) (any, error) {
 	last := r.Header.Get("Last-Event-ID")
 	if len(last) > 100 {
-		return nil, problem.New(http.StatusBadRequest, "", "Last-Event-ID is too long")
+		return nil, NewProblem(http.StatusBadRequest, "", "Last-Event-ID is too long")
 	}
 	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
 }

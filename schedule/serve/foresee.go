@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule/forecast"
-	"sched/schedule/serve/problem"
 	"sched/schedule/yamldoc"
 )
 
@@ -25,7 +24,7 @@ func getForecast(r *request) (any, error) {
 			begin = r.thisHour()
 		}
 		if length != "" || !until.After(begin) {
-			return nil, problem.New(http.StatusBadRequest, "", "until is not after since, or there is for, too")
+			return nil, NewProblem(http.StatusBadRequest, "", "until is not after since, or there is for, too")
 		}
 		length = until.Sub(begin).String()
 	}
@@ -48,7 +47,7 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 	if length != "" {
 		var err error
 		if span, err = yamldoc.ParseDuration(length); err != nil {
-			return forecast.Report{}, problem.New(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", problem.Shortened(length))
+			return forecast.Report{}, NewProblem(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", Shortened(length))
 		}
 	}
 	if from.IsZero() {
@@ -56,7 +55,7 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 	}
 	made, err := r.server.forecasts.Report(r.Context(), r.view, from.UTC(), span)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return made, problem.New(http.StatusServiceUnavailable, "ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
+		return made, NewProblem(http.StatusServiceUnavailable, "ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
 	}
 	return made, err
 }

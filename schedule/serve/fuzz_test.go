@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"sched/schedule/outcome"
-	"sched/schedule/serve/problem"
 )
 
 // Whatever is sent as a cursor, the answer is a list or says what is wrong with it, and nothing is worse than that.
@@ -63,7 +62,7 @@ func (b *box) answers(t *testing.T, method, path, body string, statuses ...int) 
 	b.web.Config.Handler.ServeHTTP(w, r)
 	for _, status := range statuses {
 		if w.Code == status {
-			var p problem.Problem
+			var p Problem
 			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || status >= 400 && (p.Detail == "" || p.Status != status) {
 				t.Fatalf("%s %s with %q: %d, %v: %s", method, path, body, w.Code, err, w.Body)
 			}

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"sched/schedule/serve/problem"
 )
 
 // MostBody is the most bytes of a request's body.
@@ -28,7 +26,7 @@ func (a *access) Guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if p := a.unwelcome(r); p != nil {
-			problem.Write(w, p)
+			writeProblem(w, p)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MostBody)
@@ -37,18 +35,18 @@ func (a *access) Guard(next http.Handler) http.Handler {
 }
 
 // unwelcome returns why a request is refused before it is looked at; nil for most.
-func (a *access) unwelcome(r *http.Request) *problem.Problem {
+func (a *access) unwelcome(r *http.Request) *Problem {
 	switch {
 	case !a.calledByName(r):
-		return problem.New(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
-			"this server is not called %q", problem.Shortened(r.Host))
+		return NewProblem(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
+			"this server is not called %q", Shortened(r.Host))
 	case strings.Contains(r.URL.Path+"?"+r.URL.RawQuery, tokenStart):
-		return problem.New(http.StatusBadRequest, "revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`", "a token is in the URL")
+		return NewProblem(http.StatusBadRequest, "revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`", "a token is in the URL")
 	case r.ContentLength > MostBody:
-		return problem.New(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)
+		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)
 	}
 	if err := a.cross.Check(r); err != nil {
-		return problem.New(http.StatusForbidden, "", "a page of another site has sent this")
+		return NewProblem(http.StatusForbidden, "", "a page of another site has sent this")
 	}
 	return nil
 }

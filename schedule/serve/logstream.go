@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"sched/schedule/outcome"
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -32,7 +31,7 @@ func getLogStream(r *request) (any, error) {
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
-			return nil, problem.New(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
+			return nil, NewProblem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
 	return content{stream: func(e *events) { followLog(e, r.view, one, offset) }}, nil

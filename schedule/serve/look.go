@@ -12,7 +12,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/outcome"
-	"sched/schedule/serve/problem"
 	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/view"
@@ -32,7 +31,7 @@ func getTasks(r *request) (any, error) {
 	times := 1
 	if given := query.Get("times"); given != "" {
 		if times, err = strconv.Atoi(given); err != nil || times < 0 || times > 100 {
-			return nil, problem.New(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", problem.Shortened(given))
+			return nil, NewProblem(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", Shortened(given))
 		}
 	}
 	cursor, err := r.cursor(1)
@@ -133,7 +132,7 @@ func getUpcoming(r *request) (any, error) {
 		to = from.Add(24 * time.Hour)
 	}
 	if !from.Before(to) || to.Sub(from) > longestAhead {
-		return nil, problem.New(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
+		return nil, NewProblem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	var after view.Upcoming
@@ -187,7 +186,7 @@ func (r *request) historyQuery() (q state.Query, err error) {
 	for _, word := range query["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
-			return q, problem.New(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", problem.Shortened(word))
+			return q, NewProblem(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", Shortened(word))
 		}
 		q.Outcomes = append(q.Outcomes, o)
 	}
@@ -214,7 +213,7 @@ func getRun(r *request) (any, error) { return r.run() }
 func (r *request) run() (runs.Run, error) {
 	id := r.PathValue("id")
 	if len(id) < 4 {
-		return runs.Run{}, problem.New(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+		return runs.Run{}, NewProblem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
 	}
 	return runs.Of(r.view).Run(r.Context(), id)
 }
@@ -226,7 +225,7 @@ const leastID = 12
 // runToChange is run for requests that change something.
 func (r *request) runToChange() (runs.Run, error) {
 	if id := r.PathValue("id"); len(id) < leastID {
-		return runs.Run{}, problem.New(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
+		return runs.Run{}, NewProblem(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
 	}
 	return r.run()
 }

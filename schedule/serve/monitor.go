@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule/load"
-	"sched/schedule/serve/problem"
 	"sched/schedule/status"
 	"sched/schedule/view"
 )
@@ -37,7 +36,7 @@ func (r *request) key(scope Scope, key string) (task string, err error) {
 func getBadge(r *request) (any, error) {
 	key, ok := strings.CutSuffix(r.PathValue("key"), ".svg")
 	if !ok {
-		return nil, problem.New(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+		return nil, NewProblem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
 	}
 	name, err := r.key(ScopeBadge, key)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
 
@@ -22,7 +21,7 @@ func (s *Server) document() ([]byte, error) {
 		}
 		paths[r.path][strings.ToLower(r.method)] = d.operation(r)
 	}
-	d.schema(reflect.TypeFor[problem.Problem]())
+	d.schema(reflect.TypeFor[Problem]())
 	return view.JSON(map[string]any{
 		"openapi": "3.0.3",
 		"info": map[string]any{"title": "sched", "version": s.Version,
@@ -129,7 +128,7 @@ func (d documenter) responses(r route) map[string]any {
 	}
 	for _, status := range wrong {
 		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
-			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[problem.Problem]())}}}
+			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[Problem]())}}}
 	}
 	return all
 }

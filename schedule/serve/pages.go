@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
 
@@ -28,7 +27,7 @@ type Visit struct {
 }
 
 // Visit prepares the answer to a request that came through Handler. Call leave when the page is
-// made: the number of pages is bounded, for forecasts apart. The error is for problem.Of.
+// made: the number of pages is bounded, for forecasts apart. The error is for ProblemOf.
 func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
@@ -57,15 +56,15 @@ func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error)
 }
 
 // Call calls a route of the API for whoever sent a page's form: with their rights and their name in the audit log.
-// Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *problem.Problem.
+// Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *Problem.
 func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return problem.Of(err)
+		return ProblemOf(err)
 	}
 	r := from.Clone(from.Context())
 	if r.URL, err = url.Parse(s.BasePath + prefix + path); err != nil {
-		return problem.Of(err)
+		return ProblemOf(err)
 	}
 	r.Method, r.RequestURI = method, ""
 	r.Body, r.ContentLength = http.NoBody, 0
@@ -76,7 +75,7 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	given := &kept{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(given, r)
 	if given.status >= http.StatusBadRequest {
-		p := problem.New(given.status, "", "%s", http.StatusText(given.status))
+		p := NewProblem(given.status, "", "%s", http.StatusText(given.status))
 		json.Unmarshal(given.body.Bytes(), p)
 		return p
 	}

@@ -18,7 +18,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -47,17 +46,17 @@ func (s *Server) answering(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		who, err := s.admit(of, hr)
 		if err != nil {
-			problem.Write(w, problem.Of(err))
+			writeProblem(w, ProblemOf(err))
 			return
 		}
 		r := &request{Request: hr, server: s, who: who}
 		if err := r.receive(w, of); err != nil {
-			problem.Write(w, problem.Of(err))
+			writeProblem(w, ProblemOf(err))
 			return
 		}
 		value, err := s.handle(of, r)
 		if err != nil {
-			problem.Write(w, problem.Of(err))
+			writeProblem(w, ProblemOf(err))
 			return
 		}
 		r.answer(w, of, value)
@@ -80,7 +79,7 @@ func (r *request) receive(w http.ResponseWriter, of route) (err error) {
 		conn.SetReadDeadline(time.Time{}) // net/http takes one that is over for the end of who asks
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = problem.New(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
+		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
 	}
 	return err
 }
@@ -102,7 +101,7 @@ func (s *Server) admit(of route, r *http.Request) (Who, error) {
 	}
 	who, err := s.access.Who(r)
 	if err == nil && !who.Scope.Allows(of.scope) {
-		err = problem.New(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
+		err = NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
 			"%s may %s, and this needs %s", who.Name, who.Scope, of.scope)
 	}
 	return who, err
@@ -129,7 +128,7 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	case work <- struct{}{}:
 	case <-ctx.Done():
 		cancel()
-		p := problem.New(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
+		p := NewProblem(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
 		p.RetryAfter = 1
 		return nil, p
 	}
@@ -187,7 +186,7 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	if c.text == nil && c.value != nil {
 		var err error
 		if c.text, err = view.JSON(c.value); err != nil {
-			problem.Write(w, problem.Of(err))
+			writeProblem(w, ProblemOf(err))
 			return
 		}
 	}
@@ -244,7 +243,7 @@ func (r *request) cursor(parts int) ([]string, error) {
 }
 
 func madeUp() error {
-	return problem.New(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+	return NewProblem(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }
 
 func microseconds(text string) (time.Time, error) {
@@ -263,7 +262,7 @@ func (r *request) limit(usual, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(given)
 	if err != nil || n < 1 || n > most {
-		return 0, problem.New(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", problem.Shortened(given), most)
+		return 0, NewProblem(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", Shortened(given), most)
 	}
 	return n, nil
 }
@@ -298,8 +297,8 @@ type readsTime func(text string, now time.Time, zone *time.Location, others ...*
 func (r *request) checkTime(name, given string, read readsTime) (time.Time, error) {
 	at, _, ok := read(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
 	if !ok || at.Year() < 1 || at.Year() > 9998 {
-		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
-			"%s %q is not a time", name, problem.Shortened(given))
+		return time.Time{}, NewProblem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
+			"%s %q is not a time", name, Shortened(given))
 	}
 	return at.UTC(), nil
 }
@@ -311,7 +310,7 @@ func (r *request) bytes(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(given, 10, 64)
 	if err != nil || n < 0 {
-		return 0, problem.New(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, problem.Shortened(given))
+		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, Shortened(given))
 	}
 	return n, nil
 }
@@ -321,7 +320,7 @@ const longest = 10 * 366 * 24 * time.Hour
 
 func duration(name string, seconds float64) (time.Duration, error) {
 	if !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, problem.New(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
+		return 0, NewProblem(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -332,7 +331,7 @@ func (r *request) decode(into any) error {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
+		return NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(r.body))
 	decoder.DisallowUnknownFields()
@@ -341,7 +340,7 @@ func (r *request) decode(into any) error {
 		err = ended(decoder)
 	}
 	if err != nil {
-		return problem.New(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+		return NewProblem(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
 
@@ -59,10 +58,10 @@ func (of route) checkQuery(r *http.Request) error {
 			if hint == "see `sched list`" {
 				hint = "the parameters are in openapi.json"
 			}
-			return problem.New(http.StatusBadRequest, hint, "there is no parameter %q", problem.Shortened(name))
+			return NewProblem(http.StatusBadRequest, hint, "there is no parameter %q", Shortened(name))
 		}
 		if len(values) > 1 && !of.params[i].many {
-			return problem.New(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+			return NewProblem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
 		}
 	}
 	return nil

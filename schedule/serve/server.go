@@ -10,7 +10,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/forecast"
 	"sched/schedule/run"
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 )
 
@@ -136,14 +135,14 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
 			return
 		}
-		problem.Write(w, problem.Of(err))
+		writeProblem(w, ProblemOf(err))
 	})
 }
 
 func (s *Server) mayLook(r *http.Request) (Who, error) {
 	who, err := s.access.Who(r)
 	if err == nil && !who.Scope.Allows(ScopeRead) {
-		err = problem.New(http.StatusForbidden, "", "it is not allowed")
+		err = NewProblem(http.StatusForbidden, "", "it is not allowed")
 	}
 	return who, err
 }
@@ -162,8 +161,8 @@ func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		problem.Write(w, problem.New(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
+		writeProblem(w, NewProblem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
 		return
 	}
-	problem.Write(w, problem.New(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", problem.Shortened(r.URL.Path)))
+	writeProblem(w, NewProblem(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", Shortened(r.URL.Path)))
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-
-	"sched/schedule/serve/problem"
 )
 
 // This file is how a browser gets a session: with a login link, which works once, or with a token in a form. The link itself changes
@@ -39,7 +37,7 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	found, ok, err := a.tokens.find(r.PostFormValue("token"))
 	switch {
 	case err != nil:
-		problem.Write(w, problem.Of(err))
+		writeProblem(w, ProblemOf(err))
 	case !ok || !found.Scope.Allows(ScopeRead):
 		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	default:
@@ -50,7 +48,7 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
 	from := a.Address(r)
 	if left := a.attempts.wrong(from); left > 0 {
-		problem.Write(w, problem.Of(tooMany(from, left)))
+		writeProblem(w, ProblemOf(tooMany(from, left)))
 		return
 	}
 	a.form(w, http.StatusUnauthorized, "", wrong)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/serve/problem"
 )
 
 // A Who is somebody who asks.
@@ -31,7 +30,7 @@ func whoIs(ctx context.Context) Who {
 	return who
 }
 
-// Who returns who asks. The error is a *problem.Problem.
+// Who returns who asks. The error is a *Problem.
 func (a *access) Who(r *http.Request) (Who, error) {
 	if user, ok := peerOf(r.Context()); ok {
 		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
@@ -43,7 +42,7 @@ func (a *access) Who(r *http.Request) (Who, error) {
 		if token, ok := strings.CutPrefix(header, "Bearer "); ok {
 			found, ok, err := a.tokens.find(token)
 			if err != nil {
-				return Who{}, problem.Of(err)
+				return Who{}, ProblemOf(err)
 			}
 			if ok && found.Scope.Allows(ScopeRead) {
 				return Who{found.Name, from, found.Scope}, nil
@@ -59,24 +58,24 @@ func (a *access) Who(r *http.Request) (Who, error) {
 	if given {
 		return Who{}, a.wrongToken(from)
 	}
-	return Who{}, problem.New(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
+	return Who{}, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
 }
 
-// Key returns the task of a key, which is of that scope, and who has it. The error is a *problem.Problem.
+// Key returns the task of a key, which is of that scope, and who has it. The error is a *Problem.
 func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
 	found, ok, err := a.tokens.find(key)
 	if err != nil {
-		return "", Who{}, problem.Of(err)
+		return "", Who{}, ProblemOf(err)
 	}
 	from := a.Address(r)
 	if peer, isPeer := peerOf(r.Context()); isPeer {
 		from = peer
 	}
 	if !ok || found.Scope != scope {
-		if err := a.wrongToken(from); problem.Of(err).Status == http.StatusTooManyRequests {
+		if err := a.wrongToken(from); ProblemOf(err).Status == http.StatusTooManyRequests {
 			return "", Who{}, err
 		}
-		return "", Who{}, problem.New(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+		return "", Who{}, NewProblem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
 	}
 	return found.Task, Who{Name: found.Name, From: from, Scope: scope}, nil
 }
@@ -94,11 +93,11 @@ func (a *access) wrongToken(from string) error {
 	if left := a.attempts.wrong(from); left > 0 {
 		return tooMany(from, left)
 	}
-	return problem.New(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
+	return NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
 }
 
 func tooMany(from string, left time.Duration) error {
-	p := problem.New(http.StatusTooManyRequests, "wait for "+humanize.Duration(left), "there were too many wrong tokens from %s", from)
+	p := NewProblem(http.StatusTooManyRequests, "wait for "+humanize.Duration(left), "there were too many wrong tokens from %s", from)
 	p.RetryAfter = int(left.Seconds()) + 1
 	return p
 }

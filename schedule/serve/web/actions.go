@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"sched/schedule/serve"
-	"sched/schedule/serve/problem"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -121,7 +120,7 @@ func (p *pages) retry(r *http.Request) (string, error) {
 func (p *pages) stop(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
 	err := p.Call(r, "POST", path+"/stop", because(r), nil)
-	var wrong *problem.Problem
+	var wrong *serve.Problem
 	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r) {
 		err = nil
 	}
@@ -145,7 +144,7 @@ func (p *pages) pauseOf(r *http.Request, tasks []string) error {
 	if given := r.PostFormValue("for"); given != "" {
 		seconds, err := strconv.ParseFloat(given, 64)
 		if err != nil {
-			return &problem.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
+			return &serve.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
 		}
 		body.For = &seconds
 	}
@@ -166,7 +165,7 @@ func (p *pages) endPause(r *http.Request, id string) error {
 	asks := r.Clone(r.Context())
 	asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))
 	err := p.Call(asks, "DELETE", "/pauses/"+id, nil, nil)
-	var wrong *problem.Problem
+	var wrong *serve.Problem
 	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
 		return nil
 	}

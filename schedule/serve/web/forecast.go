@@ -8,7 +8,7 @@ import (
 
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
-	"sched/schedule/serve/problem"
+	"sched/schedule/serve"
 )
 
 // showForecast shows what a span of time will look like, by the parameters from (a day, or a time) and for.
@@ -48,7 +48,7 @@ func (p *page) from() (from time.Time, err error) {
 			from, err = time.Parse(time.RFC3339, given)
 		}
 		if err != nil {
-			return from, problem.New(http.StatusBadRequest, "write it as 2006-01-02", "since %q is not a day", problem.Shortened(given))
+			return from, serve.NewProblem(http.StatusBadRequest, "write it as 2006-01-02", "since %q is not a day", serve.Shortened(given))
 		}
 	}
 	return from, nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule/serve"
-	"sched/schedule/serve/problem"
 )
 
 //go:embed assets/style.css assets/live.js assets/icon.svg
@@ -38,7 +37,7 @@ func New(server *serve.Server) http.Handler {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
-		p.fail(w, r, &problem.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
+		p.fail(w, r, &serve.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
 		return
 	}
 	p.mux.ServeHTTP(w, r)
@@ -67,9 +66,9 @@ func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*p
 }
 
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var wrong *problem.Problem
+	var wrong *serve.Problem
 	if !errors.As(err, &wrong) {
-		wrong = problem.Of(err)
+		wrong = serve.ProblemOf(err)
 	}
 	page := p.page(r, nil)
 	page.title = "This did not work"

@@ -1,5 +1,4 @@
-// Package problem is the answers to requests that say what is wrong, and what to do about it (RFC 9457).
-package problem
+package serve
 
 import (
 	"context"
@@ -31,12 +30,12 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Detail }
 
-// New returns an error that is answered with that status. The hint may be empty.
-func New(status int, hint, format string, args ...any) *Problem {
+// NewProblem returns an error that is answered with that status. The hint may be empty.
+func NewProblem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func statusOf(kind view.Kind) int {
+func statusOfKind(kind view.Kind) int {
 	switch kind {
 	case view.NotFound:
 		return http.StatusNotFound
@@ -48,8 +47,8 @@ func statusOf(kind view.Kind) int {
 	return http.StatusBadRequest
 }
 
-// Of returns the answer to a request that ended with an error.
-func Of(err error) *Problem {
+// ProblemOf returns the answer to a request that ended with an error.
+func ProblemOf(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
 	var invalid *load.InvalidError
@@ -61,45 +60,45 @@ func Of(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong):
-		return New(statusOf(wrong.Kind), wrong.Hint, "%v", err)
+		return NewProblem(statusOfKind(wrong.Kind), wrong.Hint, "%v", err)
 	case errors.As(err, &invalid):
-		p := New(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
-		p.Problems = Texts(invalid.Problems)
+		p := NewProblem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
+		p.Problems = problemTexts(invalid.Problems)
 		return p
 	case errors.As(err, &several):
-		return New(http.StatusConflict, "write more of its id", "%v", err)
+		return NewProblem(http.StatusConflict, "write more of its id", "%v", err)
 	case errors.Is(err, state.ErrNotFound):
-		return New(http.StatusNotFound, "", "%v", err)
+		return NewProblem(http.StatusNotFound, "", "%v", err)
 	case errors.Is(err, run.ErrVanished):
-		return New(http.StatusConflict, "", "%v", err)
+		return NewProblem(http.StatusConflict, "", "%v", err)
 	case errors.As(err, &newer):
-		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
+		return NewProblem(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
 	case state.Damaged(err):
-		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
+		return NewProblem(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
 	case state.Locked(err):
-		p := New(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
+		p := NewProblem(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
 		p.RetryAfter = 1
 		return p
 	case errors.As(err, &store):
-		return New(http.StatusServiceUnavailable, store.Hint, "%s", humanize.Line(store.Error()))
+		return NewProblem(http.StatusServiceUnavailable, store.Hint, "%s", humanize.Line(store.Error()))
 	case errors.As(err, &tooLarge):
-		return New(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
+		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return New(http.StatusServiceUnavailable, "try again", "it took too long")
+		return NewProblem(http.StatusServiceUnavailable, "try again", "it took too long")
 	}
-	return New(http.StatusServiceUnavailable, "", "%s", humanize.Line(err.Error()))
+	return NewProblem(http.StatusServiceUnavailable, "", "%s", humanize.Line(err.Error()))
 }
 
-// Texts are the problems of a schedule, each with its place.
-func Texts(problems []schedule.Problem) (texts []string) {
+// problemTexts are the problems of a schedule, each with its place.
+func problemTexts(problems []schedule.Problem) (texts []string) {
 	for _, p := range problems {
 		texts = append(texts, p.String())
 	}
 	return texts
 }
 
-// Write answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
-func Write(w http.ResponseWriter, p *Problem) {
+// writeProblem answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
+func writeProblem(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	switch p.Status {
