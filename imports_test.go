@@ -60,7 +60,6 @@ var order = []string{
 	"schedule/status",
 	"schedule/view",
 	"schedule/doctor",
-	"schedule/view/runs",
 	"schedule/forecast",
 	"schedule/control",
 	"schedule/control/controltest",

@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule/serve"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // docs/json.md has a table for each object that a command prints, with each of its fields and no other.
@@ -49,7 +48,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		}
 	}
 	for heading, of := range map[string][2]reflect.Type{ // with the object whose fields it has, too
-		"A run":             {reflect.TypeFor[runs.Run](), reflect.TypeFor[view.Record]()},
+		"A run":             {reflect.TypeFor[view.Run](), reflect.TypeFor[view.Record]()},
 		"A definition":      {reflect.TypeFor[view.Definition](), reflect.TypeFor[view.Task]()},
 		"A listed task":     {reflect.TypeFor[listedTask](), reflect.TypeFor[view.Task]()},
 		"A pause in effect": {reflect.TypeFor[serve.Pausing](), reflect.TypeFor[view.Pause]()},

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 type finishCommand struct{ *app }
@@ -69,7 +68,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	if id != "" {
 		record, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, state.ErrNotFound) {
-			return runs.Of(a.view(s)).FindRun(ctx, id)
+			return a.view(s).FindRun(ctx, id)
 		}
 	} else {
 		record, err = a.runs(s).FinishNewest(mutex, code)

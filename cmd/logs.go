@@ -19,7 +19,6 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 type logsCommand struct{ *app }
@@ -77,7 +76,7 @@ func (a logsCommand) logs(name string, o logsOptions) error {
 	if o.since != "" || o.until != "" {
 		return a.logsOfSpan(s, name, o)
 	}
-	record, err := runs.Of(a.view(s)).NewestRun(ctx, name)
+	record, err := a.view(s).NewestRun(ctx, name)
 	if err != nil {
 		return a.view(s).ElseThere(ctx, "logs", name, err)
 	}
@@ -107,7 +106,7 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		if _, err := view.FindTask(s, name); err == nil {
 			a.problem("no run of %s in this time", name)
 			return nil
-		} else if _, ferr := runs.Of(a.view(s)).NewestRun(ctx, name); ferr == nil {
+		} else if _, ferr := a.view(s).NewestRun(ctx, name); ferr == nil {
 			return usage("leave them out for one run", "--since and --until are for all runs of a task")
 		} else {
 			return err

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
-	"sched/schedule/view/runs"
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has
@@ -25,7 +24,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 	}
 	for {
 		// Whether it has ended is asked first: what it had printed by then is read afterwards.
-		record, again, err := runs.Of(a.view(s)).Poll(ctx, begun)
+		record, again, err := a.view(s).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
 		}

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 	"sched/schedule/yamldoc"
 )
 
@@ -148,13 +147,13 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error)
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := runs.Of(a.view(s)).OneRequest(name); err != nil || r.ID != "" {
+	if r, err := a.view(s).OneRequest(name); err != nil || r.ID != "" {
 		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
 	}
-	record, err := runs.Of(a.view(s)).FindRun(ctx, name)
+	record, err := a.view(s).FindRun(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
@@ -182,13 +181,13 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	requests, _ := history.Requests(a.Schedule.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
-			return runs.Of(a.Source).NotBegun(r)
+			return a.NotBegun(r)
 		}
 	}
 	if _, err := view.FindTask(a.Schedule, name); err == nil {
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
-	record, err := runs.Of(a.Source).FindRun(ctx, name)
+	record, err := a.FindRun(ctx, name)
 	if err != nil {
 		return err
 	}

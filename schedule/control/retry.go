@@ -15,7 +15,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // A Retry is the request to run something again.
@@ -83,7 +82,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(records[0].Run), name),
 			"no run of %s failed: name one of its runs", name)
 	}
-	record, err := runs.Of(a.Source).FindRun(ctx, name)
+	record, err := a.FindRun(ctx, name)
 	if err != nil {
 		err = a.ElseThere(ctx, "retry", name, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // An Asking says when a run is asked for, and why. Without In and At it is for now.
@@ -173,11 +172,11 @@ func postStop(r *request) (any, error) {
 	}
 	actor := r.actor()
 	switch one.State {
-	case runs.Ended:
+	case view.RunEnded:
 		return nil, actor.NotRunning(r.Context(), one.Record.Run)
-	case runs.Waiting:
-		asked, _ := runs.Of(actor.Source).OneRequest(one.Record.Run)
-		return nil, runs.Of(actor.Source).NotBegun(asked)
+	case view.RunWaiting:
+		asked, _ := actor.OneRequest(one.Record.Run)
+		return nil, actor.NotBegun(asked)
 	}
 	done, err := r.beginStop(actor, one, body.Reason)
 	if err != nil {
@@ -195,13 +194,13 @@ func postStop(r *request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
 	defer cancel()
-	now, err := runs.Of(r.view).Run(ctx, one.Record.Run)
+	now, err := r.view.Run(ctx, one.Record.Run)
 	return content{status: status, value: now}, err
 }
 
 // beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it any more. Done tells why it was not
 // stopped, or nil.
-func (r *request) beginStop(actor control.Actor, one runs.Run, reason string) (done <-chan error, err error) {
+func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // logEvent is an event of a log stream. Its id is the offset behind the text.
@@ -18,7 +17,7 @@ type logEvent struct {
 }
 
 func getLogStream(r *request) (any, error) {
-	one, err := runs.Of(r.view).Run(r.Context(), r.PathValue("id"))
+	one, err := r.view.Run(r.Context(), r.PathValue("id"))
 	if err == nil {
 		err = one.Elsewhere("logs")
 	}
@@ -41,7 +40,7 @@ func getLogStream(r *request) (any, error) {
 const mostOfAnEvent = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
-func followLog(e *events, source view.Source, one runs.Run, offset int64) {
+func followLog(e *events, source view.Source, one view.Run, offset int64) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -61,7 +60,7 @@ func followLog(e *events, source view.Source, one runs.Run, offset int64) {
 			continue
 		case over:
 			if record.Outcome != "" {
-				one = runs.Of(source).EndedRun(record)
+				one = source.EndedRun(record)
 			}
 			e.send(strconv.FormatInt(offset, 10), "end", one)
 			return
@@ -79,11 +78,11 @@ func followLog(e *events, source view.Source, one runs.Run, offset int64) {
 }
 
 // pollRun returns how far the run is. One that waits for a tick has no file yet, so it is looked up anew.
-func pollRun(e *events, source view.Source, one *runs.Run) (record outcome.Record, again time.Duration, err error) {
-	if one.State != runs.Waiting {
-		return runs.Of(source).Poll(e.ctx, one.Begin)
+func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Record, again time.Duration, err error) {
+	if one.State != view.RunWaiting {
+		return source.Poll(e.ctx, one.Begin)
 	}
-	now, err := runs.Of(source).Run(e.ctx, one.Begin.Run)
+	now, err := source.Run(e.ctx, one.Begin.Run)
 	if err != nil {
 		return record, 0, err
 	}
@@ -92,8 +91,8 @@ func pollRun(e *events, source view.Source, one *runs.Run) (record outcome.Recor
 }
 
 // sendLog sends the next part and returns its length. Until over it keeps back part of a character.
-func sendLog(e *events, source view.Source, one runs.Run, offset int64, over bool) (int64, error) {
-	log, err := runs.Of(source).Log(one, false, offset, 0, mostOfAnEvent)
+func sendLog(e *events, source view.Source, one view.Run, offset int64, over bool) (int64, error) {
+	log, err := source.Log(one, false, offset, 0, mostOfAnEvent)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 func getStatus(r *request) (any, error) {
@@ -210,12 +209,12 @@ func outcomeList() string {
 
 func getRun(r *request) (any, error) { return r.run() }
 
-func (r *request) run() (runs.Run, error) {
+func (r *request) run() (view.Run, error) {
 	id := r.PathValue("id")
 	if len(id) < 4 {
-		return runs.Run{}, NewProblem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+		return view.Run{}, NewProblem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
 	}
-	return runs.Of(r.view).Run(r.Context(), id)
+	return r.view.Run(r.Context(), id)
 }
 
 // leastID is the shortest part of an id with which a run may be changed: the first 48 bits of an id
@@ -223,9 +222,9 @@ func (r *request) run() (runs.Run, error) {
 const leastID = 12
 
 // runToChange is run for requests that change something.
-func (r *request) runToChange() (runs.Run, error) {
+func (r *request) runToChange() (view.Run, error) {
 	if id := r.PathValue("id"); len(id) < leastID {
-		return runs.Run{}, NewProblem(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
+		return view.Run{}, NewProblem(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
 	}
 	return r.run()
 }
@@ -243,7 +242,7 @@ func getLog(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := runs.Of(r.view).Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
+	log, err := r.view.Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}

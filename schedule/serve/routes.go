@@ -3,7 +3,6 @@ package serve
 import (
 	"sched/schedule/forecast"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 func routes() []route {
@@ -25,7 +24,7 @@ func routes() []route {
 				{name: "outcome", kind: "string", about: "only these outcomes", many: true},
 				{name: "since", kind: "time", about: "only slots at or after it"}, {name: "until", kind: "time", about: "only slots before it"},
 				{name: "all_servers", kind: "boolean", about: "true: what ran on all servers of the store, without slots that were skipped or missed"}, cursorParam, limitParam}, errors: []int{404}},
-		{method: "GET", path: "/runs/{id}", scope: ScopeRead, about: "One run: one that waits, lives or has ended", status: 200, value: runs.Run{}, handle: getRun, errors: []int{404, 409}},
+		{method: "GET", path: "/runs/{id}", scope: ScopeRead, about: "One run: one that waits, lives or has ended", status: 200, value: view.Run{}, handle: getRun, errors: []int{404, 409}},
 		{method: "GET", path: "/runs/{id}/log", scope: ScopeRead, about: "What it printed, as it was. Sched-Log-Size is the size of all of it, Sched-Log-Offset where this part begins",
 			status: 200, kind: plainText, handle: getLog, errors: []int{404, 409},
 			params: []param{{name: "offset", kind: "integer", about: "from this byte on"}, {name: "tail", kind: "integer", about: "only the last bytes"},
@@ -50,7 +49,7 @@ func routes() []route {
 		{method: "POST", path: "/tasks/{name}/trigger", scope: ScopeOperate, about: "Run a task once more, now or later", body: Asking{}, status: 202, value: view.Request{},
 			handle: postTrigger, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/retry", scope: ScopeOperate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
-		{method: "POST", path: "/runs/{id}/stop", scope: ScopeOperate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},
+		{method: "POST", path: "/runs/{id}/stop", scope: ScopeOperate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
 			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/pauses", scope: ScopeOperate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: postPause, errors: []int{404, 413, 415}},

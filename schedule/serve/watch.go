@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/view/runs"
+	"sched/schedule/view"
 )
 
 // A watcher looks at the state folder once a second, as long as somebody listens, and tells all
@@ -41,11 +41,11 @@ const (
 
 // RunChange is the value of an event of a run: it was begun, has changed, or has ended.
 type RunChange struct {
-	Run     string     `json:"run"`
-	Task    string     `json:"task"`
-	State   runs.State `json:"state"`
-	Attempt int        `json:"attempt"`
-	Outcome string     `json:"outcome"` // of one that has ended
+	Run     string        `json:"run"`
+	Task    string        `json:"task"`
+	State   view.RunState `json:"state"`
+	Attempt int           `json:"attempt"`
+	Outcome string        `json:"outcome"` // of one that has ended
 }
 
 // TickChange is the value of an event of a tick.

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/status"
-	"sched/schedule/view/runs"
+	"sched/schedule/view"
 )
 
 type sight struct {
@@ -70,10 +70,10 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 			waiting += fmt.Sprintln(row.ID, row.Wait)
 			continue
 		}
-		live[row.ID] = changeOfRow(row, runs.Running)
+		live[row.ID] = changeOfRow(row, view.RunRunning)
 	}
 	for _, row := range all.Lost {
-		live[row.ID] = changeOfRow(row, runs.Vanished)
+		live[row.ID] = changeOfRow(row, view.RunVanished)
 	}
 	if seen.waiting != waiting && !first {
 		w.tell("waiting", Changed{true})
@@ -102,19 +102,19 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	seen.live, seen.mark = live, mark
 }
 
-func changeOfRow(row state.Row, as runs.State) RunChange {
+func changeOfRow(row state.Row, as view.RunState) RunChange {
 	change := RunChange{Run: row.ID, Task: row.Task, State: as, Attempt: max(1, row.Attempt.Number)}
 	switch {
 	case row.Queued():
-		change.State = runs.Queued
+		change.State = view.RunQueued
 	case row.Deferred():
-		change.State, change.Attempt = runs.Deferred, row.Attempt.Number+1
-	case as == runs.Running && !row.Begun():
-		change.State = runs.Starting
+		change.State, change.Attempt = view.RunDeferred, row.Attempt.Number+1
+	case as == view.RunRunning && !row.Begun():
+		change.State = view.RunStarting
 	}
 	return change
 }
 
 func changeOfRecord(r outcome.Record) RunChange {
-	return RunChange{Run: r.Run, Task: r.Task, State: runs.Ended, Attempt: r.Attempts, Outcome: string(r.Outcome)}
+	return RunChange{Run: r.Run, Task: r.Task, State: view.RunEnded, Attempt: r.Attempts, Outcome: string(r.Outcome)}
 }

@@ -98,7 +98,7 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []outcome.Record,
 	return page, next, err
 }
 
-// NewestBefore is history.NewestBefore of now.
-func (s Source) NewestBefore(ctx context.Context, all *history.Records, last outcome.Record) outcome.Record {
+// newestBefore is history.NewestBefore of now.
+func (s Source) newestBefore(ctx context.Context, all *history.Records, last outcome.Record) outcome.Record {
 	return history.NewestBefore(last, s.Now(), func(q state.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
 }

@@ -18,8 +18,8 @@ func JSON(value any) ([]byte, error) {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// TimeOrNil is timeText, and nil for the zero time.
-func TimeOrNil(t time.Time) *string {
+// timeOrNil is timeText, and nil for the zero time.
+func timeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}

@@ -37,7 +37,7 @@ func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
 }
 
 func toPause(p pause.Pause) Pause {
-	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: TimeOrNil(p.Until), Reason: p.Reason, Raw: p}
+	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: timeOrNil(p.Until), Reason: p.Reason, Raw: p}
 }
 
 // Text says in few words that a task is paused. By whom everything is paused is said once, elsewhere.

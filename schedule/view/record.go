@@ -38,7 +38,7 @@ func RecordOf(r outcome.Record) Record {
 		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: TimeOrNil(r.Started), Waited: r.Waited.Seconds(),
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started), Waited: r.Waited.Seconds(),
 		Cause: r.Cause, Triggered: r.Triggered,
 	}
 	if out.Triggered == nil {
@@ -55,7 +55,7 @@ func RecordOf(r outcome.Record) Record {
 		out.Lateness = &late
 	}
 	if out.Slots = max(r.Slots, 1); r.IsRange() {
-		out.Until = TimeOrNil(r.Until)
+		out.Until = timeOrNil(r.Until)
 	}
 	return out
 }

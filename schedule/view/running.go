@@ -23,7 +23,7 @@ type Running struct {
 
 func toRunning(row state.Row) Running {
 	r := runningOf(run.HolderOf(row))
-	r.LastTold = TimeOrNil(row.LastTold)
+	r.LastTold = timeOrNil(row.LastTold)
 	return r
 }
 
@@ -32,11 +32,11 @@ func runningOf(holder mutex.Holder) Running {
 	if !holder.Since.IsZero() {
 		since = timeText(holder.Since)
 	}
-	return Running{Run: holder.Run, PID: PIDOrNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
+	return Running{Run: holder.Run, PID: pidOrNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
 }
 
-// PIDOrNil is nil for 0, which stands for a command that has not started yet.
-func PIDOrNil(pid int) *int {
+// pidOrNil is nil for 0, which stands for a command that has not started yet.
+func pidOrNil(pid int) *int {
 	if pid == 0 {
 		return nil
 	}

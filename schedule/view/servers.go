@@ -49,7 +49,7 @@ func ServersOf(all []cluster.Server) []Server {
 			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone,
 		}
 		for _, r := range s.Running {
-			one.Running = append(one.Running, ServerRun{r.Run, r.Task, PIDOrNil(r.PID), timeText(r.Since)})
+			one.Running = append(one.Running, ServerRun{r.Run, r.Task, pidOrNil(r.PID), timeText(r.Since)})
 		}
 		out = append(out, one)
 	}

@@ -81,7 +81,7 @@ func (s Source) Status(of *status.Status) Status {
 	paused := pausesOf(of)
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
-		LastTick: TimeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
+		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
 		Troubles: rows, Paused: paused, Pools: poolsOf(of),
 	}
 	figures := figuresOf(of, answer)

@@ -130,7 +130,7 @@ func (p *past) read(ctx context.Context, s Source, all *history.Records, names [
 		return err
 	}
 	for name, last := range p.last {
-		p.last[name] = s.NewestBefore(ctx, all, last)
+		p.last[name] = s.newestBefore(ctx, all, last)
 	}
 	p.overdue = s.overdue(ctx, all, names)
 	return nil

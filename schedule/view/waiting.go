@@ -43,17 +43,17 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		w := Waiting{Run: row.ID, Time: row.Slot, Slot: row.Slot, Attempt: 1, Origin: row.Origin}
 		switch {
 		case row.Queued():
-			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
-			w.Until, w.since, w.until = TimeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Until, w.since, w.until = timeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
 		case row.Deferred():
-			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
 			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
 		case row.Requested():
-			w.Held, w.lacks = TimeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
 		case row.KeptSlot() && row.Wait.For == state.ForPause:
-			w.AfterPause, w.until, w.why = TimeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
+			w.AfterPause, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		case row.KeptSlot():
-			w.Store, w.until, w.why = TimeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
+			w.Store, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		default:
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule/serve"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The form has a key, so that it asks once
@@ -60,9 +59,9 @@ func (p *page) taskButtons(t view.Task) {
 	p.put(`</div>`)
 }
 
-func (p *page) runButtons(r runs.Run) {
+func (p *page) runButtons(r view.Run) {
 	command := "stop"
-	if r.State == runs.Ended {
+	if r.State == view.RunEnded {
 		command = "retry"
 	}
 	if err := r.Elsewhere(command); err != nil {
@@ -75,10 +74,10 @@ func (p *page) runButtons(r runs.Run) {
 	at := p.base + "/runs/" + r.Record.Run
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	switch t := p.find(r.Task); {
-	case r.State == runs.Starting, r.State == runs.Running, r.State == runs.Queued, r.State == runs.Deferred:
+	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued, r.State == view.RunDeferred:
 		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
 			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
-	case r.State == runs.Ended && t != nil && p.Schedule.Active(t):
+	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
 			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
@@ -128,9 +127,9 @@ func (p *pages) stop(r *http.Request) (string, error) {
 }
 
 func (p *pages) ended(r *http.Request) bool {
-	var one struct{ State runs.State }
+	var one struct{ State view.RunState }
 	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), nil, &one)
-	return err == nil && one.State == runs.Ended
+	return err == nil && one.State == view.RunEnded
 }
 
 func (p *pages) pause(r *http.Request) (string, error) {

@@ -8,14 +8,14 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/view/runs"
+	"sched/schedule/view"
 )
 
 type runPage struct{ *page }
 
 func showRun(made *page) error {
 	p := runPage{made}
-	r, err := runs.Of(p.View).Run(p.request.Context(), p.request.PathValue("id"))
+	r, err := p.View.Run(p.request.Context(), p.request.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func showRun(made *page) error {
 	p.put(`<h1><a href="%s">%s</a> <code>%s</code></h1>`, p.taskURL(r.Task), r.Task, humanize.ShortRun(r.Record.Run))
 	p.runButtons(r)
 	p.put(`<section id="run" data-live aria-label="What became of it"><p class="outcome">`)
-	if r.State == runs.Ended {
+	if r.State == view.RunEnded {
 		p.put(`%s%s`, badge(r.Outcome), details(r.Begin))
 	} else {
 		p.put(`%s`, badge(string(r.State)))
@@ -37,7 +37,7 @@ func showRun(made *page) error {
 	return p.log(r)
 }
 
-func (p runPage) runFacts(r runs.Run) {
+func (p runPage) runFacts(r view.Run) {
 	zone := p.zoneOf(r.Task)
 	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
 	fact := func(label markup, format markup, args ...any) {
@@ -48,7 +48,7 @@ func (p runPage) runFacts(r runs.Run) {
 		fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.Until, zone))
 	}
 	switch {
-	case r.State == runs.Queued:
+	case r.State == view.RunQueued:
 		fact("Waits for", `its turn, until %s at the latest`, p.exactly(r.Begin.Wait.Until, zone))
 	case r.At != nil:
 		fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
@@ -59,10 +59,10 @@ func (p runPage) runFacts(r runs.Run) {
 	if !r.Begin.Started.IsZero() {
 		fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
 	}
-	if r.State == runs.Ended && !r.Begin.Ended.IsZero() {
+	if r.State == view.RunEnded && !r.Begin.Ended.IsZero() {
 		fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
-	if r.State == runs.Ended && !r.Begin.Started.IsZero() {
+	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
 		fact("Took", `%s`, humanize.Duration(r.Begin.Duration()))
 	}
 	if r.Origin != "" && r.Cause == nil {
@@ -74,7 +74,7 @@ func (p runPage) runFacts(r runs.Run) {
 	for _, t := range r.Triggered {
 		fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
 	}
-	if r.State == runs.Ended && r.Attempt > 1 {
+	if r.State == view.RunEnded && r.Attempt > 1 {
 		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
 	} else {
 		fact("Attempts", `%d`, r.Attempt)
@@ -94,7 +94,7 @@ func (p runPage) runFacts(r runs.Run) {
 	if r.Server != "" {
 		fact("Server", `%s`, r.Server)
 	}
-	if other, ok := p.View.RanElsewhere(p.request.Context(), []outcome.Record{r.Begin})[r.Begin.Run]; ok && r.State == runs.Ended {
+	if other, ok := p.View.RanElsewhere(p.request.Context(), []outcome.Record{r.Begin})[r.Begin.Run]; ok && r.State == view.RunEnded {
 		p.put(`<dt>This slot</dt><dd>`)
 		p.elsewhere(other)
 		p.put(`</dd>`)
@@ -105,7 +105,7 @@ func (p runPage) runFacts(r runs.Run) {
 	if len(r.Hooks) > 0 {
 		fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
 	}
-	if r.State == runs.Ended && r.Hooked > 0 {
+	if r.State == view.RunEnded && r.Hooked > 0 {
 		fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
@@ -118,19 +118,19 @@ func (p runPage) runFacts(r runs.Run) {
 const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
-func (p runPage) log(r runs.Run) error {
+func (p runPage) log(r view.Run) error {
 	if err := r.Elsewhere("logs"); err != nil {
 		p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p class="quiet">%s</p></section>`, err.Error())
 		return nil
 	}
-	log, err := runs.Of(p.View).Log(r, false, 0, tail, tail)
+	log, err := p.View.Log(r, false, 0, tail, tail)
 	if err != nil {
 		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())
 		return nil
 	}
 	p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p id="log-size" data-live>`)
 	raw := p.base + "/runs/" + r.Record.Run + "/log"
-	if log.Size == 0 && r.State == runs.Ended {
+	if log.Size == 0 && r.State == view.RunEnded {
 		p.put(`It printed nothing.`)
 	} else {
 		if log.Offset > 0 {
@@ -139,9 +139,9 @@ func (p runPage) log(r runs.Run) error {
 		p.put(`<a href="%s" download>Download all of it</a>`, raw)
 	}
 	p.put(`</p>`)
-	if log.Size > 0 || r.State != runs.Ended {
+	if log.Size > 0 || r.State != view.RunEnded {
 		follow := markup("")
-		if r.State != runs.Ended {
+		if r.State != view.RunEnded {
 			follow = markup(` data-follow="` + strconv.FormatInt(log.Offset+int64(len(log.Text)), 10) + `"`)
 		}
 		p.put(`<pre class="log" id="log" tabindex="0" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
@@ -149,7 +149,7 @@ func (p runPage) log(r runs.Run) error {
 		p.put(`</pre>`)
 	}
 	if r.Hooked > 0 {
-		hooks, err := runs.Of(p.View).Log(r, true, 0, tail, tail)
+		hooks, err := p.View.Log(r, true, 0, tail, tail)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (p runPage) log(r runs.Run) error {
 }
 
 // wholeLines leaves out the line that a tail begins in.
-func wholeLines(log runs.Log) string {
+func wholeLines(log view.Log) string {
 	shown := string(log.Text)
 	if _, rest, ok := strings.Cut(shown, "\n"); ok && log.Offset > 0 {
 		return rest
@@ -176,12 +176,12 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	one, err := runs.Of(visit.View).Run(r.Context(), r.PathValue("id"))
+	one, err := visit.View.Run(r.Context(), r.PathValue("id"))
 	leave()
 	hooks := r.URL.Query().Get("hooks") == "true"
-	var log runs.Log
+	var log view.Log
 	if err == nil {
-		log, err = runs.Of(visit.View).Log(one, hooks, 0, 0, part)
+		log, err = visit.View.Log(one, hooks, 0, 0, part)
 	}
 	if err != nil {
 		p.fail(w, r, err)
@@ -198,7 +198,7 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		if sent += int64(len(log.Text)); sent >= size {
 			return
 		}
-		if log, err = runs.Of(visit.View).Log(one, hooks, sent, 0, part); err != nil {
+		if log, err = visit.View.Log(one, hooks, sent, 0, part); err != nil {
 			panic(http.ErrAbortHandler) // a download that is cut off does not look whole
 		}
 	}

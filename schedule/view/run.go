@@ -1,4 +1,4 @@
-package runs
+package view
 
 import (
 	"context"
@@ -12,27 +12,26 @@ import (
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"sched/schedule/view"
 )
 
-// A State says how far a run is.
-type State string
+// A RunState says how far a run is.
+type RunState string
 
 // The states of a run.
 const (
-	Waiting  State = "waiting"  // it was asked for, and no tick has begun it yet
-	Queued   State = "queued"   // it waits for its mutex or for a seat of its pool
-	Starting State = "starting" // its command has not started yet
-	Running  State = "running"
-	Deferred State = "deferred" // its next attempt was left to a later tick
-	Vanished State = "vanished" // its processes are gone; the next tick will finish it
-	Ended    State = "ended"    // it has an outcome, or it never took place
+	RunWaiting  RunState = "waiting"  // it was asked for, and no tick has begun it yet
+	RunQueued   RunState = "queued"   // it waits for its mutex or for a seat of its pool
+	RunStarting RunState = "starting" // its command has not started yet
+	RunRunning  RunState = "running"
+	RunDeferred RunState = "deferred" // its next attempt was left to a later tick
+	RunVanished RunState = "vanished" // its processes are gone; the next tick will finish it
+	RunEnded    RunState = "ended"    // it has an outcome, or it never took place
 )
 
 // A Run is one run with all that is known of it. While it has not ended its outcome and its end are empty.
 type Run struct {
-	view.Record
-	State   State    `json:"state"`
+	Record
+	State   RunState `json:"state"`
 	PID     *int     `json:"pid"`      // of its command; null where none runs
 	Since   *string  `json:"since"`    // when the present attempt began; null where none runs
 	Attempt int      `json:"attempt"`  // the number of the present attempt, of the last one, or of the one it waits for
@@ -50,7 +49,7 @@ type Run struct {
 // Run returns the run with that id, its beginning, or its end (from four characters on): one that
 // waits, lives or has ended, also on another server of the store. The error is an *Error or a
 // *state.AmbiguousError where there is none or several.
-func (s Runs) Run(ctx context.Context, name string) (Run, error) {
+func (s Source) Run(ctx context.Context, name string) (Run, error) {
 	asked, _ := s.OneRequest(name)
 	found, err := s.runNow(ctx, name)
 	if err != nil && asked.ID != "" { // a tick began it after the live runs were read, and before the requests were
@@ -60,7 +59,7 @@ func (s Runs) Run(ctx context.Context, name string) (Run, error) {
 }
 
 // runNow is Run for a run that does not begin meanwhile.
-func (s Runs) runNow(ctx context.Context, name string) (Run, error) {
+func (s Source) runNow(ctx context.Context, name string) (Run, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return Run{}, err
@@ -109,20 +108,20 @@ func oneRow(rows []state.Row, name string) (*state.Row, error) {
 
 func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 	r := runOf(dir, history.LiveRecord(dir, row))
-	r.Ended, r.State, r.Attempt = "", Running, max(1, row.Attempt.Number)
+	r.Ended, r.State, r.Attempt = "", RunRunning, max(1, row.Attempt.Number)
 	if row.Begun() {
-		r.PID, r.Since = view.PIDOrNil(row.Attempt.PID), view.TimeOrNil(row.Attempt.At)
+		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
 	switch {
 	case row.Queued():
-		r.State, r.At = Queued, view.TimeOrNil(row.Wait.Until)
+		r.State, r.At = RunQueued, timeOrNil(row.Wait.Until)
 	case row.Deferred():
-		r.State, r.Attempt, r.At = Deferred, row.Attempt.Number+1, view.TimeOrNil(row.Wait.NotBefore)
+		r.State, r.Attempt, r.At = RunDeferred, row.Attempt.Number+1, timeOrNil(row.Wait.NotBefore)
 		r.PID, r.Since = nil, nil
 	case !alive:
-		r.State, r.PID = Vanished, nil
+		r.State, r.PID = RunVanished, nil
 	case row.Attempt.PID == 0 && !row.Resting():
-		r.State = Starting
+		r.State = RunStarting
 	}
 	for _, hook := range hooks {
 		r.Hooks = append(r.Hooks, hook.Name)
@@ -135,14 +134,14 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 }
 
 // EndedRun returns a run of this machine that has ended.
-func (s Runs) EndedRun(record outcome.Record) Run {
+func (s Source) EndedRun(record outcome.Record) Run {
 	r := runOf(s.Schedule.StateDir, record)
-	r.State, r.Attempt = Ended, record.Attempts
+	r.State, r.Attempt = RunEnded, record.Attempts
 	return r
 }
 
 func runOf(dir string, record outcome.Record) Run {
-	r := Run{Record: view.RecordOf(record), Hooks: []string{}, Begin: record}
+	r := Run{Record: RecordOf(record), Hooks: []string{}, Begin: record}
 	path := outputOf(dir, record)
 	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
 	return r
@@ -166,20 +165,20 @@ func sizeOf(path string) int64 {
 
 func waitingRun(r state.Row) Run {
 	record := outcome.Record{Run: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
-	out := Run{Record: view.RecordOf(record), State: Waiting, Attempt: 1, At: view.TimeOrNil(r.Slot), Hooks: []string{}, Begin: record}
+	out := Run{Record: RecordOf(record), State: RunWaiting, Attempt: 1, At: timeOrNil(r.Slot), Hooks: []string{}, Begin: record}
 	out.Ended = ""
 	return out
 }
 
-func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
+func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	live, err := s.RunningElsewhere(ctx)
 	if err != nil || s.Controls.Store == nil {
 		return Run{}, false
 	}
 	if row, err := oneRow(live, name); err == nil && row != nil {
 		record := history.RecordOf(s.Schedule.StateDir, *row)
-		r := Run{Record: view.RecordOf(record), State: Running, Attempt: 1, PID: view.PIDOrNil(row.Attempt.PID),
-			Since: view.TimeOrNil(row.Attempt.At), Hooks: []string{}, Begin: record, elsewhere: true}
+		r := Run{Record: RecordOf(record), State: RunRunning, Attempt: 1, PID: pidOrNil(row.Attempt.PID),
+			Since: timeOrNil(row.Attempt.At), Hooks: []string{}, Begin: record, elsewhere: true}
 		r.Ended = ""
 		return r, true
 	}
@@ -191,7 +190,7 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	if err != nil || i < 0 {
 		return Run{}, false
 	}
-	return Run{Record: view.RecordOf(ended[i]), State: Ended, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
+	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
 }
 
 // Elsewhere returns the error for what only the run's own server can do, with that command; nil for a run of this server.
@@ -199,12 +198,12 @@ func (r Run) Elsewhere(command string) error {
 	if !r.elsewhere {
 		return nil
 	}
-	return view.NotHere(r.Begin, command)
+	return NotHere(r.Begin, command)
 }
 
 // Poll returns how far a run of this machine is: its record without an outcome while it lives or waits, and after how long to ask
 // again, which is 0 when it is over. A record without an outcome is then that of a run which no process supervised to its end.
-func (s Runs) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+func (s Source) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {
 		return begun, 0, err

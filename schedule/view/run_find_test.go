@@ -1,4 +1,4 @@
-package runs
+package view
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
-	"sched/schedule/view"
 )
 
 // For an hour the clock was a year ahead. Until that year was over `sched logs TASK` showed what was printed in that hour.
@@ -31,7 +30,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	}
 	defer db.Close()
 	each := &schedule.Task{Name: "each", When: cron.When{Location: time.UTC}}
-	s := view.Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC, Tasks: []*schedule.Task{each}},
+	s := Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC, Tasks: []*schedule.Task{each}},
 		Controls: pause.Source{Dir: dir, ReadOnly: true}, Now: func() time.Time { return now }, Problem: t.Logf}
 	for _, step := range []struct {
 		add  outcome.Record
@@ -40,7 +39,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		if err := db.Add(context.Background(), []outcome.Record{step.add}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Of(s).NewestRun(t.Context(), "each"); err != nil || got.Run != step.want {
+		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.Run != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
 		tasks := s.Tasks(t.Context(), func(*schedule.Task) bool { return true }, now, 0)

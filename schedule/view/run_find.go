@@ -1,4 +1,4 @@
-package runs
+package view
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/view"
 )
 
 // FindRun returns the record of the run with that id (see history.DB.Get), or an error that names
 // what was meant.
-func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) {
+func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return outcome.Record{}, err
@@ -34,22 +33,22 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 			what = "the end of a pause"
 		}
 		if id, _ := history.OneRun([]string{k.ID}, name); id != "" {
-			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.ID), k.Task, what)
+			return outcome.Record{}, Fail(Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.ID), k.Task, what)
 		}
 	}
-	if _, err := view.FindTask(s.Schedule, name); err == nil {
-		return outcome.Record{}, view.Fail(view.NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
+	if _, err := FindTask(s.Schedule, name); err == nil {
+		return outcome.Record{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	}
-	hint := view.DidYouMean(name, view.TaskNames(s.Schedule))
+	hint := DidYouMean(name, TaskNames(s.Schedule))
 	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
-	return outcome.Record{}, view.Fail(view.NotFound, hint, "there is no task and no run %q", name)
+	return outcome.Record{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
 // NewestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
 // outcome. The output is empty, or names a file that is missing, where nothing was printed.
-func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
+func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return outcome.Record{}, err
@@ -60,7 +59,7 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 		return outcome.Record{}, err
 	}
 	ended, ran := last[name]
-	ended = s.NewestBefore(ctx, all, ended)
+	ended = s.newestBefore(ctx, all, ended)
 	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {
 			continue
@@ -74,7 +73,7 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 			}
 			until := row.Wait.NotBefore
 			s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(row.ID), row.Attempt.Number+1,
-				humanize.MinuteNear(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+				humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
 		}
 		return history.LiveRecord(s.Schedule.StateDir, row), nil
 	}
@@ -85,7 +84,7 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 }
 
 // OneRequest returns the request whose run has that id (see history.OneRun); an empty one for none.
-func (s Runs) OneRequest(name string) (state.Row, error) {
+func (s Source) OneRequest(name string) (state.Row, error) {
 	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
 	var ids []string
 	for _, r := range all {
@@ -99,12 +98,12 @@ func (s Runs) OneRequest(name string) (state.Row, error) {
 }
 
 // NotBegun is the error for a run that is only requested yet; nil for an empty request.
-func (s Runs) NotBegun(r state.Row) error {
+func (s Source) NotBegun(r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
-	return view.Fail(view.Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits until %s",
-		humanize.ShortRun(r.ID), r.Task, humanize.MinuteNear(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location))
+	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits until %s",
+		humanize.ShortRun(r.ID), r.Task, humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location))
 }
 
 func nearestRun(name string, records []outcome.Record) string {

@@ -1,4 +1,4 @@
-package runs
+package view
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ type Log struct {
 
 // Log returns what a run of this machine printed from offset on, or with tail the last bytes of it: at most limit bytes. With hooks it
 // is what its hooks printed. Where nothing was printed it is empty. The offset may be past the end.
-func (s Runs) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
+func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err
 	}
