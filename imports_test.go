@@ -57,7 +57,6 @@ var order = []string{
 	"schedule/supervisor",
 	"schedule/work",
 	"schedule/tick",
-	"schedule/status",
 	"schedule/view",
 	"schedule/doctor",
 	"schedule/forecast",

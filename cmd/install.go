@@ -15,7 +15,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
-	"sched/schedule/status"
+	"sched/schedule/view"
 )
 
 type installOptions struct {
@@ -197,7 +197,7 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	ticker := time.NewTicker(tickPoll)
 	defer ticker.Stop()
 	for end := time.Now().Add(tickPatience); time.Now().Before(end); {
-		if last := status.LastTick(s.StateDir); !last.Before(next) {
+		if last := view.LastTick(s.StateDir); !last.Before(next) {
 			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNear(last, a.now(), s.Location))
 			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, `sched list%[1]s` what is due when\n", a.configFlag())
 			return nil

@@ -18,7 +18,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/status"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 	"sched/schedule/work"
@@ -109,7 +108,7 @@ func (a runCommand) run(o runOptions) error {
 		}
 		return invalid
 	}
-	if o.only != "" && o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
+	if o.only != "" && o.at == "" && terminal.Is(a.err) && view.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
 		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
 	}
 	terminate, kill, _ := signals() // never released: after a tick this process ends
@@ -311,7 +310,7 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return
 	}
-	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now()).Metrics()); err != nil {
+	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/statedir"
-	"sched/schedule/status"
 	"sched/schedule/view"
 )
 
@@ -71,7 +70,7 @@ func (a statusCommand) status(o statusOptions) error {
 			return err
 		}
 	}
-	now := status.Of(s, invalid != nil, a.now())
+	now := view.HealthOf(s, invalid != nil, a.now())
 	if o.textfile != "" {
 		return a.writeMetrics(o.textfile, now)
 	}
@@ -89,7 +88,7 @@ func (a statusCommand) status(o statusOptions) error {
 
 // withoutSchedule answers programs, in JSON or metrics, when there is no schedule to run.
 func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
-	none := &status.Status{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
+	none := &view.Health{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
 	if file, err := a.findConfig(); err == nil {
 		none.Schedule.File = file
 		if path, err := filepath.Abs(file); err == nil {
@@ -105,12 +104,12 @@ func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
 	return a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
 }
 
-func (a statusCommand) writeMetrics(path string, s *status.Status) error {
+func (a statusCommand) writeMetrics(path string, s *view.Health) error {
 	if path == "-" {
 		a.out.Write(s.Metrics())
 		return nil
 	}
-	return status.WriteTextfile(path, s.Metrics())
+	return view.WriteTextfile(path, s.Metrics())
 }
 
 func (a statusCommand) printStatus(judged view.Status) {

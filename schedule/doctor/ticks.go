@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/status"
+	"sched/schedule/view"
 	"sched/schedule/work"
 )
 
 // tickedBy says what ticks the schedule now; "" if no ticks come.
 func (s *Subject) tickedBy() string {
-	last := status.LastTick(s.Schedule.StateDir)
-	if last.IsZero() || status.TicksMissing(last, s.Now) != "" {
+	last := view.LastTick(s.Schedule.StateDir)
+	if last.IsZero() || view.TicksMissing(last, s.Now) != "" {
 		return ""
 	}
 	if pid, works := work.Running(s.Schedule.StateDir); works {
@@ -41,8 +41,8 @@ func callerOf(by []string) string {
 }
 
 func checkTicks(_ context.Context, s *Subject) []finding {
-	last := status.LastTick(s.Schedule.StateDir)
-	missing := status.TicksMissing(last, s.Now)
+	last := view.LastTick(s.Schedule.StateDir)
+	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
 		return fine("the last tick was that of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
 	}

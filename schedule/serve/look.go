@@ -13,12 +13,11 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
-	"sched/schedule/status"
 	"sched/schedule/view"
 )
 
 func getStatus(r *request) (any, error) {
-	return r.view.Status(status.Of(r.schedule, r.invalid != nil, r.server.Now())), nil
+	return r.view.Status(view.HealthOf(r.schedule, r.invalid != nil, r.server.Now())), nil
 }
 
 func getTasks(r *request) (any, error) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule/load"
-	"sched/schedule/status"
 	"sched/schedule/view"
 )
 
@@ -22,7 +21,7 @@ func getDocument(r *request) (any, error) { return content{text: r.server.openap
 func getSchema(*request) (any, error) { return content{text: load.Schema()}, nil }
 
 func getMetrics(r *request) (any, error) {
-	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
+	return content{text: view.HealthOf(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
 }
 
 func (r *request) key(scope Scope, key string) (task string, err error) {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
-	"sched/schedule/status"
 	"sched/schedule/view"
 )
 
@@ -39,7 +38,7 @@ func (w *watcher) look(seen *sight) {
 		*was = is
 	}
 	changed(&seen.schedule, s.Digest+fmt.Sprint(invalid), "schedule")
-	if tick := status.LastTick(s.StateDir); !tick.Equal(seen.tick) {
+	if tick := view.LastTick(s.StateDir); !tick.Equal(seen.tick) {
 		if seen.tick = tick; !first {
 			w.tell("tick", TickChange{tick.UTC().Format(time.RFC3339)})
 		}

@@ -14,7 +14,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/placement"
 	"sched/schedule/state"
-	"sched/schedule/status"
 )
 
 // slotElsewhere says what became of a slot of a one_server task on the other servers of the store; "" where the task runs on every
@@ -110,7 +109,7 @@ func (w *Inquiry) isOf(row state.Row, at time.Time) bool {
 }
 
 // unserved returns a trouble for each task whose `servers` match no server that ticked lately.
-func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble) {
+func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if s.Controls.Store == nil || of.Outage != nil || !slices.ContainsFunc(of.Schedule.Tasks, asks) {
 		return nil
@@ -139,7 +138,7 @@ func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble
 
 // nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen),
 // and that no server of the store is known to have run or claimed, then or later.
-func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble) {
+func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	store := s.Controls.Store
 	if store == nil || of.Outage != nil {
 		return nil
@@ -177,7 +176,7 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 
 // leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or skipped since the store did not
 // answer: another server may have run it.
-func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest state.Total, ok bool) {
+func (s Source) leftOpen(ctx context.Context, t TaskHealth) (newest state.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false
 	}

@@ -8,7 +8,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/pause"
-	"sched/schedule/status"
 )
 
 func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {
@@ -18,7 +17,7 @@ func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := &status.Status{Schedule: &schedule.Schedule{Tasks: []*schedule.Task{
+	of := &Health{Schedule: &schedule.Schedule{Tasks: []*schedule.Task{
 		{Name: "of-web", Servers: []string{"role=web"}, Enabled: true},
 		{Name: "of-db", Servers: []string{"db-*"}, Enabled: true},
 		{Name: "of-all", Enabled: true},

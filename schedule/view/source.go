@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/pause"
 	"sched/schedule/statedir"
-	"sched/schedule/status"
 )
 
 // A Source is what the answers are made of: a schedule with its state folder and, where it has one, its store, as one machine sees
@@ -30,7 +29,7 @@ type Source struct {
 
 // TicksMissing says that no ticks come any more, or that none ever came; "" while they come.
 func (s Source) TicksMissing() string {
-	return status.TicksMissing(status.LastTick(s.Schedule.StateDir), s.Now())
+	return TicksMissing(LastTick(s.Schedule.StateDir), s.Now())
 }
 
 // Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/status"
 )
 
 // The exit codes of a Status.
@@ -48,7 +47,7 @@ type Trouble struct {
 }
 
 // Status judges a status. The troubles that make the exit code 2 come first.
-func (s Source) Status(of *status.Status) Status {
+func (s Source) Status(of *Health) Status {
 	if err := of.Explain(); err != nil && of.Err == nil {
 		of.Err = err
 	}
@@ -106,12 +105,12 @@ func NoSchedule(reason error, next string) Status {
 	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
 }
 
-func figuresOf(of *status.Status, answer Status) string {
+func figuresOf(of *Health, answer Status) string {
 	figures := fmt.Sprintf("%s, %d running", humanize.Count(len(of.Tasks), "task"), of.Running)
 	if !of.LastTick.IsZero() {
 		figures += ", last tick " + humanize.MinuteZone(of.LastTick, of.Schedule.Location)
 	}
-	if age := of.At.Sub(of.LastTick); age >= 0 && status.TicksMissing(of.LastTick, of.At) == "" { // else it is a row
+	if age := of.At.Sub(of.LastTick); age >= 0 && TicksMissing(of.LastTick, of.At) == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(of, answer.Paused)
@@ -127,13 +126,13 @@ func figuresOf(of *status.Status, answer Status) string {
 }
 
 type judged struct {
-	*status.Status
+	*Health
 	config string // Source.Config, for what to type
 }
 
 // down are what makes the exit code 2: no ticks, or an invalid schedule.
 func (of judged) down() (rows []Trouble) {
-	if missing := status.TicksMissing(of.LastTick, of.At); missing != "" {
+	if missing := TicksMissing(of.LastTick, of.At); missing != "" {
 		next := "crontab -l"
 		if of.LastTick.After(of.At) {
 			next = "date"
@@ -170,11 +169,11 @@ func (of judged) undelivered() Trouble {
 	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
 
-func (of judged) trouble(t status.Trouble) Trouble {
+func (of judged) trouble(t TaskTrouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, what := "why", t.Task
 	switch t.Kind {
-	case status.LastFailed:
+	case LastFailed:
 		row.Trouble = string(t.Run.Outcome)
 		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Duration(max(0, of.At.Sub(t.Run.Ended))))
 		if t.Run.Reason != "" {
@@ -186,32 +185,32 @@ func (of judged) trouble(t status.Trouble) Trouble {
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
 			command, what = "retry", humanize.ShortRun(t.Run.Run) // its output does not say why
 		}
-	case status.HasMissed:
+	case HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, of.Schedule.Location)
-	case status.RunsLong:
+	case RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", humanize.Duration(t.For), humanize.Duration(t.Usual))
 		command, what = "logs", humanize.ShortRun(t.Run.Run)
-	case status.IsOverdue:
+	case IsOverdue:
 		row.Text = t.Overdue.Text(of.At)
 		if t.Run.Run != "" {
 			command, what = "logs", humanize.ShortRun(t.Run.Run)
 		}
-	case status.RunLost:
+	case RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
 	row.Next = "sched " + command + of.config + " " + what
 	return row
 }
 
-func missedText(t status.Trouble, zone *time.Location) string {
+func missedText(t TaskTrouble, zone *time.Location) string {
 	if t.Slots <= 1 {
 		return "missed the slot of " + humanize.SecondZone(t.First, zone)
 	}
 	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
-func poolsOf(of *status.Status) []Pool {
+func poolsOf(of *Health) []Pool {
 	all, live := []Pool{}, []state.Row(nil)
 	for _, t := range of.Tasks {
 		live = append(live, t.Running...)
@@ -250,7 +249,7 @@ func summary(rows []Trouble) string {
 }
 
 // pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.
-func pausedFigure(of *status.Status, paused []TaskPause) string {
+func pausedFigure(of *Health, paused []TaskPause) string {
 	switch {
 	case len(paused) > 0 && paused[0].Everything:
 		return ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
@@ -260,8 +259,8 @@ func pausedFigure(of *status.Status, paused []TaskPause) string {
 	return ""
 }
 
-func pausesOf(of *status.Status) []TaskPause {
+func pausesOf(of *Health) []TaskPause {
 	return PausesInEffect(of.Pauses, func(task string) bool {
-		return slices.ContainsFunc(of.Tasks, func(t status.TaskStatus) bool { return t.Name == task })
+		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, of.At)
 }

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
-	"sched/schedule/status"
 	"sched/schedule/view"
 )
 
@@ -75,7 +74,7 @@ func showTasks(made *page) error {
 }
 
 func (p taskList) judged() view.Status {
-	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now))
+	return p.View.Status(view.HealthOf(p.Schedule, p.Invalid != nil, p.now))
 }
 
 func (p taskList) verdict(judged view.Status) {

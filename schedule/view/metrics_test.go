@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ func samples(t *testing.T, text []byte) (map[string]float64, map[string]*dto.Met
 func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	s := scheduleIn(t, "a", "never")
 	gap := missed("a", 8, 3)
-	remember(t, s, ran("a", 9, outcome.Succeeded), gap, ran("a", 4, outcome.Skipped), ran("a", 3, outcome.TimedOut))
+	remember(t, s, ranBefore("a", 9, outcome.Succeeded), gap, ranBefore("a", 4, outcome.Skipped), ranBefore("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
 	db, err := state.Open(s.StateDir, state.Patience)
 	if err == nil {
@@ -63,7 +63,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := Of(s, false, noon).Metrics()
+	text := HealthOf(s, false, noon).Metrics()
 	got, families := samples(t, text)
 
 	problems, err := promlint.New(bytes.NewReader(text)).Lint()
@@ -111,7 +111,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 
 // What nobody knows has no sample: a 0 would be a time in 1970.
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
-	got, _ := samples(t, Of(scheduleIn(t, "a"), true, noon).Metrics())
+	got, _ := samples(t, HealthOf(scheduleIn(t, "a"), true, noon).Metrics())
 	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}", "sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) || got["sched_schedule_valid{}"] != 0 {
 		t.Errorf("got %v", got)
@@ -121,7 +121,7 @@ func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 func TestLabelsAreEscaped(t *testing.T) {
 	s := scheduleIn(t, "a")
 	s.Name = "a \"quoted\" \\ name\nof two lines"
-	_, families := samples(t, Of(s, false, noon).Metrics())
+	_, families := samples(t, HealthOf(s, false, noon).Metrics())
 	if got := families["sched_tasks"].Metric[0].Label[0].GetValue(); got != s.Name {
 		t.Errorf("got %q", got)
 	}
@@ -138,7 +138,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	of := scheduleIn(t, "a")
 	of.Store.Servers = []string{"redis://localhost"}
 	of.Pools = []schedule.Pool{{Name: "db", Seats: 2}}
-	for _, line := range name.FindAllString(string(Of(of, false, noon).Metrics()), -1) {
+	for _, line := range name.FindAllString(string(HealthOf(of, false, noon).Metrics()), -1) {
 		written[line] = true
 	}
 	for _, known := range name.FindAllString(string(text), -1) {

@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
 // because a machine may have several. We write the lines ourselves: see
 // docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
-func (s *Status) Metrics() []byte {
+func (s *Health) Metrics() []byte {
 	m := &metrics{schedule: s.Schedule.Name}
 	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
 	if !s.LastTick.IsZero() {
@@ -49,7 +49,7 @@ func (s *Status) Metrics() []byte {
 	return m.out.Bytes()
 }
 
-func (s *Status) poolMetrics(m *metrics) {
+func (s *Health) poolMetrics(m *metrics) {
 	if len(s.Schedule.Pools) == 0 {
 		return
 	}
@@ -82,52 +82,52 @@ const (
 // families are the metrics of each task. A value that is not known has no sample: a 0 would be a time in 1970.
 var families = []struct {
 	name, kind, help string
-	samples          func(m *metrics, t *TaskStatus, now time.Time)
+	samples          func(m *metrics, t *TaskHealth, now time.Time)
 }{
-	{"sched_task_running_runs", gauge, "Runs that live.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_running_runs", gauge, "Runs that live.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		m.sample(float64(len(t.Running)))
 	}},
-	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.", func(m *metrics, t *TaskStatus, now time.Time) {
+	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.", func(m *metrics, t *TaskHealth, now time.Time) {
 		if next, ok := t.When.Next(now); ok {
 			m.sample(seconds(next))
 		}
 	}},
-	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if t.Last.Run != "" {
 			m.sample(seconds(t.Last.Ended))
 		}
 	}},
-	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if t.Last.Run != "" {
 			m.sampleOf(string(t.Last.Outcome), 1)
 		}
 	}},
-	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if t.Last.ExitCode != nil {
 			m.sample(float64(*t.Last.ExitCode))
 		}
 	}},
-	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if !t.Last.Started.IsZero() {
 			m.sample(t.Last.Duration().Seconds())
 		}
 	}},
-	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if !t.Last.Started.IsZero() {
 			m.sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
 		}
 	}},
-	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if !t.Success.IsZero() {
 			m.sample(seconds(t.Success))
 		}
 	}},
-	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if t.Expect != (schedule.Expect{}) {
 			m.sample(map[bool]float64{true: 1}[len(t.Overdue) > 0])
 		}
 	}},
-	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskStatus, _ time.Time) {
+	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		for _, total := range t.Totals {
 			m.sampleOf(string(total.Outcome), float64(total.Slots))
 		}

@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 	"sched/schedule/state"
 )
 
-// A Kind is what may be wrong with a task.
-type Kind string
+// A TroubleKind is what may be wrong with a task.
+type TroubleKind string
 
 const (
-	LastFailed Kind = "failed"   // its last run was no success
-	HasMissed  Kind = "missed"   // slots since its last run, that no tick covered
-	RunsLong   Kind = "slow"     // much longer than usual
-	IsOverdue  Kind = "overdue"  // a run takes longer than expected, or there was no success for longer
-	RunLost    Kind = "vanished" // a run without a process, which no tick has finished
+	LastFailed TroubleKind = "failed"   // its last run was no success
+	HasMissed  TroubleKind = "missed"   // slots since its last run, that no tick covered
+	RunsLong   TroubleKind = "slow"     // much longer than usual
+	IsOverdue  TroubleKind = "overdue"  // a run takes longer than expected, or there was no success for longer
+	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
 )
 
-// A Trouble is one thing that is wrong with one task.
-type Trouble struct {
-	Kind Kind
+// A TaskTrouble is one thing that is wrong with one task.
+type TaskTrouble struct {
+	Kind TroubleKind
 	Task string
 	Run  outcome.Record // failed, missed: the last one; slow, vanished: the run itself, as it began
 
@@ -56,42 +56,42 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 	return now.Sub(row.Attempt.At)
 }
 
-func (t *TaskStatus) longest(now time.Time) (longest time.Duration) {
+func (t *TaskHealth) longest(now time.Time) (longest time.Duration) {
 	for _, row := range t.Running {
 		longest = max(longest, runningFor(row, now))
 	}
 	return longest
 }
 
-func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
+func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.Last.Outcome.Failure() {
-		all = append(all, Trouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
+		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
 	for _, total := range t.Totals {
 		if total.Outcome == outcome.Missed && total.Slot.After(t.Last.Slot) {
-			all = append(all, Trouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
+			all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
 		}
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); slow(running, t.Usual) {
-			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
+			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
 		}
 	}
 	for _, i := range t.Overdue {
-		one := Trouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
+		one := TaskTrouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
 		if i.Kind == overdue.Within {
 			one.Run.Run = i.ID
 		}
 		all = append(all, one)
 	}
 	for _, row := range t.Lost {
-		all = append(all, Trouble{Kind: RunLost, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
+		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
 	}
 	return all
 }
 
-// Explain fills in what Of leaves out of the troubles, with a query for each: why runs failed, and how many slots were missed.
-func (s *Status) Explain() error {
+// Explain fills in what HealthOf leaves out of the troubles, with a query for each: why runs failed, and how many slots were missed.
+func (s *Health) Explain() error {
 	if len(s.Troubles) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (s *Status) Explain() error {
 	return nil
 }
 
-func (t *Trouble) countMissed(db *history.DB) error {
+func (t *TaskTrouble) countMissed(db *history.DB) error {
 	records, err := db.Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	for _, r := range records {

@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"cmp"
@@ -15,15 +15,16 @@ import (
 	"sched/schedule/state"
 )
 
-// A Status is how a schedule is doing at one moment.
-type Status struct {
+// A Health is how a schedule is doing at one moment. Source.Status judges it, and Metrics writes it for
+// Prometheus.
+type Health struct {
 	Schedule    *schedule.Schedule
 	At          time.Time
-	Invalid     bool         // the file is invalid, and Schedule is what runs in its place
-	LastTick    time.Time    // the last minute that a tick covered; zero when none did
-	Running     int          // runs that live, also those of tasks that are gone
-	Tasks       []TaskStatus // the active ones, in file order
-	Troubles    []Trouble    // in the order of their tasks
+	Invalid     bool          // the file is invalid, and Schedule is what runs in its place
+	LastTick    time.Time     // the last minute that a tick covered; zero when none did
+	Running     int           // runs that live, also those of tasks that are gone
+	Tasks       []TaskHealth  // the active ones, in file order
+	Troubles    []TaskTrouble // in the order of their tasks
 	Pauses      pause.Pauses
 	Undelivered state.Undelivered // the notifications that wait
 	Outage      *cluster.Outage   // of the store, as the last tick found it; nil where there is none
@@ -31,8 +32,8 @@ type Status struct {
 	Err         error             // why the database could not be read
 }
 
-// A TaskStatus is how an active task is doing.
-type TaskStatus struct {
+// A TaskHealth is how an active task is doing.
+type TaskHealth struct {
 	*schedule.Task
 	Totals  []state.Total  // the slots in the history, by outcome
 	Last    outcome.Record // its newest run that has ended, in short; without a Run there is none
@@ -43,17 +44,17 @@ type TaskStatus struct {
 	Overdue []overdue.Incident // that go on, as the last tick found them
 }
 
-// Of returns the status of the schedule at the time now, from its state folder. It writes nothing,
-// and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and on the
+// HealthOf returns how the schedule is doing at the time now, from its state folder. It writes
+// nothing, and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and on the
 // runs that live, not on the length of the history.
-func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
-	status := &Status{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
-	index := map[string]*TaskStatus{}
-	status.Tasks = make([]TaskStatus, 0, len(s.Tasks))
+func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
+	health := &Health{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
+	index := map[string]*TaskHealth{}
+	health.Tasks = make([]TaskHealth, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
 		if s.Active(t) {
-			status.Tasks = append(status.Tasks, TaskStatus{Task: t})
-			index[t.Name] = &status.Tasks[len(status.Tasks)-1]
+			health.Tasks = append(health.Tasks, TaskHealth{Task: t})
+			index[t.Name] = &health.Tasks[len(health.Tasks)-1]
 		}
 	}
 	db, err := history.OpenRead(s.StateDir)
@@ -62,14 +63,14 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		defer db.Close()
 		live, lost, err = db.Going(context.Background())
 	}
-	status.Err = err
+	health.Err = err
 	alive := map[string]bool{}
 	for _, row := range live {
 		alive[row.ID] = true
 		if row.Waits() { // nothing of it runs
 			continue
 		}
-		status.Running++
+		health.Running++
 		if t := index[row.Task]; t != nil {
 			t.Running = append(t.Running, row)
 		}
@@ -81,26 +82,26 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	}
 	if len(s.Store.Servers) > 0 {
 		notes := cluster.NotesIn(s.StateDir)
-		status.Outage, status.Findings = notes.Outage, notes.Findings
+		health.Outage, health.Findings = notes.Outage, notes.Findings
 	}
 	read, err := pause.ReadHere(s) // a status never waits for a store
 	if err != nil {
-		status.Err = err
+		health.Err = err
 	}
-	status.Pauses = read.Pauses
+	health.Pauses = read.Pauses
 	if err == nil && db != nil {
-		status.addOverdue(db, index)
-		status.addHistory(db, index)
+		health.addOverdue(db, index)
+		health.addHistory(db, index)
 	}
-	for i := range status.Tasks {
-		t := &status.Tasks[i]
+	for i := range health.Tasks {
+		t := &health.Tasks[i]
 		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success) // as far as that goes on since that tick
-		status.Troubles = append(status.Troubles, t.troubles(now)...)
+		health.Troubles = append(health.Troubles, t.troubles(now)...)
 	}
-	return status
+	return health
 }
 
-func (s *Status) addOverdue(db *history.DB, index map[string]*TaskStatus) {
+func (s *Health) addOverdue(db *history.DB, index map[string]*TaskHealth) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
 	}
@@ -114,7 +115,7 @@ func (s *Status) addOverdue(db *history.DB, index map[string]*TaskStatus) {
 }
 
 // addHistory gives each task what the history has of it.
-func (s *Status) addHistory(db *history.DB, index map[string]*TaskStatus) {
+func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 	totals, err := db.Totals(context.Background())
 	if err == nil {
 		s.Undelivered, err = db.Messages().Undelivered(context.Background())

@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
 	return s
 }
 
-// ran is a record of the slot so many minutes before noon.
-func ran(task string, ago int, o outcome.Outcome) outcome.Record {
+// ranBefore is a record of the slot so many minutes before noon.
+func ranBefore(task string, ago int, o outcome.Outcome) outcome.Record {
 	slot := noon.Add(-time.Duration(ago) * time.Minute)
 	r := outcome.Record{Run: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Outcome: o,
 		Ended: slot.Add(2 * time.Second), Reason: "a reason"}
@@ -50,7 +50,7 @@ func ran(task string, ago int, o outcome.Outcome) outcome.Record {
 }
 
 func missed(task string, ago, slots int) outcome.Record {
-	r := ran(task, ago, outcome.Missed)
+	r := ranBefore(task, ago, outcome.Missed)
 	if slots > 1 {
 		r.Slots, r.Until = slots, r.Slot.Add(time.Duration(slots-1)*time.Minute)
 	}
@@ -74,7 +74,7 @@ func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
 // troublesOf says the troubles in words: "a failed", "b missed 3".
 func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 	t.Helper()
-	status := Of(s, false, now)
+	status := HealthOf(s, false, now)
 	if err := status.Explain(); err != nil || status.Err != nil {
 		t.Fatal(err, status.Err)
 	}
@@ -96,22 +96,22 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 		want    []string
 	}{
 		{"nothing was ever due", nil, nil},
-		{"a success", []outcome.Record{ran("a", 3, outcome.Succeeded)}, nil},
-		{"a failure after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Failed)}, []string{"a failed"}},
-		{"a success after a failure", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded)}, nil},
-		{"a failure, and skips since", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Skipped)}, []string{"a failed"}},
+		{"a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded)}, nil},
+		{"a failure after a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Failed)}, []string{"a failed"}},
+		{"a success after a failure", []outcome.Record{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded)}, nil},
+		{"a failure, and skips since", []outcome.Record{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
 		{"every way to fail, in the order of the file",
-			[]outcome.Record{ran("d", 1, outcome.TimedOut), ran("c", 1, outcome.Stopped), ran("b", 1, outcome.Lost), ran("a", 1, outcome.Failed)},
+			[]outcome.Record{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped), ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
 			[]string{"a failed", "b failed", "c failed", "d failed"}},
-		{"a slot that was missed after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), missed("a", 2, 1)},
+		{"a slot that was missed after a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"several, and only those since the last run",
-			[]outcome.Record{missed("a", 40, 5), ran("a", 30, outcome.Succeeded), missed("a", 20, 3), ran("a", 15, outcome.Skipped), missed("a", 10, 4)},
+			[]outcome.Record{missed("a", 40, 5), ranBefore("a", 30, outcome.Succeeded), missed("a", 20, 3), ranBefore("a", 15, outcome.Skipped), missed("a", 10, 4)},
 			[]string{"a missed 7, 20m0s-7m0s"}},
-		{"a success after what was missed", []outcome.Record{missed("a", 3, 2), ran("a", 1, outcome.Succeeded)}, nil},
+		{"a success after what was missed", []outcome.Record{missed("a", 3, 2), ranBefore("a", 1, outcome.Succeeded)}, nil},
 		{"slots missed by a task that never ran", []outcome.Record{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
-		{"missed and failed", []outcome.Record{ran("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
-		{"a task that is gone", []outcome.Record{ran("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
+		{"missed and failed", []outcome.Record{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"a task that is gone", []outcome.Record{ranBefore("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := scheduleIn(t, "a", "b", "c", "d")
@@ -126,7 +126,7 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 // A task that is switched off troubles nobody, whatever its past.
 func TestOnlyActiveTasksHaveTrouble(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
-	remember(t, s, ran("a", 1, outcome.Failed), ran("b", 1, outcome.Failed))
+	remember(t, s, ranBefore("a", 1, outcome.Failed), ranBefore("b", 1, outcome.Failed))
 	s.Tasks[0].Enabled = false
 	if got := troublesOf(t, s, noon); !slices.Equal(got, []string{"b failed"}) {
 		t.Errorf("got %q", got)
@@ -193,7 +193,7 @@ func (r *begunRun) vanishes() { r.owner.Close() }
 
 func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
-	remember(t, s, ran("a", 4, outcome.Succeeded), ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Succeeded))
+	remember(t, s, ranBefore("a", 4, outcome.Succeeded), ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Succeeded))
 	begun(t, s, "a")
 	begun(t, s, "gone")
 	begun(t, s, "b").vanishes()
@@ -202,7 +202,7 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	status := Of(s, false, noon)
+	status := HealthOf(s, false, noon)
 	if status.Running != 2 || len(status.Tasks[0].Running) != 1 {
 		t.Errorf("%d run, %d of a", status.Running, len(status.Tasks[0].Running))
 	}
@@ -217,13 +217,13 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 // A background run has its outcome before a tick came.
 func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ran("a", 2, outcome.Failed))
+	remember(t, s, ranBefore("a", 2, outcome.Failed))
 	run := begun(t, s, "a")
 	end := state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
 	if err := run.own.End(t.Context(), run.id, end); err != nil {
 		t.Fatal(err)
 	}
-	status := Of(s, false, time.Now()) // a minute after noon its start would be in the future
+	status := HealthOf(s, false, time.Now()) // a minute after noon its start would be in the future
 	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
@@ -232,27 +232,49 @@ func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 // A clock was hours ahead while a run failed. Its id is the highest until the clock has caught up.
 func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded), ran("a", -300, outcome.Failed))
-	status := Of(s, false, noon)
+	remember(t, s, ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded), ranBefore("a", -300, outcome.Failed))
+	status := HealthOf(s, false, noon)
 	if len(status.Troubles) > 0 || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
-	if later := Of(s, false, noon.Add(6*time.Hour)); later.Tasks[0].Last.Outcome != outcome.Failed {
+	if later := HealthOf(s, false, noon.Add(6*time.Hour)); later.Tasks[0].Last.Outcome != outcome.Failed {
 		t.Errorf("hours later it is: %+v", later.Tasks[0].Last)
 	}
 }
 
 func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ran("a", 2, outcome.Succeeded))
+	remember(t, s, ranBefore("a", 2, outcome.Succeeded))
 	path := filepath.Join(s.StateDir, "sched.db")
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon); !state.Damaged(status.Err) {
+	if status := HealthOf(s, false, noon); !state.Damaged(status.Err) {
 		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {
 		t.Errorf("the file was changed: %q", text)
+	}
+}
+
+func TestTicksMissing(t *testing.T) {
+	now := time.Date(2026, 3, 6, 12, 0, 30, 0, time.UTC)
+	for _, row := range []struct {
+		name string
+		ago  time.Duration
+		want string
+	}{
+		{"this minute", 30 * time.Second, ""},
+		{"a late one", 3 * time.Minute, ""},
+		{"two did not come", 3*time.Minute + time.Second, "no tick came for 3 m 1 s"},
+		{"a clock that is a little behind", -time.Minute, ""},
+		{"a clock that was set back", -time.Hour, "the last tick is 1 h 0 m ahead of the clock, which was set back"},
+	} {
+		if got := TicksMissing(now.Add(-row.ago), now); got != row.want {
+			t.Errorf("%s: %q", row.name, got)
+		}
+	}
+	if got := TicksMissing(time.Time{}, now); got != "no tick ever came" {
+		t.Errorf("never: %q", got)
 	}
 }
