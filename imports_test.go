@@ -41,7 +41,6 @@ var order = []string{
 	"mutex/pool",
 	"schedule/process",
 	"schedule/condition",
-	"schedule/preflight",
 	"schedule/notify",
 	"schedule/pause",
 	"schedule/history",

@@ -13,12 +13,12 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/doctor"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/ledger"
 	"sched/schedule/load"
 	"sched/schedule/placement"
-	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/view"
 )
@@ -191,10 +191,10 @@ func (a checkCommand) printJudgement(v judgement) {
 
 // unfit returns why active tasks cannot start here (problems), or what they lack now (warnings).
 func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
-	if problem := preflight.StateDir(s); problem != nil {
+	if problem := doctor.StateDirProblem(s); problem != nil {
 		warnings = append(warnings, *problem)
 	}
-	machine := &preflight.Machine{Environ: os.Environ()}
+	machine := &doctor.Machine{Environ: os.Environ()}
 	for _, t := range s.Tasks {
 		if !s.Active(t) {
 			continue
@@ -209,7 +209,7 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 		}
 		warnings = append(warnings, machine.Task(t)...)
 	}
-	return problems, preflight.Together(warnings)
+	return problems, doctor.Together(warnings)
 }
 
 // unknownLabels warns of labels of this machine that cannot be used, where a task asks for them.

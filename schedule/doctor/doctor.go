@@ -1,6 +1,8 @@
 // Package doctor examines why a schedule works in a shell and not from cron: what calls it, what
 // that gives it, and what the machine lacks. Checks know nothing of each other, only look, and have
 // a deadline. Nothing is guessed: the environment is the one that a tick wrote down (Keep).
+//
+// A Machine says what a task would lack if it ran now, also for `sched check`.
 package doctor
 
 import (

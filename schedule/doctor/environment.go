@@ -12,7 +12,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
-	"sched/schedule/preflight"
 	"sched/schedule/process"
 )
 
@@ -52,7 +51,7 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 // lackedByCommands names variables of this shell that commands use, and that these do not have in a
 // tick.
 func (s *Subject) lackedByCommands(note Note) (found []finding) {
-	ticks := &preflight.Machine{}
+	ticks := &Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
 	}
@@ -61,7 +60,7 @@ func (s *Subject) lackedByCommands(note Note) (found []finding) {
 	for _, t := range s.active() {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
-		for _, name := range preflight.Used(t) {
+		for _, name := range usedVariables(t) {
 			_, here := mine(name)
 			if _, there := theirs(name); known && here && !there {
 				uses[name] = append(uses[name], t.Name)
@@ -81,13 +80,13 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 	if !ok {
 		return unknownYet()
 	}
-	ticks, mine := &preflight.Machine{Environ: []string{"PATH=" + note.Path}}, &preflight.Machine{Environ: s.Environ}
+	ticks, mine := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
 	needs := map[string][]string{} // tasks, by what is said of a program
 	folders := map[string]string{}
 	for _, t := range s.active() {
 		path, known := ticks.Path(t)
 		own, _ := mine.Path(t)
-		for _, name := range preflight.Programs(t) {
+		for _, name := range programNames(t) {
 			here := process.Find(name, own, t.Dir)
 			if known && here != "" && process.Find(name, path, t.Dir) == "" {
 				says := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, here, path)
@@ -177,7 +176,7 @@ func (s *Subject) needRoot(tasks []string) finding {
 }
 
 func checkTasks(_ context.Context, s *Subject) (found []finding) {
-	machine := &preflight.Machine{Environ: s.Environ}
+	machine := &Machine{Environ: s.Environ}
 	var lacks []schedule.Problem
 	var ofOthers []string
 	for _, t := range s.active() {
@@ -198,7 +197,7 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 	if len(ofOthers) > 0 {
 		found = append(found, s.needRoot(ofOthers))
 	}
-	for _, lack := range preflight.Together(lacks) {
+	for _, lack := range Together(lacks) {
 		level := Problem
 		if strings.HasPrefix(lack.Text, "output: ") {
 			level = Warning // the task runs all the same

@@ -17,7 +17,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/preflight"
 	"sched/schedule/statedir"
 	"sched/schedule/trust"
 )
@@ -70,7 +69,7 @@ func openFolder(path string) string {
 
 func checkState(_ context.Context, s *Subject) (found []finding) {
 	dir := s.Schedule.StateDir
-	if problem := preflight.StateDir(s.Schedule); problem != nil {
+	if problem := StateDirProblem(s.Schedule); problem != nil {
 		return []finding{{Problem, problem.Text, problem.Hint}}
 	}
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {

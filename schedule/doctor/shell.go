@@ -1,4 +1,4 @@
-package preflight
+package doctor
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 // firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
 func firstProgram(line string) string {
 	words := strings.Fields(line)
-	if len(words) == 0 || !isPlain(words[0]) || slices.Contains(shellWords, words[0]) ||
+	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(shellWords, words[0]) ||
 		len(words) > 1 && strings.HasPrefix(words[1], "(") {
 		return ""
 	}
 	return words[0]
 }
 
-// isPlain reports whether a shell expands nothing in a word.
-func isPlain(word string) bool {
+// isPlainWord reports whether a shell expands nothing in a word.
+func isPlainWord(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/+@:,-") == ""
 }
 
@@ -60,10 +60,10 @@ var quoted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 })
 
-// Used returns the names of the variables that the commands of the task take from their
+// usedVariables returns the names of the variables that the commands of the task take from their
 // environment, as far as their lines show: not those with a default, nor those that a line sets.
 // A line that reads a file of variables, or whose shell reads a profile, may set any.
-func Used(t *schedule.Task) (names []string) {
+func usedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
 		readsProfile := func(option string) bool { return strings.HasPrefix(option, "-") && strings.ContainsAny(option, "il") }
@@ -142,7 +142,7 @@ func (m *Machine) knows(shell []string, script string) bool {
 	if known, asked := m.shells[key]; asked {
 		return known
 	}
-	_, failed := ask(shell[0], append(shell[1:len(shell):len(shell)], script)...)
+	_, failed := askShell(shell[0], append(shell[1:len(shell):len(shell)], script)...)
 	if m.shells == nil {
 		m.shells = map[string]bool{}
 	}
@@ -156,7 +156,7 @@ func syntaxError(c schedule.Command) string {
 	if len(c.Shell) == 0 || !isShell(c.Shell[0]) {
 		return ""
 	}
-	said, failed := ask(c.Shell[0], "-n", "-c", c.Line)
+	said, failed := askShell(c.Shell[0], "-n", "-c", c.Line)
 	if !failed {
 		return ""
 	}
@@ -164,13 +164,13 @@ func syntaxError(c schedule.Command) string {
 	return first
 }
 
-// patience is far more than a shell needs to start.
-const patience = 2 * time.Second
+// shellPatience is far more than a shell needs to start.
+const shellPatience = 2 * time.Second
 
-// ask runs a shell. It returns what the shell printed to stderr, and whether it failed. A shell that is not there, or does not answer in
-// time, has not failed: the first has a message of its own.
-func ask(shell string, args ...string) (said string, failed bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A shell
+// that is not there, or does not answer in time, has not failed: the first has a message of its own.
+func askShell(shell string, args ...string) (said string, failed bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), shellPatience)
 	defer cancel()
 	_, err := exec.CommandContext(ctx, shell, args...).Output()
 	exit, failed := errors.AsType[*exec.ExitError](err)

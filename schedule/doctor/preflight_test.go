@@ -1,4 +1,4 @@
-package preflight
+package doctor
 
 import (
 	"os"
@@ -201,13 +201,13 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 		{`x`, ""},
 	} {
 		task := &schedule.Task{Command: schedule.Command{Line: test.line, Shell: []string{"/bin/sh", "-c"}}}
-		if got := strings.Join(Used(task), " "); got != test.want {
+		if got := strings.Join(usedVariables(task), " "); got != test.want {
 			t.Errorf("%q uses %q, not %q", test.line, got, test.want)
 		}
 	}
 	login := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "-lc"}}}
 	list := &schedule.Task{Command: schedule.Command{List: []string{"x", "$A"}}}
-	if got := append(Used(login), Used(list)...); got != nil {
+	if got := append(usedVariables(login), usedVariables(list)...); got != nil {
 		t.Errorf("a profile may set it, and a list expands nothing: %q", got)
 	}
 }

@@ -1,9 +1,4 @@
-// Package preflight says what a task lacks on this machine before it runs: a folder, a program, an
-// interpreter, a place for its output, a shell that can read its line.
-//
-// It looks as the user who asks. It runs no command of a task: a shell only reads a line (sh -n),
-// or runs commands of ours.
-package preflight
+package doctor
 
 import (
 	"errors"
@@ -21,6 +16,10 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
+
+// This file says what a task lacks on this machine before it runs: a folder, a program, an
+// interpreter, a place for its output, a shell that can read its line. It looks as the user who asks.
+// It runs no command of a task: a shell only reads a line (sh -n), or runs commands of ours.
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
@@ -42,7 +41,7 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 			report("output", "the copy is not made then; the task runs", "output: %s", problem)
 		}
 	}
-	place := place{dir: t.Dir}
+	place := programPlace{dir: t.Dir}
 	place.path, place.known = m.Path(t)
 	for _, c := range commandsOf(t) {
 		for _, problem := range place.lacks(c.command) {
@@ -80,20 +79,20 @@ func Together(all []schedule.Problem) (together []schedule.Problem) {
 	return together
 }
 
-type keyed struct {
+type keyedCommand struct {
 	key     string
 	command schedule.Command
 }
 
 // commandsOf returns all that the task may run.
-func commandsOf(t *schedule.Task) []keyed {
-	all := []keyed{{"command", t.Command}}
+func commandsOf(t *schedule.Task) []keyedCommand {
+	all := []keyedCommand{{"command", t.Command}}
 	for _, c := range t.ConditionCommands {
-		all = append(all, keyed{c.Key, c.Command})
+		all = append(all, keyedCommand{c.Key, c.Command})
 	}
 	for key, hook := range t.Hooks.All() {
 		if hook.IsCommand() {
-			all = append(all, keyed{key, hook.Run})
+			all = append(all, keyedCommand{key, hook.Run})
 		}
 	}
 	return all
@@ -139,8 +138,9 @@ func folderProblem(path string) string {
 	return ""
 }
 
-// Programs returns the names, without a folder, of the programs that the commands of the task start for sure: a PATH must find them.
-func Programs(t *schedule.Task) (names []string) {
+// programNames returns the names, without a folder, of the programs that the commands of the task
+// start for sure: a PATH must find them.
+func programNames(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		for _, name := range programsOf(c.command) {
 			if !strings.Contains(name, "/") && !slices.Contains(names, name) {
@@ -151,8 +151,9 @@ func Programs(t *schedule.Task) (names []string) {
 	return names
 }
 
-// StateDir returns why the state folder of the schedule cannot be used by this user; nil where it can, or could be made.
-func StateDir(s *schedule.Schedule) *schedule.Problem {
+// StateDirProblem returns why the state folder of the schedule cannot be used by this user; nil where
+// it can, or could be made.
+func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
 	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
 	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {

@@ -1,4 +1,4 @@
-package preflight
+package doctor
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 	"sched/schedule/process"
 )
 
-// A place is where the programs of a task are looked for.
-type place struct {
+// A programPlace is where the programs of a task are looked for.
+type programPlace struct {
 	dir, path string
 	known     bool // the path is
 }
 
-type lack struct{ text, hint string }
+type missing struct{ text, hint string }
 
 // lacks returns which programs of the command are missing, or cannot be started.
-func (p place) lacks(c schedule.Command) (all []lack) {
+func (p programPlace) lacks(c schedule.Command) (all []missing) {
 	for _, name := range programsOf(c) {
 		file := name
 		switch {
@@ -33,7 +33,7 @@ func (p place) lacks(c schedule.Command) (all []lack) {
 			continue
 		default:
 			if file = process.Find(name, p.path, p.dir); file == "" {
-				all = append(all, lack{"there is no program " + name + " in " + p.path, "set PATH in `env:`, or write the whole path of " + name})
+				all = append(all, missing{"there is no program " + name + " in " + p.path, "set PATH in `env:`, or write the whole path of " + name})
 				continue
 			}
 		}
@@ -45,38 +45,38 @@ func (p place) lacks(c schedule.Command) (all []lack) {
 }
 
 // startProblem says why the file of a program cannot be started.
-func (p place) startProblem(name, file string) lack {
+func (p programPlace) startProblem(name, file string) missing {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return lack{"there is no " + file, ""}
+		return missing{"there is no " + file, ""}
 	case err != nil:
-		return lack{}
+		return missing{}
 	case info.IsDir():
-		return lack{name + " is a folder", ""}
+		return missing{name + " is a folder", ""}
 	case info.Mode()&0o111 == 0:
-		return lack{name + " is not executable", "chmod +x " + name}
+		return missing{name + " is not executable", "chmod +x " + name}
 	}
 	return p.interpreterProblem(name, file)
 }
 
 // interpreterProblem says why the interpreter of a script, in its first line, cannot be started.
-func (p place) interpreterProblem(name, file string) lack {
+func (p programPlace) interpreterProblem(name, file string) missing {
 	line := firstLine(file)
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
-		return lack{}
+		return missing{}
 	}
 	if strings.HasSuffix(line, "\r") {
-		return lack{name + " has line ends of Windows, so its interpreter is not found", "sed -i 's/\\r$//' " + name}
+		return missing{name + " has line ends of Windows, so its interpreter is not found", "sed -i 's/\\r$//' " + name}
 	}
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
-		return lack{name + " begins with " + line + ", and there is no " + words[0], ""}
+		return missing{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
 	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
-		return lack{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set PATH in `env:`"}
+		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set PATH in `env:`"}
 	}
-	return lack{}
+	return missing{}
 }
 
 // firstLine returns the first line of a file, without its end; "" for a file that cannot be read or begins with no text.
