@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/humanize"
-	"sched/schedule/scaffold"
 )
 
 type initCommand struct{ *app }
@@ -40,7 +39,7 @@ func (a initCommand) init() error {
 		return err
 	}
 	folder := filepath.Dir(path)
-	file := scaffold.Project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
+	file := project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
 	if err := writeNew(path, schemaLines+file.Text); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {

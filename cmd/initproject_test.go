@@ -1,4 +1,4 @@
-package scaffold_test
+package cmd
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing/fstest"
 
 	"sched/schedule/load"
-	"sched/schedule/scaffold"
 )
 
 func TestTheFirstScheduleFitsTheProject(t *testing.T) {
@@ -40,7 +39,7 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 			folder[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		missing := func(string) (string, error) { return "", errors.New("not found") }
-		file := scaffold.Project{Folder: folder, Zone: "Europe/Berlin", LookPath: missing}.First()
+		file := project{Folder: folder, Zone: "Europe/Berlin", LookPath: missing}.First()
 		if !slices.Equal(file.Found, test.found) {
 			t.Errorf("%s: found %v", test.project, file.Found)
 		}
@@ -68,7 +67,7 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 func TestThePathHasTheProgramsOfTheProject(t *testing.T) {
 	find := func(name string) (string, error) { return "/opt/" + name + "/bin/" + name, nil }
 	folder := fstest.MapFS{"package.json": {}}
-	file := scaffold.Project{Folder: folder, Zone: "UTC", LookPath: find}.First()
+	file := project{Folder: folder, Zone: "UTC", LookPath: find}.First()
 	if !strings.Contains(file.Text, "PATH: /opt/node/bin:/usr/local/bin:/usr/bin:/bin\n") {
 		t.Error(file.Text)
 	}
