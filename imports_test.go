@@ -37,7 +37,6 @@ var order = []string{
 	"mutex/storetest",
 	"mutex/redistest",
 	"mutex/sqltest",
-	"mutex/pool",
 	"schedule/process",
 	"schedule/condition",
 	"schedule/notify",

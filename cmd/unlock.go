@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	lock "sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/pause"
 	"sched/schedule/view"
@@ -95,11 +94,11 @@ func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task)
 	live := a.view(s).Live()
 	done := map[string]bool{}
 	for _, t := range tasks {
-		held, err := a.storage(s).Holders(ctx, live, pool.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
+		held, err := a.storage(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
 		if err != nil {
 			return broken, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
 		}
-		for _, seat := range pool.Seats(t.Pool.Name, t.Pool.Seats) {
+		for _, seat := range lock.Seats(t.Pool.Name, t.Pool.Seats) {
 			if holder, taken := held[seat]; !taken || holder.Task != t.Name {
 				continue
 			}

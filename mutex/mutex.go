@@ -1,7 +1,8 @@
 // Package mutex keeps the runs of a task from overlapping, and gives a slot to one server only.
 //
 // A mutex is a name. A lock is a held mutex, and its holder is a run. A claim is a key that one run
-// takes for all servers, and that is kept: it is never released.
+// takes for all servers, and that is kept: it is never released. A pool is a number of mutexes, its
+// seats, of which a run needs any one.
 //
 // # Goals
 //

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
@@ -50,21 +49,21 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report", Pool: schedule.Pool{Name: "few", Seats: 2}}
 	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	first, err := storage.Mutexes().Acquire(ctx, pool.Seat("few", 1), mutex.Holder{Run: record.Run, Since: time.Now()})
+	first, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 1), mutex.Holder{Run: record.Run, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Release(ctx)
-	second, err := storage.Mutexes().Acquire(ctx, pool.Seat("few", 2), mutex.Holder{Run: record.Run, Since: time.Now()})
+	second, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 2), mutex.Holder{Run: record.Run, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	record.Seat = pool.Seat("few", 2)
+	record.Seat = mutex.Seat("few", 2)
 	if _, err := NewCaller(storage, state.Supervisor, nil).Begin(record, task, second); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range []bool{false, true} {
-		if holder, held := heldBy(storage, pool.Seat("few", n+1)); held != want {
+		if holder, held := heldBy(storage, mutex.Seat("few", n+1)); held != want {
 			t.Errorf("seat %d is held: %t, by %v", n+1, held, holder)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
@@ -22,8 +21,8 @@ import (
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
 
 // NeedOf returns what a run of the task must hold. What is taken already it leaves open.
-func NeedOf(task *schedule.Task) pool.Need {
-	need := pool.Need{Pool: task.Pool.Name, Seats: task.Pool.Seats}
+func NeedOf(task *schedule.Task) mutex.Need {
+	need := mutex.Need{Pool: task.Pool.Name, Seats: task.Pool.Seats}
 	if task.WithoutOverlapping {
 		need.Mutex = task.Mutex
 	}
@@ -71,7 +70,7 @@ func heldReason(err error) string {
 // HeldReason returns the reason of a skip since other runs have the mutex or all seats, or wait for
 // them; false for any other error.
 func HeldReason(err error) (reason string, held bool) {
-	var full *pool.FullError
+	var full *mutex.FullError
 	var behind *BehindError
 	var mutexHeld *mutex.HeldError
 	switch {
@@ -88,7 +87,7 @@ func HeldReason(err error) (reason string, held bool) {
 // Holders returns who has at this moment what a run needs, by the names of the mutex and of the
 // seats, as the live runs of this machine and the store say. With an error it is what this machine
 // alone knows.
-func (s Storage) Holders(ctx context.Context, live []state.Row, need pool.Need) (held map[string]mutex.Holder, err error) {
+func (s Storage) Holders(ctx context.Context, live []state.Row, need mutex.Need) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
 		held, err = s.Store.Held(ctx, need.Names()...)
 	}
@@ -108,7 +107,7 @@ func (s Storage) Holders(ctx context.Context, live []state.Row, need pool.Need) 
 
 // Sitting returns who has the seats of a pool, in the order of the seats; see Holders.
 func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
-	need := pool.Need{Pool: of.Name, Seats: of.Seats}
+	need := mutex.Need{Pool: of.Name, Seats: of.Seats}
 	held, err := s.Holders(ctx, live, need)
 	return need.Sitting(held), err
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"sched/mutex/pool"
+	"sched/mutex"
 	"sched/schedule/state"
 )
 
@@ -57,13 +57,13 @@ func firstOf(rows []state.Row, names []string) error {
 
 // Behind returns a *BehindError where runs wait for the mutex or for a seat that is needed. Any
 // other error says that this is not known.
-func (s Storage) Behind(need pool.Need) error {
+func (s Storage) Behind(need mutex.Need) error {
 	rows, err := s.DB.Queue(context.Background())
 	return errors.Join(firstOf(rows, QueuesOf(need)), err)
 }
 
 // QueuesOf returns the names of the queues for what a run needs.
-func QueuesOf(need pool.Need) (names []string) {
+func QueuesOf(need mutex.Need) (names []string) {
 	if need.Mutex != "" {
 		names = append(names, need.Mutex)
 	}

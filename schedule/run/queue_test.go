@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/pool"
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -73,14 +73,14 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 			t.Errorf("%s in %v finds %q before it, not %q", row.task, row.names, got, row.first)
 		}
 	}
-	if got := firstIn(t, one.Behind(pool.Need{Mutex: "db"})); got != "b" {
+	if got := firstIn(t, one.Behind(mutex.Need{Mutex: "db"})); got != "b" {
 		t.Errorf("who comes finds %q before it", got)
 	}
 	two.Self.Close() // as a kill does: its rows stay
-	if got := firstIn(t, one.Behind(pool.Need{Mutex: "db"})); got != "c" {
+	if got := firstIn(t, one.Behind(mutex.Need{Mutex: "db"})); got != "c" {
 		t.Errorf("when b was killed %q is first", got)
 	}
-	if got := firstIn(t, one.Behind(pool.Need{Mutex: "other"})); got != "" {
+	if got := firstIn(t, one.Behind(mutex.Need{Mutex: "other"})); got != "" {
 		t.Errorf("%q waits for another mutex", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/lease"
@@ -345,7 +344,7 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	if err != nil || row.Phase == state.Ended || row.Waits() {
 		return false
 	}
-	if _, seat := pool.Of(name); seat && row.Seat != name {
+	if _, seat := mutex.PoolOf(name); seat && row.Seat != name {
 		return false // it had this seat when it could not begin, as on a full disk, and began later with another one
 	}
 	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)

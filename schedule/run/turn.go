@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
@@ -22,7 +21,7 @@ import (
 
 // A turn is that for which one run waits.
 type turn struct {
-	need   pool.Need
+	need   mutex.Need
 	store  mutex.Locks // of what it needs
 	shared bool        // several servers share that
 	line   line
@@ -36,7 +35,7 @@ type turn struct {
 	refused func() string
 	patient bool // it waits on while it is refused, and stands in no queue meanwhile
 	// took writes down what the run has now, and for how long it has waited. After an error it gives that back, and waits on.
-	took func(pool.Holding, time.Duration) error
+	took func(mutex.Holding, time.Duration) error
 }
 
 // A line is where a run stands with others that wait. It decides nothing but who tries first: that a
@@ -126,7 +125,7 @@ func (w turn) queues(lacks error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
 	}
-	full, behind := (*pool.FullError)(nil), (*BehindError)(nil)
+	full, behind := (*mutex.FullError)(nil), (*BehindError)(nil)
 	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatsOf(w.need.Pool)
 	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
 		names = append(names, state.SeatsOf(w.need.Pool))
@@ -177,7 +176,7 @@ func (w turn) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 // freeOwn frees what the run has itself, on a store: the process that waited before was killed before it wrote that down.
 func (w turn) freeOwn(ctx context.Context, err error) {
 	var held *mutex.HeldError
-	var full *pool.FullError
+	var full *mutex.FullError
 	free := func(name string, holder mutex.Holder) {
 		if holder.Run == w.holder.Run {
 			w.store.Adopt(name, mutex.Holder{Run: holder.Run}, nil).Release(ctx)
@@ -186,7 +185,7 @@ func (w turn) freeOwn(ctx context.Context, err error) {
 	switch {
 	case errors.As(err, &full):
 		for i, holder := range full.Holders {
-			free(pool.Seat(full.Pool, i+1), holder)
+			free(mutex.Seat(full.Pool, i+1), holder)
 		}
 	case errors.As(err, &held):
 		free(held.Name, held.Holder)
@@ -197,7 +196,7 @@ func (w turn) freeOwn(ctx context.Context, err error) {
 func whyNot(lacks error) string {
 	var held *mutex.HeldError
 	var behind *BehindError
-	var full *pool.FullError
+	var full *mutex.FullError
 	var refused *skipError
 	switch {
 	case lacks == nil:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule/state"
 )
 
@@ -34,12 +33,12 @@ func (l *others) behind(names ...string) error {
 // waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and waits for a second more.
 func waitFor(t *testing.T, dir, run string, waited time.Duration) turn {
 	return turn{
-		need: pool.Need{Mutex: "db"}, store: mutex.Files{Dir: dir}, line: &others{},
+		need: mutex.Need{Mutex: "db"}, store: mutex.Files{Dir: dir}, line: &others{},
 		holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
 		waited: waited, atMost: waited + time.Minute,
 		ended:   func() error { return nil },
 		refused: func() string { return "" },
-		took: func(h pool.Holding, _ time.Duration) error {
+		took: func(h mutex.Holding, _ time.Duration) error {
 			t.Cleanup(func() { h.Lock.Release(t.Context()) })
 			return nil
 		},

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"sched/mutex/pool"
+	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -71,7 +71,7 @@ func (r *Run) refused() string {
 }
 
 // took writes down what the run has, and for how long it waited.
-func (r *Run) took(held pool.Holding, waited time.Duration) error {
+func (r *Run) took(held mutex.Holding, waited time.Duration) error {
 	err := r.write(func(ctx context.Context) error { return r.own.Took(ctx, r.row.ID, held.Mutex, held.Seat, waited) },
 		func(row *state.Row) {
 			row.Locked, row.Seat, row.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}

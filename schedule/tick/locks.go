@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/lease"
@@ -107,11 +106,11 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 		}
 		return l.claim(storage, record, slot)
 	}
-	acquire := func() (pool.Holding, error) {
+	acquire := func() (mutex.Holding, error) {
 		need := run.NeedOf(slot.Task)
 		if slot.Task.Queues {
 			if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
-				return pool.Holding{}, err
+				return mutex.Holding{}, err
 			}
 		}
 		if storage.Store != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
@@ -105,7 +104,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		case overlaps:
 			return nil, &mutex.HeldError{Name: need.Mutex, Holder: holder}
 		case need.Pool != "" && len(sitting) == need.Seats:
-			return nil, &pool.FullError{Pool: need.Pool, Seats: need.Seats, Holders: sitting}
+			return nil, &mutex.FullError{Pool: need.Pool, Seats: need.Seats, Holders: sitting}
 		case task.RunWhenStoreDown:
 			return nil, nil
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sched/mutex/pool"
+	"sched/mutex"
 	"sched/schedule"
 )
 
@@ -56,7 +56,7 @@ func (s *Health) poolMetrics(m *metrics) {
 	taken := map[string]float64{}
 	for _, t := range s.Tasks {
 		for _, row := range t.Running {
-			if name, ok := pool.Of(row.Seat); ok {
+			if name, ok := mutex.PoolOf(row.Seat); ok {
 				taken[name]++
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -53,7 +52,7 @@ func (p *Pool) Full() string {
 	if p == nil || len(p.holders) < p.Seats {
 		return ""
 	}
-	return (&pool.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.holders}).Error()
+	return (&mutex.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.holders}).Error()
 }
 
 // Text says how many seats are taken, and by which tasks: "pool db: 1 of 2 (report)".

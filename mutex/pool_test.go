@@ -1,7 +1,6 @@
-package pool_test
+package mutex_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,11 +9,8 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/pool"
 	"sched/mutex/redistest"
 )
-
-var ctx = context.Background()
 
 // onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns the store as one machine has it.
 func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Locks)) {
@@ -27,13 +23,13 @@ func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Locks)
 	})
 }
 
-func holder(run string) mutex.Holder {
+func seatHolder(run string) mutex.Holder {
 	return mutex.Holder{Run: run, Task: "task-" + run, PID: 1, Host: "web-1", Since: time.Now()}
 }
 
-func mustGet(t *testing.T, need pool.Need, store mutex.Locks, run string) pool.Holding {
+func mustGet(t *testing.T, need mutex.Need, store mutex.Locks, run string) mutex.Holding {
 	t.Helper()
-	h, err := need.Acquire(ctx, store, holder(run))
+	h, err := need.Acquire(ctx, store, seatHolder(run))
 	if err != nil {
 		t.Fatalf("%s: %v", run, err)
 	}
@@ -43,14 +39,14 @@ func mustGet(t *testing.T, need pool.Need, store mutex.Locks, run string) pool.H
 
 func TestAFullPoolNamesItsHolders(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
-		need := pool.Need{Pool: "db", Seats: 2}
+		need := mutex.Need{Pool: "db", Seats: 2}
 		one := mustGet(t, need, open(), "one")
 		two := mustGet(t, need, open(), "two")
 		if one.Seat != "db#1" || two.Seat != "db#2" || one.Mutex {
 			t.Errorf("they have %q and %q", one.Seat, two.Seat)
 		}
-		_, err := need.Acquire(ctx, open(), holder("three"))
-		var full *pool.FullError
+		_, err := need.Acquire(ctx, open(), seatHolder("three"))
+		var full *mutex.FullError
 		if !errors.As(err, &full) || len(full.Holders) != 2 || full.Holders[0].Task != "task-one" || full.Holders[1].Run != "two" {
 			t.Fatalf("the third gets %v", err)
 		}
@@ -70,20 +66,20 @@ func TestAFullPoolNamesItsHolders(t *testing.T) {
 // A run that gets no seat must not keep the mutex, and one that does not get the mutex must not keep a seat.
 func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
-		both := pool.Need{Mutex: "report", Pool: "db", Seats: 1}
+		both := mutex.Need{Mutex: "report", Pool: "db", Seats: 1}
 		first := mustGet(t, both, open(), "first")
 		if !first.Mutex || first.Seat != "db#1" {
 			t.Errorf("the first has %+v", first)
 		}
-		if _, err := (pool.Need{Mutex: "other", Pool: "db", Seats: 1}).Acquire(ctx, open(), holder("second")); err == nil {
+		if _, err := (mutex.Need{Mutex: "other", Pool: "db", Seats: 1}).Acquire(ctx, open(), seatHolder("second")); err == nil {
 			t.Fatal("there was a seat")
 		}
-		other := mustGet(t, pool.Need{Mutex: "other"}, open(), "third")
+		other := mustGet(t, mutex.Need{Mutex: "other"}, open(), "third")
 		var held *mutex.HeldError
-		if _, err := (pool.Need{Mutex: "other", Pool: "free", Seats: 1}).Acquire(ctx, open(), holder("fourth")); !errors.As(err, &held) || held.Name != "other" {
+		if _, err := (mutex.Need{Mutex: "other", Pool: "free", Seats: 1}).Acquire(ctx, open(), seatHolder("fourth")); !errors.As(err, &held) || held.Name != "other" {
 			t.Errorf("the mutex is not held: %v", err)
 		}
-		mustGet(t, pool.Need{Pool: "free", Seats: 1}, open(), "fifth")
+		mustGet(t, mutex.Need{Pool: "free", Seats: 1}, open(), "fifth")
 		other.Lock.Release(ctx)
 		first.Lock.Release(ctx)
 		mustGet(t, both, open(), "last")
@@ -91,7 +87,7 @@ func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 }
 
 func TestASeatThatIsKnownToBeTakenIsNotTried(t *testing.T) {
-	need := pool.Need{Pool: "db", Seats: 2, Taken: func(seat string) (mutex.Holder, bool) { return holder("elsewhere"), seat == "db#1" }}
+	need := mutex.Need{Pool: "db", Seats: 2, Taken: func(seat string) (mutex.Holder, bool) { return seatHolder("elsewhere"), seat == "db#1" }}
 	if h := mustGet(t, need, mutex.Files{Dir: t.TempDir()}, "run"); h.Seat != "db#2" {
 		t.Errorf("it has %s", h.Seat)
 	}
@@ -100,9 +96,9 @@ func TestASeatThatIsKnownToBeTakenIsNotTried(t *testing.T) {
 // Two runs may acquire one seat in two folders at the same moment. Neither may go on without having looked again.
 func TestASeatThatIsTakenElsewhereMeanwhileIsGivenBack(t *testing.T) {
 	asked, files := 0, mutex.Files{Dir: t.TempDir()}
-	need := pool.Need{Pool: "db", Seats: 1, Taken: func(string) (mutex.Holder, bool) { asked++; return holder("elsewhere"), asked == 2 }}
-	_, err := need.Acquire(ctx, files, holder("run"))
-	var full *pool.FullError
+	need := mutex.Need{Pool: "db", Seats: 1, Taken: func(string) (mutex.Holder, bool) { asked++; return seatHolder("elsewhere"), asked == 2 }}
+	_, err := need.Acquire(ctx, files, seatHolder("run"))
+	var full *mutex.FullError
 	if !errors.As(err, &full) || full.Holders[0].Run != "elsewhere" {
 		t.Errorf("it gets %v", err)
 	}
@@ -113,11 +109,11 @@ func TestASeatThatIsTakenElsewhereMeanwhileIsGivenBack(t *testing.T) {
 
 func TestTheNamesOfSeats(t *testing.T) {
 	for name, want := range map[string]string{"db#1": "db", "a/b:c#12": "a/b:c", "db": "", "#1": ""} {
-		if of, ok := pool.Of(name); of != want || ok != (want != "") {
+		if of, ok := mutex.PoolOf(name); of != want || ok != (want != "") {
 			t.Errorf("%s is of %q, %t", name, of, ok)
 		}
 	}
-	if names := pool.Seats("db", 2); len(names) != 2 || names[0] != pool.Seat("db", 1) || names[1] != "db#2" {
+	if names := mutex.Seats("db", 2); len(names) != 2 || names[0] != mutex.Seat("db", 1) || names[1] != "db#2" {
 		t.Errorf("the seats are %v", names)
 	}
 }
@@ -125,14 +121,14 @@ func TestTheNamesOfSeats(t *testing.T) {
 // Both leases of a run are renewed, and the loss of either is the loss of its lock.
 func TestBothLeasesAreRenewed(t *testing.T) {
 	redistest.OnEachStore(t, func(t *testing.T, r mutex.Store) {
-		need := pool.Need{Mutex: "report", Pool: "db", Seats: 1}
+		need := mutex.Need{Mutex: "report", Pool: "db", Seats: 1}
 		open := func() mutex.Locks { return mutex.NewLocks(mutex.Files{Dir: t.TempDir()}, r) }
 		h := mustGet(t, need, open(), "run")
 		before := h.Lock.Leased()
 		if h.Lock.Lease() != time.Minute || before.IsZero() || len(h.Lock.Inherit()) != 2 {
 			t.Errorf("lease %s since %s, %d descriptors", h.Lock.Lease(), before, len(h.Lock.Inherit()))
 		}
-		plain := mustGet(t, pool.Need{Mutex: "plain"}, open(), "plain")
+		plain := mustGet(t, mutex.Need{Mutex: "plain"}, open(), "plain")
 		if err := h.Lock.Renew(ctx); err != nil {
 			t.Error(err)
 		}
@@ -153,9 +149,9 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 // Servers that race for the seats of a pool are never more at once than it has, and each gets its turn.
 func TestNeverMoreThanThereAreSeats(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
-		need := pool.Need{Pool: "db", Seats: 3}
+		need := mutex.Need{Pool: "db", Seats: 3}
 		// On a busy machine a store that does not answer in time is taken for down, until a renewal is answered.
-		other := mustGet(t, pool.Need{Mutex: "other"}, open(), "other").Lock
+		other := mustGet(t, mutex.Need{Mutex: "other"}, open(), "other").Lock
 		answers := func() bool { return other.Renew(ctx) == nil }
 		var inside, most, got atomic.Int32
 		var all sync.WaitGroup
@@ -163,7 +159,7 @@ func TestNeverMoreThanThereAreSeats(t *testing.T) {
 			store := open()
 			all.Go(func() {
 				for n := range 12 {
-					h, err := need.Acquire(ctx, store, holder(fmt.Sprintf("run-%d-%d", i, n)))
+					h, err := need.Acquire(ctx, store, seatHolder(fmt.Sprintf("run-%d-%d", i, n)))
 					if err != nil {
 						continue
 					}
@@ -186,10 +182,10 @@ func TestNeverMoreThanThereAreSeats(t *testing.T) {
 			t.Errorf("%d at once, %d in all", most.Load(), got.Load())
 		}
 		for i := range 3 { // and no seat was lost; what did not become known to those who asked is given back a little later
-			h, err := need.Acquire(ctx, open(), holder(fmt.Sprint("after-", i)))
+			h, err := need.Acquire(ctx, open(), seatHolder(fmt.Sprint("after-", i)))
 			for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 				answers()
-				h, err = need.Acquire(ctx, open(), holder(fmt.Sprint("after-", i)))
+				h, err = need.Acquire(ctx, open(), seatHolder(fmt.Sprint("after-", i)))
 			}
 			if err != nil {
 				t.Fatal(err)

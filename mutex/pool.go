@@ -1,27 +1,26 @@
-// Package pool limits how many runs go on at once: a run needs one of the seats of its pool.
-//
-// A seat is a mutex. So what holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as
-// the processes of its run or as long as its lease is renewed, no crash leaves one taken, and no two runs have the same one.
-//
-// A pool has no order and no memory. How many seats it has is what the caller says: a run that has a seat above a limit
-// that was lowered keeps it, and does not count any more.
-package pool
+package mutex
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-
-	"sched/mutex"
 )
 
-// Seat returns the name of the mutex that is seat n of a pool, from 1 on. No other mutex has such a name: the names of a
-// schedule have no "#".
+// A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex. So what
+// holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as the
+// processes of its run or as long as its lease is renewed, no crash leaves one taken, and no two runs
+// have the same one.
+//
+// A pool has no order and no memory. How many seats it has is what the caller says: a run that has a
+// seat above a limit that was lowered keeps it, and does not count any more.
+
+// Seat returns the name of the mutex that is seat n of a pool, from 1 on. No other mutex has such a
+// name: the names of a schedule have no "#".
 func Seat(pool string, n int) string { return fmt.Sprintf("%s#%d", pool, n) }
 
-// Of returns the pool whose seat the mutex with a name is; false for a mutex that is none.
-func Of(name string) (pool string, ok bool) {
+// PoolOf returns the pool whose seat the mutex with a name is; false for a mutex that is none.
+func PoolOf(name string) (pool string, ok bool) {
 	i := strings.LastIndexByte(name, '#')
 	return name[:max(0, i)], i > 0
 }
@@ -38,7 +37,7 @@ func Seats(pool string, seats int) (names []string) {
 type FullError struct {
 	Pool    string
 	Seats   int
-	Holders []mutex.Holder // of the seats, in their order
+	Holders []Holder // of the seats, in their order
 }
 
 const shownHolders = 3
@@ -55,7 +54,7 @@ func (e *FullError) Error() string {
 }
 
 func (e *FullError) Unwrap() error {
-	return &mutex.HeldError{Name: Seat(e.Pool, 1), Holder: e.Holders[0]}
+	return &HeldError{Name: Seat(e.Pool, 1), Holder: e.Holders[0]}
 }
 
 // A Need is what a run must hold to go on: a mutex, a seat of a pool, or both.
@@ -66,7 +65,7 @@ type Need struct {
 
 	// Taken returns the holder of a seat that is known to be taken, or that is taken in another place than the store; may be nil. It is
 	// asked before a seat is acquired and after it: of two runs that acquire one seat in two places at least one finds out.
-	Taken func(seat string) (mutex.Holder, bool)
+	Taken func(seat string) (Holder, bool)
 }
 
 // Names returns the names of the mutex and of all seats.
@@ -79,7 +78,7 @@ func (n Need) Names() []string {
 }
 
 // Sitting returns the holders of seats among those who hold something, in the order of the seats.
-func (n Need) Sitting(held map[string]mutex.Holder) (holders []mutex.Holder) {
+func (n Need) Sitting(held map[string]Holder) (holders []Holder) {
 	for _, seat := range Seats(n.Pool, n.Seats) {
 		if holder, taken := held[seat]; taken {
 			holders = append(holders, holder)
@@ -90,15 +89,15 @@ func (n Need) Sitting(held map[string]mutex.Holder) (holders []mutex.Holder) {
 
 // A Holding is what a run got.
 type Holding struct {
-	Lock  mutex.Lock // of all; nil for a run that needs none
-	Mutex bool       // it has its mutex
-	Seat  string     // "" for none
+	Lock  Lock   // of all; nil for a run that needs none
+	Mutex bool   // it has its mutex
+	Seat  string // "" for none
 }
 
 // Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another run has the mutex, and
 // *FullError where all seats are taken. After any other error it is unknown whether they are.
-func (n Need) Acquire(ctx context.Context, store mutex.Locks, holder mutex.Holder) (h Holding, err error) {
-	var locks []mutex.Lock
+func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holding, err error) {
+	var locks []Lock
 	if n.Mutex != "" {
 		lock, err := store.Acquire(ctx, n.Mutex, holder)
 		if err != nil {
@@ -116,12 +115,12 @@ func (n Need) Acquire(ctx context.Context, store mutex.Locks, holder mutex.Holde
 		}
 		locks, h.Seat = append(locks, lock), seat
 	}
-	h.Lock = mutex.Join(locks...)
+	h.Lock = Join(locks...)
 	return h, nil
 }
 
 // sit takes the first free seat.
-func (n Need) sit(ctx context.Context, store mutex.Locks, holder mutex.Holder) (lock mutex.Lock, seat string, err error) {
+func (n Need) sit(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
 	taken := func(seat string) bool {
 		if n.Taken == nil {
@@ -138,7 +137,7 @@ func (n Need) sit(ctx context.Context, store mutex.Locks, holder mutex.Holder) (
 			continue
 		}
 		lock, err := store.Acquire(ctx, seat, holder)
-		var held *mutex.HeldError
+		var held *HeldError
 		switch {
 		case errors.As(err, &held):
 			full.Holders = append(full.Holders, held.Holder)
