@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type check struct {
 	traces      map[string]*trace
 	spans       map[string][2]int  // the lines in which ticks began and ended; nil: not looked up yet
 	tickSignals map[string][]event // that ticks got, by the number of the tick
+	tellers     map[string]*tick   // by the runs of which they tell; nil: not looked up yet
 	windows     []window
 	unwritable  []window        // while which the folder was full or read-only
 	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute
@@ -306,10 +308,8 @@ func (c *check) assignTick(r record, s *trace) {
 		}
 		s.last = max(s.last, to)
 	}
-	for _, t := range c.ticks { // the first tick that tells of it, in whatever minute
-		if text, _ := os.ReadFile(c.output(t)); s.tick == "" && strings.Contains(string(text), r.Run) {
-			belongs(t)
-		}
+	if t := c.teller(r.Run); t != nil && s.tick == "" {
+		belongs(t)
 	}
 	for _, t := range c.ticks { // a tick may be killed before it tells of what the schedule has it start
 		if r.Origin == "" && t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
@@ -322,6 +322,24 @@ func (c *check) assignTick(r record, s *trace) {
 		}
 	}
 }
+
+// teller returns the first tick that tells of a run, in whatever minute; nil where none does.
+func (c *check) teller(run string) *tick {
+	if c.tellers == nil {
+		c.tellers = map[string]*tick{}
+		for _, t := range c.ticks {
+			text, _ := os.ReadFile(c.output(t))
+			for _, told := range runIDs.FindAllString(string(text), -1) {
+				if c.tellers[told] == nil {
+					c.tellers[told] = t
+				}
+			}
+		}
+	}
+	return c.tellers[run]
+}
+
+var runIDs = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // slotName is how findings name a slot.
 func slotName(task string, slot time.Time) string {
