@@ -22,7 +22,8 @@ func pages(t *testing.T) []string {
 	return files(t, func(name string) bool { return strings.HasSuffix(name, ".md") })
 }
 
-// files returns what git would see of the working tree, as far as names tell: no hidden folder, no state folder.
+// files returns what git would see of the working tree, as far as names tell: no hidden folder, no
+// state folder.
 func files(t *testing.T, is func(name string) bool) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -57,8 +58,8 @@ var fence = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```$")
 // prose is a page without its fenced blocks.
 func prose(page string) string { return fence.ReplaceAllString(page, "") }
 
-// anchors returns the anchors of a page as GitHub makes them: of each heading, in lower case, without punctuation, and
-// with -1, -2 … where one comes again.
+// anchors returns the anchors of a page as GitHub makes them: of each heading, in lower case,
+// without punctuation, and with -1, -2 … where one comes again.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(prose(page), -1) {
@@ -112,7 +113,8 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// Comments, scripts and messages name pages from the root of the repository, and no page that is not in it.
+// Comments, scripts and messages name pages from the root of the repository, and no page that is
+// not in it.
 func TestPagesThatCodeCitesExist(t *testing.T) {
 	cited := regexp.MustCompile(`(?:^|[^\w/.])((?:docs/[\w-]+|README|CONTRIBUTING)\.md(?:#[\w-]+)?)`)
 	code := files(t, func(name string) bool {
@@ -153,10 +155,12 @@ func TestEveryPageHasItsQuestionAndItsLineInTheIndex(t *testing.T) {
 	}
 }
 
-// followed is the page that follows runs through functions: every name with a dot in it is one of ours.
+// followed is the page that follows runs through functions: every name with a dot in it is one of
+// ours.
 const followed = "docs/internals/how-a-run-works.md"
 
-// A name in backticks with a dot in it (cmd.Main, Tick.Run) is an identifier, unless it is a file or a key.
+// A name in backticks with a dot in it (cmd.Main, Tick.Run) is an identifier, unless it is a file
+// or a key.
 func TestNamesInTheDocsExist(t *testing.T) {
 	known := identifiers(t)
 	types := map[string]bool{}
@@ -200,7 +204,8 @@ func TestTheLayoutHasEveryPackage(t *testing.T) {
 	}
 }
 
-// A path in backticks that begins with one of our folders exists; one of a Go file exists there or below schedule.
+// A path in backticks that begins with one of our folders exists; one of a Go file exists there or
+// below schedule.
 func TestFilesInTheDocsExist(t *testing.T) {
 	ours := regexp.MustCompile(`^(cmd|schedule|mutex|docs|examples|bench|\.ci)(/[\w.*-]+)+/?$`)
 	source := regexp.MustCompile(`^[\w./-]+\.(go|txtar)$`)
@@ -246,8 +251,8 @@ func TestCodeSpansEndInTheirLine(t *testing.T) {
 	}
 }
 
-// identifiers returns package.Name, Type.Method, Type.Field and package.Type.Method for everything that is declared
-// at the top of a file.
+// identifiers returns package.Name, Type.Method, Type.Field and package.Type.Method for everything
+// that is declared at the top of a file.
 func identifiers(t *testing.T) map[string]bool {
 	known := map[string]bool{}
 	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
@@ -316,8 +321,8 @@ func base(of ast.Expr) string {
 	return ""
 }
 
-// laravelMethods are the methods of Laravel's scheduler that are no frequencies (those have a test beside the loader), as
-// of 13.35.
+// laravelMethods are the methods of Laravel's scheduler that are no frequencies (those have a test
+// beside the loader), as of 13.35.
 var laravelMethods = strings.Fields(`
 	command exec call job name description user timezone environments between unlessBetween when skip
 	withoutOverlapping releaseOnTerminationSignals createMutexNameUsing preventOverlapsUsing onOneServer alwaysOnOneServer

@@ -185,7 +185,8 @@ func TestNothingOutsideMutexNamesADriver(t *testing.T) {
 	}
 }
 
-// The proof of an import is worth something only if the evaluator in it shares nothing with the one that it checks.
+// The proof of an import is worth something only if the evaluator in it shares nothing with the one
+// that it checks.
 func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	found := 0
 	for _, path := range sources(t) {
@@ -209,7 +210,8 @@ func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
-// sources returns the Go files of the program, without tests, benchmarks, the picture of the docs and the tools of packaging.
+// sources returns the Go files of the program, without tests, benchmarks, the picture of the docs
+// and the tools of packaging.
 func sources(t *testing.T) (paths []string) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -1,5 +1,6 @@
 // Command croncheck waits for two minutes of sched under cron and checks them. See .ci/cron, which
-// makes the folder that it is given. The other argument is the pid of a cron that runs nothing else.
+// makes the folder that it is given. The other argument is the pid of a cron that runs nothing
+// else.
 package main
 
 import (
@@ -70,8 +71,8 @@ func main() {
 	}
 }
 
-// checkImported checks that the lines of a crontab and the tasks that were made of them ran in the same minutes, in the same
-// folder and environment.
+// checkImported checks that the lines of a crontab and the tasks that were made of them ran in the
+// same minutes, in the same folder and environment.
 func checkImported(minutes []time.Time) {
 	for _, minute := range minutes {
 		same := func() bool { return slices.Equal(ran("ran", minute), ran("ran-by-sched", minute)) }
@@ -113,7 +114,8 @@ func checkWork(minutes []time.Time) {
 	check(read("work.exit") == "143\n", "its exit code: %q", read("work.exit"))
 }
 
-// checkRun checks that a task ran once for the minute, with its hook after it, and has one record of it.
+// checkRun checks that a task ran once for the minute, with its hook after it, and has one record
+// of it.
 func checkRun(task string, minute time.Time) {
 	r := records(task, minute)
 	once := len(r) == 1 && r[0].Outcome == "succeeded"

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp is a command that writes down when it runs, in nanoseconds. It counts its own start, too: a shell
-// and date(1).
+// stamp is a command that writes down when it runs, in nanoseconds. It counts its own start, too: a
+// shell and date(1).
 const stamp = `command: "date +%s%N >> started"`
 
-// lateness measures with `sched work`, in real minutes, how late commands are: a hundred background tasks
-// of two seconds, beside a hundred bare forks; and tasks that are due every second and every ten seconds, beside
-// a loop that waits for the clock and starts the same command.
+// lateness measures with `sched work`, in real minutes, how late commands are: a hundred background
+// tasks of two seconds, beside a hundred bare forks; and tasks that are due every second and every
+// ten seconds, beside a loop that waits for the clock and starts the same command.
 func (b *bench) lateness() {
 	hundred := b.due("late-hundred", 100, `background: true, command: "`+waits+`"`)
 	var bare [][]float64
@@ -71,7 +71,8 @@ tasks:
 	b.row("a bare loop beside it: lateness, 99th percentile", percentile(loop, 99), "ms", none)
 }
 
-// supercronic measures the same hundred commands with supercronic, for three minutes, where that is on the PATH.
+// supercronic measures the same hundred commands with supercronic, for three minutes, where that is
+// on the PATH.
 func (b *bench) supercronic() {
 	program, err := exec.LookPath("supercronic")
 	if err != nil {
@@ -130,7 +131,8 @@ func (b *bench) work(dir string, minutes int, beside func()) {
 	}
 }
 
-// forks starts n bare shells at once, with a command that writes its time into forks, and returns how late each was in ms.
+// forks starts n bare shells at once, with a command that writes its time into forks, and returns
+// how late each was in ms.
 func (b *bench) forks(n int, command string) (late []float64) {
 	os.Remove(b.path("forks"))
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command bench measures whole processes of sched, each beside a yardstick that ran at the same time, and prints one
-// table. See README.md in this folder.
+// Command bench measures whole processes of sched, each beside a yardstick that ran at the same
+// time, and prints one table. See README.md in this folder.
 package main
 
 import (
@@ -23,8 +23,9 @@ import (
 	"sched/schedule/state"
 )
 
-// settle is how long the benchmark waits before a measured program makes files: for 5 s after files were removed an ext4 without a journal
-// is slow to make new ones (recently_deleted in fs/ext4/ialloc.c), and in real life a minute lies between two ticks.
+// settle is how long the benchmark waits before a measured program makes files: for 5 s after files
+// were removed an ext4 without a journal is slow to make new ones (recently_deleted in
+// fs/ext4/ialloc.c), and in real life a minute lies between two ticks.
 const settle = 6 * time.Second
 
 type bench struct {
@@ -64,8 +65,9 @@ func main() {
 	}
 }
 
-// install builds programs as a release is built, and copies them as an installation does. The linker writes a file in small pieces, of
-// which the kernel later maps fewer at once: a start of that file takes a tenth more than one of its copy.
+// install builds programs as a release is built, and copies them as an installation does. The
+// linker writes a file in small pieces, of which the kernel later maps fewer at once: a start of
+// that file takes a tenth more than one of its copy.
 func (b *bench) install(packages ...string) {
 	built := b.path("built")
 	must(os.Mkdir(built, 0o700))
@@ -75,8 +77,9 @@ func (b *bench) install(packages ...string) {
 	must(os.CopyFS(b.dir, os.DirFS(built)))
 }
 
-// rest waits for settle. The program stays mapped meanwhile, so that it stays in memory, as on a server: some virtual machines give back the
-// pages of files that no process has mapped, and each tick of a benchmark would read the program from the disk.
+// rest waits for settle. The program stays mapped meanwhile, so that it stays in memory, as on a
+// server: some virtual machines give back the pages of files that no process has mapped, and each
+// tick of a benchmark would read the program from the disk.
 func (b *bench) rest() {
 	program, err := os.Open(b.path("sched"))
 	must(err)
@@ -118,7 +121,8 @@ func (b *bench) due(name string, n int, keys string) (dir string) {
 	return b.schedule(name, n, func(int) string { return `cron: "* * * * *", ` + keys })
 }
 
-// idle measures ticks in which nothing is due: daily tasks, none in this hour or the two that follow.
+// idle measures ticks in which nothing is due: daily tasks, none in this hour or the two that
+// follow.
 func (b *bench) idle() {
 	hour := time.Now().UTC().Hour()
 	took, limits := map[int]float64{}, map[int]float64{100: 5, 1_000: none, 10_000: none}
@@ -182,8 +186,9 @@ func (b *bench) hundred() {
 	b.row("100 background tasks, each with a hook: CPU", median(back), "× a Go loop of `sh -c true`", 8)
 }
 
-// thousand starts 1,000 background tasks at once, and looks whether each ran and is recorded. The folder is used again, as on a server:
-// a first tick makes some thousand files, which may take long for five minutes after others were removed (see settle).
+// thousand starts 1,000 background tasks at once, and looks whether each ran and is recorded. The
+// folder is used again, as on a server: a first tick makes some thousand files, which may take long
+// for five minutes after others were removed (see settle).
 func (b *bench) thousand() {
 	const command, rounds = "echo $SCHED_TASK >> ran; date +%s%N >> started", 6
 	dir := b.due("thousand", 1000, `background: true, command: "`+command+`"`)

@@ -45,8 +45,9 @@ func (b *bench) uncover(dir string) {
 	must(db.Close())
 }
 
-// tree runs one of our programs in the folder and waits for it and everything that it left behind: this process is its
-// subreaper (prctl(2)), so orphans become its children, and their CPU time is counted.
+// tree runs one of our programs in the folder and waits for it and everything that it left behind:
+// this process is its subreaper (prctl(2)), so orphans become its children, and their CPU time is
+// counted.
 func (b *bench) tree(dir, program string, args ...string) (s sample) {
 	before, begun := used(), time.Now()
 	pid := b.start(dir, program, args...)
@@ -67,7 +68,8 @@ func used() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// start starts one of our programs. What it prints goes to a file, which like cron's pipe is no terminal.
+// start starts one of our programs. What it prints goes to a file, which like cron's pipe is no
+// terminal.
 func (b *bench) start(dir, program string, args ...string) (pid int) {
 	argv := append([]string{b.path(program)}, args...)
 	process, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Files: []*os.File{nil, b.out, os.Stderr}})
@@ -76,8 +78,8 @@ func (b *bench) start(dir, program string, args ...string) (pid int) {
 	return process.Pid
 }
 
-// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. A child that fails ends the benchmark:
-// its figure would mean nothing.
+// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. A child that fails
+// ends the benchmark: its figure would mean nothing.
 func (b *bench) wait(which int) (pid int) {
 	var status unix.WaitStatus
 	err := error(unix.EINTR)
@@ -112,8 +114,9 @@ func median(values []float64) float64 {
 
 const none = -1 // no budget
 
-// busyness returns how many times as long as on a machine at rest a program took, since others had its processors. It is at least 1, and
-// at most both what work of this process takes just now, and what the program took for each second that it had a processor.
+// busyness returns how many times as long as on a machine at rest a program took, since others had
+// its processors. It is at least 1, and at most both what work of this process takes just now, and
+// what the program took for each second that it had a processor.
 func (s sample) busyness() float64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -134,7 +137,8 @@ func (b *bench) row(what string, figure float64, unit string, limit float64) {
 	b.busyRow(what, figure, unit, limit, nil)
 }
 
-// busyRow adds a figure of samples with that busyness: by that factor the budget is larger, and the table says so.
+// busyRow adds a figure of samples with that busyness: by that factor the budget is larger, and the
+// table says so.
 func (b *bench) busyRow(what string, figure float64, unit string, limit float64, busy []float64) {
 	decimals, budget, verdict, factor := 2, "", "", 1.0
 	if figure >= 10 || unit == "" {

@@ -24,7 +24,8 @@ const (
 	manyMinutes = 5000
 )
 
-// million measures the commands that read a history of a million runs, as whole processes, and a tick that prunes it.
+// million measures the commands that read a history of a million runs, as whole processes, and a
+// tick that prunes it.
 func (b *bench) million() {
 	dir := b.due("million", manyTasks, `command: "true", background: true`)
 	b.fill(filepath.Join(dir, ".sched"))
@@ -93,8 +94,9 @@ func (b *bench) ask(dir string, tasks int, question string) {
 	b.busyRow(fmt.Sprintf("a million runs, %d tasks: `sched %s`", tasks, question), median(ms), "ms", limit, busy)
 }
 
-// prune measures ticks that record one run, first with nothing to remove, and then with nearly everything. Pruning is done
-// once a day, so in between the last pass is dated back to the day before.
+// prune measures ticks that record one run, first with nothing to remove, and then with nearly
+// everything. Pruning is done once a day, so in between the last pass is dated back to the day
+// before.
 func (b *bench) prune(dir string) {
 	write := func(keep string) {
 		text := "timezone: UTC\nhistory: {keep: " + keep + ", runs_per_task: 1000000}\ntasks:\n  - {name: one, every: minute, command: 'true'}\n"

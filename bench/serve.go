@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// serve measures the answers of `sched serve` with 1,000 tasks and a million runs, its memory with 200 streams, and a tick beside it.
+// serve measures the answers of `sched serve` with 1,000 tasks and a million runs, its memory with
+// 200 streams, and a tick beside it.
 func (b *bench) serve() {
 	const tasks = 1000
 	dir := b.due("serve", tasks, `command: "true", background: true`)
@@ -52,7 +53,8 @@ func (b *bench) serve() {
 	b.beside(dir, url, token)
 }
 
-// crowd has eight people look at the largest pages at the same time, several times: the server is as large then as it gets.
+// crowd has eight people look at the largest pages at the same time, several times: the server is
+// as large then as it gets.
 func (b *bench) crowd(site, token string) {
 	var all sync.WaitGroup
 	for range 8 {
@@ -66,8 +68,8 @@ func (b *bench) crowd(site, token string) {
 	all.Wait()
 }
 
-// beside measures ticks that record 20 runs each: in the folder of the server, whose pages are open, and in another one with the same
-// history, in turn.
+// beside measures ticks that record 20 runs each: in the folder of the server, whose pages are
+// open, and in another one with the same history, in turn.
 func (b *bench) beside(dir, url, token string) {
 	const tasks = 20
 	text, err := os.ReadFile(filepath.Join(b.due("beside", tasks, `command: "true"`), "schedule.yaml"))

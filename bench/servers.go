@@ -17,8 +17,8 @@ import (
 	"sched/mutex/stores"
 )
 
-// servers measures locks on a Redis of this machine, and ticks in which 100 one_server tasks are due. It
-// waits for single processes: the Redis is a child of ours that lives on.
+// servers measures locks on a Redis of this machine, and ticks in which 100 one_server tasks are
+// due. It waits for single processes: the Redis is a child of ours that lives on.
 func (b *bench) servers() {
 	url, stop := b.redis()
 	if url == "" {

@@ -20,8 +20,9 @@ tasks:
   - {name: effect, command: echo $SCHED_CAUSE_RUN $SCHED_CAUSE_OUTCOME >> ran.txt}
 `
 
-// chains checks that each of the runs of cause has triggered exactly one run of effect, which ran once and was told the truth, and
-// returns how many there are. Those of tasks that nothing ran for are excused.
+// chains checks that each of the runs of cause has triggered exactly one run of effect, which ran
+// once and was told the truth, and returns how many there are. Those of tasks that nothing ran for
+// are excused.
 func (b *box) chains(want int) {
 	b.Helper()
 	out, err := b.command("history", "--json", "-n", "0").Output()
@@ -72,7 +73,8 @@ func (b *box) answered() {
 	})
 }
 
-// Wherever the process is killed that finishes the run, between any two of its steps, the run has triggered another one: once.
+// Wherever the process is killed that finishes the run, between any two of its steps, the run has
+// triggered another one: once.
 func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, chained)
@@ -98,7 +100,8 @@ func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 	}
 }
 
-// The same for the process that starts what was triggered. It is the first that the next one waits for.
+// The same for the process that starts what was triggered. It is the first that the next one waits
+// for.
 func TestManyRunsTriggerAtOnce(t *testing.T) {
 	t.Parallel()
 	const n = 60
@@ -118,7 +121,8 @@ func TestManyRunsTriggerAtOnce(t *testing.T) {
 	}
 }
 
-// A `sched work` that is told to end starts nothing more: what its runs trigger waits for the next tick.
+// A `sched work` that is told to end starts nothing more: what its runs trigger waits for the next
+// tick.
 func TestWhatEndsWithWorkTriggersWithTheNextTick(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -151,8 +155,9 @@ tasks:
 	b.until("the tick started it", func() bool { return b.read("ran.txt") == "first\nstopped\n" })
 }
 
-// Of two servers that have one slot one runs the task, and what that triggers runs there, once: wherever the tick is killed that runs the
-// cause, between any two of its steps, and while the lock of the effect is a lease of the store.
+// Of two servers that have one slot one runs the task, and what that triggers runs there, once:
+// wherever the tick is killed that runs the cause, between any two of its steps, and while the lock
+// of the effect is a lease of the store.
 func TestAOneServerTaskTriggersOnceWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

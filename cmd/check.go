@@ -221,8 +221,8 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 	return []schedule.Problem{{Place: s.Tasks[i].PlaceOf("servers"), Task: s.Tasks[i].Name, Text: "servers: " + s.Machine.Wrong}}
 }
 
-// renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so a run
-// that still goes on under the old one does not keep them from starting.
+// renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so
+// a run that still goes on under the old one does not keep them from starting.
 func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem) {
 	archive, err := ledger.LastValid(s.StateDir, s.File)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// Somebody sets the clock ahead by an hour and back again while all lives that looks at it: a `sched work`, the ticks that wait for later
-// seconds of their minute, and a background run that is to time out after two seconds. The run times out after two seconds; no
-// slot runs twice, and each has its outcome.
+// Somebody sets the clock ahead by an hour and back again while all lives that looks at it: a
+// `sched work`, the ticks that wait for later seconds of their minute, and a background run that is
+// to time out after two seconds. The run times out after two seconds; no slot runs twice, and each
+// has its outcome.
 func TestTheClockIsSetWhileEverythingLives(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -77,8 +78,8 @@ func (b *box) lastMinute(task string) time.Time {
 	return newest.Truncate(time.Minute)
 }
 
-// wantOutcomes checks that each slot of a task has one record, or is among those for which another one stands, and that those which ran
-// say so.
+// wantOutcomes checks that each slot of a task has one record, or is among those for which another
+// one stands, and that those which ran say so.
 func (b *box) wantOutcomes(task string, from, until time.Time, every time.Duration, ran []string) {
 	b.Helper()
 	out, err := b.command("history", task, "--json", "-n", "0").Output()

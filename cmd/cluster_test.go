@@ -22,14 +22,16 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A server is a box with a name of its own whose schedule has a store: what a machine of a cluster is.
+// A server is a box with a name of its own whose schedule has a store: what a machine of a cluster
+// is.
 type server struct {
 	*box
 	name string
 	env  []string
 }
 
-// newServers returns servers that run the same schedule. Their tasks find the folder that all share in $SHARED.
+// newServers returns servers that run the same schedule. Their tasks find the folder that all share
+// in $SHARED.
 func newServers(t *testing.T, n int, store, tasks string) []*server {
 	t.Helper()
 	shared := t.TempDir()
@@ -58,7 +60,8 @@ func (s *server) linesOf(name string) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
 }
 
-// tick runs sched run with the clock of the server, and returns what it printed and how long it took.
+// tick runs sched run with the clock of the server, and returns what it printed and how long it
+// took.
 func (s *server) tick(args ...string) (out string, code int, took time.Duration) {
 	s.Helper()
 	begun := time.Now()
@@ -80,8 +83,9 @@ func (s *server) sched(args ...string) (string, int) {
 // slack is what a tick may take longer on a machine that is busy with other tests.
 const slack = 15 * time.Second
 
-// Each server ticks every minute of its own clock. Clocks differ by up to 45 s in both directions, so at any
-// moment some servers are a minute ahead of others; the tasks end long before the last one asks.
+// Each server ticks every minute of its own clock. Clocks differ by up to 45 s in both directions,
+// so at any moment some servers are a minute ahead of others; the tasks end long before the last
+// one asks.
 func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
 	t.Parallel()
 	servers, minutes := sized(10, 10, 20), sized(10, 10, 20)
@@ -139,8 +143,8 @@ func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// Tasks that share a mutex never overlap, and each of them has slots of its own: the claim of one once kept the others from running
-// anywhere, at every slot.
+// Tasks that share a mutex never overlap, and each of them has slots of its own: the claim of one
+// once kept the others from running anywhere, at every slot.
 func TestTasksThatShareAMutexEachRunOnOneServer(t *testing.T) {
 	t.Parallel()
 	const tasks = `tasks:
@@ -202,7 +206,8 @@ func (s *server) takesOver() time.Duration {
 	return time.Since(begun)
 }
 
-// endOfLock returns a function that waits until the lock of a task ends, and says how: released ("del"), or by its lease ("expired").
+// endOfLock returns a function that waits until the lock of a task ends, and says how: released
+// ("del"), or by its lease ("expired").
 func endOfLock(t *testing.T, r *redistest.Server, task string) func() string {
 	t.Helper()
 	var told <-chan *redis.Message
@@ -266,8 +271,8 @@ func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
 	}
 }
 
-// The supervisor is killed. Its witness goes on to renew the lease, for longer than one lasts, and the lock is free as soon as the
-// run is over.
+// The supervisor is killed. Its witness goes on to renew the lease, for longer than one lasts, and
+// the lock is free as soon as the run is over.
 func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -296,8 +301,8 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	s[1].until("the second run has begun", func() bool { return len(s[1].linesOf("began")) == 2 })
 }
 
-// A server stands still after it has taken its locks, and before it has started all commands. When it goes on others have the locks
-// of those that it had not started: it must not start them beside.
+// A server stands still after it has taken its locks, and before it has started all commands. When
+// it goes on others have the locks of those that it had not started: it must not start them beside.
 func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	t.Parallel()
 	tasks := "tasks:\n"
@@ -365,8 +370,8 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	}
 }
 
-// A supervisor that is stopped for longer than its lease cannot renew it. Another server takes the lock; the
-// first run finds out when it goes on, and its finish leaves the lock of the other alone.
+// A supervisor that is stopped for longer than its lease cannot renew it. Another server takes the
+// lock; the first run finds out when it goes on, and its finish leaves the lock of the other alone.
 func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"continue", "stop"} {
@@ -462,7 +467,8 @@ func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
 	}
 }
 
-// When its lease ends another run may begin, so a command that is to be stopped is gone by then, whatever it does about TERM.
+// When its lease ends another run may begin, so a command that is to be stopped is gone by then,
+// whatever it does about TERM.
 func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -535,9 +541,9 @@ func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
 	}
 }
 
-// A Redis that comes back empty has forgotten who has what, and grants at once. The run that had a lock
-// takes it again with its next renewal, and notes that it was gone. A slot that had run may run again:
-// docs/many-servers.md says so.
+// A Redis that comes back empty has forgotten who has what, and grants at once. The run that had a
+// lock takes it again with its next renewal, and notes that it was gone. A slot that had run may
+// run again: docs/many-servers.md says so.
 func TestARedisThatComesBackEmptyGrantsAtOnceAndALivingRunTakesItsLockAgain(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -627,8 +633,8 @@ func TestWhatIsTooLateClaimsNothing(t *testing.T) {
 	}
 }
 
-// Each row is a mistake in the URL, and what is said about it: at once, in one line, with a hint, and never
-// with the password in it.
+// Each row is a mistake in the URL, and what is said about it: at once, in one line, with a hint,
+// and never with the password in it.
 func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 	t.Parallel()
 	open, closed := redistest.Start(t), redistest.Start(t, "--requirepass", "right")

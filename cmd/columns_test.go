@@ -12,7 +12,8 @@ import (
 	"sched/schedule/view"
 )
 
-// docs/json.md has a table for each object that a command prints, with each of its fields and no other.
+// docs/json.md has a table for each object that a command prints, with each of its fields and no
+// other.
 func TestEveryObjectIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/json.md")
 	if err != nil {

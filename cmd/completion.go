@@ -133,7 +133,8 @@ func (a *app) complete(root *cobra.Command) {
 	}
 }
 
-// fitting returns the candidates that begin with what was typed and are not among the arguments yet.
+// fitting returns the candidates that begin with what was typed and are not among the arguments
+// yet.
 func fitting(candidates []string, typed string, args []string) []string {
 	return slices.DeleteFunc(candidates, func(candidate string) bool {
 		word, _, _ := strings.Cut(candidate, "\t")

@@ -127,8 +127,9 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 	return valid, broken, nil
 }
 
-// parseLastValid reads a schedule that was valid once. It does not check the targets of notifications: that a secret is
-// missing since is no reason to run nothing, and is reported when a notification is sent.
+// parseLastValid reads a schedule that was valid once. It does not check the targets of
+// notifications: that a secret is missing since is no reason to run nothing, and is reported when a
+// notification is sent.
 func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := f.options()
 	opts.CheckNotification = nil
@@ -186,7 +187,8 @@ func (f *scheduleFile) configFlag() string {
 	return " -c " + f.config
 }
 
-// loadTrusted is loadAnyway for commands that leave something in the state folder: it refuses one that ticks would refuse.
+// loadTrusted is loadAnyway for commands that leave something in the state folder: it refuses one
+// that ticks would refuse.
 func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
 	s, err := f.loadAnyway()
 	if err != nil {

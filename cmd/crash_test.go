@@ -55,8 +55,8 @@ func (b *box) free(task string) {
 	}
 }
 
-// start starts a run of the victim. Its supervisor has written down which process the command is: a command that ends before that
-// is lost with its supervisor.
+// start starts a run of the victim. Its supervisor has written down which process the command is: a
+// command that ends before that is lost with its supervisor.
 func start(t *testing.T) (b *box, witness, supervisor, command int) {
 	b = newBox(t, victim)
 	b.sched("run")
@@ -101,7 +101,8 @@ func TestTheCommandIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
-// Something hits the supervisor, and the command does not notice: its witness goes on with it, as its parent.
+// Something hits the supervisor, and the command does not notice: its witness goes on with it, as
+// its parent.
 func TestTheSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
 	b, witness, supervisor, command := start(t)
@@ -126,8 +127,9 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
-// A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That is no code of its command:
-// a task with this success code once succeeded so. The trace stays in the file of the supervisor.
+// A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That
+// is no code of its command: a task with this success code once succeeded so. The trace stays in
+// the file of the supervisor.
 func TestTheSupervisorCrashes(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -160,7 +162,8 @@ tasks:
 	}
 }
 
-// The command ends after its supervisor was killed, and before its witness looks: that finds its exit code all the same.
+// The command ends after its supervisor was killed, and before its witness looks: that finds its
+// exit code all the same.
 func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
 	t.Parallel()
 	b, witness, supervisor, command := start(t)
@@ -204,7 +207,8 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 	for _, pid := range []int{witness, supervisor, command} {
 		b.gone(pid)
 	}
-	// The next tick, in a minute in which nothing is due, tells the truth and fires the hooks, once.
+	// The next tick, in a minute in which nothing is due, tells the truth and fires the hooks,
+	// once.
 	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
 	out, _ := b.sched("run", "--at", "2026-03-03T03:03:00Z")
 	if !strings.Contains(out, "victim  lost: ") {
@@ -237,8 +241,8 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.free("victim")
 }
 
-// What lives is found by the id of its run, though it has nothing of the run open but its lock, or not even that: the mutex is not
-// free while it lives, and no second copy starts beside it.
+// What lives is found by the id of its run, though it has nothing of the run open but its lock, or
+// not even that: the mutex is not free while it lives, and no second copy starts beside it.
 func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
 	t.Parallel()
 	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
@@ -414,7 +418,8 @@ tasks:
 	syscall.Kill(b.pidIn("daemon.pid"), syscall.SIGKILL)
 }
 
-// A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of the lost run breaks that.
+// A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of
+// the lost run breaks that.
 func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -535,9 +540,9 @@ func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
 	b.free("victim")
 }
 
-// A command that ignores TERM is killed after kill_after, with all that it started.
-// A tick whose copy of an output goes to a named pipe without a reader ends soon after SIGTERM, and the finish of such a run
-// leaves the tasks after it alone: by itself the copy ends after 30 s.
+// A command that ignores TERM is killed after kill_after, with all that it started. A tick whose
+// copy of an output goes to a named pipe without a reader ends soon after SIGTERM, and the finish
+// of such a run leaves the tasks after it alone: by itself the copy ends after 30 s.
 func TestSIGTERMEndsTheCopyToAPipeWithoutAReader(t *testing.T) {
 	t.Parallel()
 	users := []string{""}
@@ -581,7 +586,8 @@ tasks:
 	}
 }
 
-// In these tests a timeout is long enough for a command to begin, and for what it starts, on a machine that is busy.
+// In these tests a timeout is long enough for a command to begin, and for what it starts, on a
+// machine that is busy.
 func TestTimeoutEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -608,8 +614,9 @@ tasks:
 	}
 }
 
-// What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of the foreground queue from
-// starting, and its run has an end. Here a tracer keeps the command from being waited for, which looks the same to its parent.
+// What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of
+// the foreground queue from starting, and its run has an end. Here a tracer keeps the command from
+// being waited for, which looks the same to its parent.
 func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -663,8 +670,8 @@ func trace(pid int) error {
 	return nil
 }
 
-// What the command started in a session of its own is ended with it, also where it ignores TERM. What a command leaves behind
-// that ends by itself is a daemon, and stays.
+// What the command started in a session of its own is ended with it, also where it ignores TERM.
+// What a command leaves behind that ends by itself is a daemon, and stays.
 func TestTimeoutEndsWhatHasASessionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -690,7 +697,8 @@ tasks:
 	syscall.Kill(daemon, syscall.SIGKILL)
 }
 
-// The runs of a sched inside a task are none of that task's processes: they go on when it times out.
+// The runs of a sched inside a task are none of that task's processes: they go on when it times
+// out.
 func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -828,8 +836,8 @@ tasks:
 	}
 }
 
-// A run that began when there was room ends when there is none. Some page of its file has room for its last
-// event and some has not, which the tasks try out with snapshots of many sizes.
+// A run that began when there was room ends when there is none. Some page of its file has room for
+// its last event and some has not, which the tasks try out with snapshots of many sizes.
 func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")
@@ -933,7 +941,8 @@ func TestAThousandBackgroundRuns(t *testing.T) {
 	}
 }
 
-// A crontab line with flock(1) and a background task: the lock was held as long as the run lived, so no tick ran meanwhile.
+// A crontab line with flock(1) and a background task: the lock was held as long as the run lived,
+// so no tick ran meanwhile.
 func TestDescriptorsOfTheCallerAreNotForRuns(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, strings.ReplaceAll(victim, "name: victim", "name: victim\n    before: ls -l /proc/self/fd > hook.fds")+`

@@ -269,8 +269,8 @@ func TestTheWitnessIsKilledBeforeAnAttemptIsDeferred(t *testing.T) {
 	}
 }
 
-// Everything is killed between the note that an attempt starts and its start: no one can know whether it
-// started, so it does not start again.
+// Everything is killed between the note that an attempt starts and its start: no one can know
+// whether it started, so it does not start again.
 func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	t.Parallel()
 	b := waiting(t)
@@ -369,7 +369,8 @@ func (b *box) liveRun() string {
 	return runs[0].ID
 }
 
-// The server whose attempt failed is off when the next one is due. It makes that attempt when it is back, and no other server does.
+// The server whose attempt failed is off when the next one is due. It makes that attempt when it is
+// back, and no other server does.
 func TestARetryStaysOnItsServer(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 2, redistest.Start(t).URL, `

@@ -42,7 +42,8 @@ func usage(hint, format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// exitCode prints an error with its hint, and returns its exit code. All errors that end a command are printed here.
+// exitCode prints an error with its hint, and returns its exit code. All errors that end a command
+// are printed here.
 func (a *app) exitCode(err error) int {
 	if err == nil {
 		return exitOK
@@ -72,8 +73,8 @@ func (a *app) exitCode(err error) int {
 	return e.code
 }
 
-// problem prints a line to stderr: what is wrong, or what people should know besides the result. The hint of an error
-// among the arguments follows. Several goroutines may call it at once.
+// problem prints a line to stderr: what is wrong, or what people should know besides the result.
+// The hint of an error among the arguments follows. Several goroutines may call it at once.
 func (c *console) problem(format string, args ...any) {
 	text := fmt.Sprintf("sched: "+format+"\n", args...)
 	for _, arg := range args {
@@ -90,7 +91,8 @@ func (c *console) printProblems(problems []schedule.Problem) {
 	}
 }
 
-// mostProblems is how many problems of a schedule commands other than check print: cron may mail what a tick prints, each minute.
+// mostProblems is how many problems of a schedule commands other than check print: cron may mail
+// what a tick prints, each minute.
 const mostProblems = 10
 
 func (c *console) printFirstProblems(problems []schedule.Problem) {

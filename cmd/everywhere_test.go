@@ -10,7 +10,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Each server knows of a slot of one_server what became of it anywhere: why tells where it ran, and status when it ran nowhere.
+// Each server knows of a slot of one_server what became of it anywhere: why tells where it ran, and
+// status when it ran nowhere.
 func TestEachServerKnowsWhereASlotRan(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.Start(t))

@@ -17,9 +17,9 @@ import (
 	"sched/schedule/state"
 )
 
-// What a real tick does with twelve tasks is what was foreseen of it: which start, which skip, in which order those of the foreground
-// start, and when, within a second. A tick of a given minute (--at) does not wait and is never late, so lateness is counted from its
-// beginning.
+// What a real tick does with twelve tasks is what was foreseen of it: which start, which skip, in
+// which order those of the foreground start, and when, within a second. A tick of a given minute
+// (--at) does not wait and is never late, so lateness is counted from its beginning.
 func TestATickDoesWhatWasForeseen(t *testing.T) {
 	unhurried(t, func(slow func(string, ...any)) { tellOfATick(t, slow) })
 }
@@ -103,7 +103,8 @@ func remember(t *testing.T, dir string, known []outcome.Record) {
 	}
 }
 
-// ended returns the records of a state folder by task, of slots after a time, when there are so many.
+// ended returns the records of a state folder by task, of slots after a time, when there are so
+// many.
 func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]outcome.Record {
 	t.Helper()
 	became := map[string]outcome.Record{}

@@ -14,8 +14,9 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Somebody who can write to the Redis makes up runs that name a file of this server as their output. Nothing shows that file, whatever
-// server and id the record claims, and the records of our own runs stay as they are.
+// Somebody who can write to the Redis makes up runs that name a file of this server as their
+// output. Nothing shows that file, whatever server and id the record claims, and the records of our
+// own runs stay as they are.
 func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t)

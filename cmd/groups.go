@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandGroups is the order of `sched --help`: every command that people see has its name here or in seldom.
+// commandGroups is the order of `sched --help`: every command that people see has its name here or
+// in seldom.
 var commandGroups = []struct {
 	title    string
 	commands []string

@@ -152,8 +152,9 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 	}
 }
 
-// printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
-// The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
+// printHistory prints what waits for a tick, what runs, what vanished, and the records, in this
+// order: the newest first. The column with the servers is there when the history is that of all of
+// them. The limit is one of all rows together.
 func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
@@ -241,7 +242,8 @@ func (t historyTable) columns(cells ...string) []string {
 	return slices.Delete(cells, 2, 3)
 }
 
-// liveText says how long a run has been running. What another server announced may be from before its command started.
+// liveText says how long a run has been running. What another server announced may be from before
+// its command started.
 func (a historyCommand) liveText(row state.Row) string {
 	holder := run.HolderOf(row)
 	switch {

@@ -167,8 +167,8 @@ func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 	return lines
 }
 
-// writeSchedule prints the schedule, or writes it to the file and says what comes next. The file is for its user alone where
-// a variable may be a secret.
+// writeSchedule prints the schedule, or writes it to the file and says what comes next. The file is
+// for its user alone where a variable may be a secret.
 func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml []byte) error {
 	if o.output == "" {
 		a.out.Write(yaml)

@@ -74,7 +74,8 @@ func (a initCommand) printNext(path string) {
 	t.Row("  sched install"+flag, "the line for cron, shown before it is written")
 }
 
-// refuseExisting refuses a path where something is already, and a schedule.yaml beside a schedule.yml.
+// refuseExisting refuses a path where something is already, and a schedule.yaml beside a
+// schedule.yml.
 func refuseExisting(path string) error {
 	for _, spelling := range []string{path, strings.TrimSuffix(path, ".yaml") + ".yml"} {
 		if _, err := os.Lstat(spelling); err == nil {
@@ -106,7 +107,8 @@ func zoneName() string {
 	return "UTC"
 }
 
-// ignoreState adds .sched/ to the .gitignore of a folder in a git repository. It reports whether that has the line now.
+// ignoreState adds .sched/ to the .gitignore of a folder in a git repository. It reports whether
+// that has the line now.
 func ignoreState(folder string) (bool, error) {
 	if !inGit(folder) {
 		return false, nil

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// fakeCrontab is a crontab(1) that replaces its file as the real one does: a draft, then a rename. Where $KILL_AT names the
-// moment, it kills sched, its parent, and goes on: the real one would not notice, either.
+// fakeCrontab is a crontab(1) that replaces its file as the real one does: a draft, then a rename.
+// Where $KILL_AT names the moment, it kills sched, its parent, and goes on: the real one would not
+// notice, either.
 const fakeCrontab = `#!/bin/sh
 tab=$HOME/tab
 touch "$HOME/busy.$$"
@@ -55,7 +56,8 @@ func oddCrontab() string {
 	return text.String()
 }
 
-// installBox is an account with a crontab of 300 odd lines and a schedule that was imported from it.
+// installBox is an account with a crontab of 300 odd lines and a schedule that was imported from
+// it.
 func installBox(t *testing.T) (b *box, old string) {
 	b = newBox(t, "tasks: []\n")
 	old = oddCrontab()
@@ -81,9 +83,9 @@ func (b *box) installer(killAt string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Killed at any moment, install leaves the old crontab or the new one, and uninstall then finds its way back to the old one.
-// The first install wrote to a pipe: when it was killed, crontab(1) took the end of the pipe for the end of the crontab, and
-// installed an empty one.
+// Killed at any moment, install leaves the old crontab or the new one, and uninstall then finds its
+// way back to the old one. The first install wrote to a pipe: when it was killed, crontab(1) took
+// the end of the pipe for the end of the crontab, and installed an empty one.
 func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)
@@ -124,7 +126,8 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	}
 }
 
-// The way back is as safe: killed at any moment, uninstall leaves the crontab with the line or the one from before it.
+// The way back is as safe: killed at any moment, uninstall leaves the crontab with the line or the
+// one from before it.
 func TestUninstallThatIsKilledLeavesOneOfTheTwoCrontabs(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)
@@ -167,7 +170,8 @@ func (b *box) settled() {
 	b.until("crontab(1), which goes on, has ended", func() bool { busy, _ := filepath.Glob(b.path("busy.*")); return len(busy) == 0 })
 }
 
-// uninstall takes the schedule out of the crontab, if it is in there, and checks that the old one is left, byte for byte.
+// uninstall takes the schedule out of the crontab, if it is in there, and checks that the old one
+// is left, byte for byte.
 func (b *box) uninstall(old string) {
 	b.Helper()
 	out, err := b.installer("", "uninstall", "--yes").CombinedOutput()

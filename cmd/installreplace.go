@@ -14,8 +14,9 @@ import (
 	"sched/schedule/load"
 )
 
-// replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the schedule: with the same
-// command, in the same folder, due in the same minutes for 28 years; and those of the lines that are not, and stay.
+// replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the
+// schedule: with the same command, in the same folder, due in the same minutes for 28 years; and
+// those of the lines that are not, and stay.
 func (t *target) replaceable(text string) (replace map[int]bool, stay []string, err error) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
 	replace, found := map[int]bool{}, map[*schedule.Task]bool{}
@@ -40,7 +41,8 @@ func (t *target) replaceable(text string) (replace map[int]bool, stay []string, 
 	return replace, stay, nil
 }
 
-// refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule: everything would run twice.
+// refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
+// everything would run twice.
 func (t *target) refuseTwice() error {
 	if t.options.replace {
 		return nil
@@ -75,7 +77,8 @@ type matcher struct {
 	proven    map[string]bool // by times, zone and conditions: many lines have the same
 }
 
-// isTask reports whether the line is a task of the schedule, as import would write it, with --tidy or without.
+// isTask reports whether the line is a task of the schedule, as import would write it, with --tidy
+// or without.
 func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 	for _, tidy := range []bool{false, true} {
 		s := crontab.Convert([]*crontab.Table{{Entries: []crontab.Entry{entry}}}, crontab.Options{Tidy: tidy})
@@ -103,7 +106,8 @@ func sameWork(a, b *schedule.Task) bool {
 		a.Dir == b.Dir && a.Output == b.Output && a.Timeout == b.Timeout && a.WithoutOverlapping == b.WithoutOverlapping && a.As.User == b.As.User
 }
 
-// sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time decides.
+// sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time
+// decides.
 func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
 	if len(task.ConditionCommands) > 0 {
 		return false

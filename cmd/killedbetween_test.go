@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killBeforeItWrites calls now, which makes the process write into the database, and kills the process
-// right before it does.
+// killBeforeItWrites calls now, which makes the process write into the database, and kills the
+// process right before it does.
 func killBeforeItWrites(t *testing.T, pid int, now func()) {
 	t.Helper()
 	runtime.LockOSThread() // which alone may trace the process
@@ -58,8 +58,8 @@ func killBeforeItWrites(t *testing.T, pid int, now func()) {
 	}
 }
 
-// A supervisor is killed when it has seen how a command or a hook ended, and before it has written that down. Nobody else would ever
-// know, had the kernel not kept it for the witness.
+// A supervisor is killed when it has seen how a command or a hook ended, and before it has written
+// that down. Nobody else would ever know, had the kernel not kept it for the witness.
 func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	const wait = "echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.05; done; "

@@ -36,14 +36,16 @@ func (s *server) waitForStore(slot time.Time) {
 	}
 }
 
-// ranOnce reports how often a slot of the task report ran on all servers, and whether its run is known to be lost on the first one.
+// ranOnce reports how often a slot of the task report ran on all servers, and whether its run is
+// known to be lost on the first one.
 func ranOnce(servers []*server, slot time.Time) (ran int, lost bool) {
 	ran = len(slices.DeleteFunc(servers[0].linesOf("ran"), func(line string) bool { return line != slot.Format(time.RFC3339) }))
 	return ran, slices.Contains(servers[0].outcomes("report"), slot.Format("15:04")+" lost")
 }
 
-// A tick that was killed right after its claim once lost the slot: its server recorded it as missed, and no other could have it. So
-// every kill is tried: whatever step web-1 is killed before, the slot runs once, there or on web-2, or its run is known to be lost.
+// A tick that was killed right after its claim once lost the slot: its server recorded it as
+// missed, and no other could have it. So every kill is tried: whatever step web-1 is killed before,
+// the slot runs once, there or on web-2, or its run is known to be lost.
 func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 2, redistest.Start(t).URL,
@@ -68,8 +70,8 @@ func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 	}
 }
 
-// A slot that waits for the store on two servers runs on one of them, wherever the tick of the other is killed that makes it up, and
-// waits nowhere then.
+// A slot that waits for the store on two servers runs on one of them, wherever the tick of the
+// other is killed that makes it up, and waits nowhere then.
 func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 2, redistest.Start(t).URL,
@@ -99,7 +101,8 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	}
 }
 
-// Wherever a tick is killed that finds the store to be down, its slot runs when the store is back, or is recorded as missed, once.
+// Wherever a tick is killed that finds the store to be down, its slot runs when the store is back,
+// or is recorded as missed, once.
 func TestASlotIsKeptWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

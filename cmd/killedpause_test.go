@@ -11,8 +11,9 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed, one that keeps the first or the second of
-// them or the one that makes up for it, the second one runs once, on one of the servers, and nothing waits then.
+// Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed,
+// one that keeps the first or the second of them or the one that makes up for it, the second one
+// runs once, on one of the servers, and nothing waits then.
 func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -14,8 +14,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// changes reports whether a system call may change what other processes see: a file, a folder, or what Redis has. The first three of its
-// arguments count. A kill between two such calls is a kill before the second one.
+// changes reports whether a system call may change what other processes see: a file, a folder, or
+// what Redis has. The first three of its arguments count. A kill between two such calls is a kill
+// before the second one.
 func changes(call uint64, _, _, third uint64) bool {
 	switch call {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FTRUNCATE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_CONNECT,
@@ -27,8 +28,8 @@ func changes(call uint64, _, _, third uint64) bool {
 	return false
 }
 
-// killedBefore runs a command under ptrace(2), and kills it before its nth call that changes something. Ended reports that it made fewer
-// of them, and ended by itself.
+// killedBefore runs a command under ptrace(2), and kills it before its nth call that changes
+// something. Ended reports that it made fewer of them, and ended by itself.
 func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	t.Helper()
 	runtime.LockOSThread() // which alone may trace the process
@@ -55,9 +56,9 @@ func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	})
 }
 
-// traced lets a process go on whose threads this thread traces, and kills it before the first system call for which last returns true. Its
-// threads are in a group of their own: the thread that waits may have started processes of other tests before. Ended reports that
-// it ended by itself.
+// traced lets a process go on whose threads this thread traces, and kills it before the first
+// system call for which last returns true. Its threads are in a group of their own: the thread that
+// waits may have started processes of other tests before. Ended reports that it ended by itself.
 func traced(t *testing.T, pid, group int, last func(tid int, call unix.PtraceRegs) bool) (ended bool) {
 	t.Helper()
 	inside := map[int]bool{}
@@ -100,8 +101,9 @@ func (b *box) released() {
 	b.until("no process looks after a run", func() bool { return len(owned(b.path(".sched"))) == 0 })
 }
 
-// Once in many runs of this package web-2 never learned of a run of web-1. So every kill is tried: a tick that puts a run into the
-// history and publishes it is killed before each call that changes anything, and the next tick publishes the run all the same.
+// Once in many runs of this package web-2 never learned of a run of web-1. So every kill is tried:
+// a tick that puts a run into the history and publishes it is killed before each call that changes
+// anything, and the next tick publishes the run all the same.
 func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)

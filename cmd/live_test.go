@@ -81,7 +81,8 @@ func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
 	term, c := b.watch(80, nil, onLeapDay...)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
 
-	// The width is that of this moment. Below what the line needs the bar goes, then the end of the text.
+	// The width is that of this moment. Below what the line needs the bar goes, then the end of the
+	// text.
 	b.resize(term, 40)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s$`)
 	b.resize(term, 16)
@@ -167,9 +168,9 @@ tasks:
 	}
 }
 
-// Where the terminal cannot erase, where others print to it as well, and for those who want to see only
-// what went wrong there is no live line. Nor is there when a shell has sent sched to the background, and people
-// type at its prompt.
+// Where the terminal cannot erase, where others print to it as well, and for those who want to see
+// only what went wrong there is no live line. Nor is there when a shell has sent sched to the
+// background, and people type at its prompt.
 func TestNoLiveLine(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

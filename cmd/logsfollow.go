@@ -44,8 +44,8 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 	}
 }
 
-// An outputReader reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.
-// Where a live output was cut since it is larger than its limit, it says so once.
+// An outputReader reads a file that grows, piece by piece. It reads nothing as long as the file
+// does not exist. Where a live output was cut since it is larger than its limit, it says so once.
 type outputReader struct {
 	path string
 	file *os.File

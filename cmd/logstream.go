@@ -11,7 +11,8 @@ import (
 	"sched/schedule/tail"
 )
 
-// A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader that hangs stops it alone.
+// A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
+// that hangs stops it alone.
 type logStream struct {
 	follower tail.Follower
 	end      context.CancelFunc

@@ -37,7 +37,8 @@ func TestALogReaderThatHangsDelaysNoTask(t *testing.T) {
 	}
 }
 
-// work prints what its runs print, those in the background, too; each line is there once, and those of a run that it stops are there.
+// work prints what its runs print, those in the background, too; each line is there once, and those
+// of a run that it stops are there.
 func TestWorkPrintsWhatRunsPrint(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

@@ -13,8 +13,9 @@ import (
 	"sched/schedule/view"
 )
 
-// look begins a command that only reads. Such a command writes nothing, neither into the state folder nor to the store, and works
-// for everybody who may read the files: also for root on the schedule of another user.
+// look begins a command that only reads. Such a command writes nothing, neither into the state
+// folder nor to the store, and works for everybody who may read the files: also for root on the
+// schedule of another user.
 func (f *scheduleFile) look() { f.looks = true }
 
 func (st *storages) view(s *schedule.Schedule) view.Source {

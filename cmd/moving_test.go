@@ -23,7 +23,8 @@ const everywhere = `tasks:
   background: true
 `
 
-// Two servers share a store that others keep available: each slot runs once, people see what ran, and a pause is one of both.
+// Two servers share a store that others keep available: each slot runs once, people see what ran,
+// and a pause is one of both.
 func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 	t.Parallel()
 	certificates := redistest.MakeCertificates(t)
@@ -68,7 +69,8 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 	}
 }
 
-// A run that began before a failover keeps its lock through it, and ticks go on with the new primary.
+// A run that began before a failover keeps its lock through it, and ticks go on with the new
+// primary.
 func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 	t.Parallel()
 	g := redistest.StartSentinels(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A web is an HTTP server that notes what it gets: a line with the method and the path in web.log, and the body of
-// the n-th request in web/n. What it answers is in the path:
+// A web is an HTTP server that notes what it gets: a line with the method and the path in web.log,
+// and the body of the n-th request in web/n. What it answers is in the path:
 //
 //	/ok      204
 //	/twice   503 to the first two requests with the same path, then 204
@@ -128,7 +128,8 @@ func webCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// A post is a mail server that writes the n-th mail it gets to mails/n, with the envelope before it.
+// A post is a mail server that writes the n-th mail it gets to mails/n, with the envelope before
+// it.
 type post struct {
 	dir  string
 	addr string

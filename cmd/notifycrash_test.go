@@ -71,7 +71,8 @@ func (b *box) undelivered() int {
 	return n
 }
 
-// While a server hangs, finish is killed. The next tick sends what it could not, and nothing else again.
+// While a server hangs, finish is killed. The next tick sends what it could not, and nothing else
+// again.
 func TestFinishIsKilledWhileItSends(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "")
@@ -116,8 +117,9 @@ tasks:
 	}
 }
 
-// Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a killed finish was
-// sending at that moment may be told twice. It runs alone: on a busy machine a finish was over before it was seen.
+// Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a
+// killed finish was sending at that moment may be told twice. It runs alone: on a busy machine a
+// finish was over before it was seen.
 func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 	unhurried(t, func(slow func(string, ...any)) { finishIsKilledAnywhere(t, slow) })
 }
@@ -195,7 +197,8 @@ func (b *box) alive() bool {
 	return false
 }
 
-// A run that began when there was room ends on a full disk: what it has to tell is told all the same.
+// A run that began when there was room ends on a full disk: what it has to tell is told all the
+// same.
 func TestTheDiskFillsUpBeforeSomebodyIsTold(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "1m")

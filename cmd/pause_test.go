@@ -63,8 +63,8 @@ func TestAPauseIsOneOfAllServers(t *testing.T) {
 	s[1].has(out, code, 0, "skipped: paused by ann on web-1 since ", ", until ")
 }
 
-// Nobody can pause or resume while the store is down. What was paused stays paused, also when it comes back
-// without its data.
+// Nobody can pause or resume while the store is down. What was paused stays paused, also when it
+// comes back without its data.
 func TestAnOutageNeitherPausesNorResumes(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

@@ -39,8 +39,8 @@ func deadReader(t *testing.T) *os.File {
 	return writer
 }
 
-// The first line that a tick printed to a logger that had died ended it: two of eight tasks ran, and those of the background
-// were not even forked.
+// The first line that a tick printed to a logger that had died ended it: two of eight tasks ran,
+// and those of the background were not even forked.
 func TestAReaderThatGoesAwayEndsNoTick(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -92,7 +92,8 @@ func TestATickWithClosedDescriptors(t *testing.T) {
 	}
 }
 
-// Commands have SIGPIPE as every program expects it, whatever the caller of sched made of it: `yes | head -1` ends.
+// Commands have SIGPIPE as every program expects it, whatever the caller of sched made of it: `yes
+// | head -1` ends.
 func TestCommandsEndByABrokenPipe(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -161,8 +162,9 @@ func hungReader(t *testing.T) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// The logger behind a crontab line hung. Its pipe was full, so the first line that a tick printed stopped it, with what it had locked
-// then: the mutex of a task, or last-tick, on which the ticks of all later minutes waited.
+// The logger behind a crontab line hung. Its pipe was full, so the first line that a tick printed
+// stopped it, with what it had locked then: the mutex of a task, or last-tick, on which the ticks
+// of all later minutes waited.
 func TestAReaderThatHangsStopsNoTick(t *testing.T) {
 	t.Parallel()
 	for name, redirect := range map[string]func(*exec.Cmd, *os.File){

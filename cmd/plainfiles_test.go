@@ -30,7 +30,8 @@ func (b *box) bounded(args ...string) (output string, code int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// In the place of each file of the state folder there is a named pipe, and then a file of 8 GiB. The task runs, nothing hangs.
+// In the place of each file of the state folder there is a named pipe, and then a file of 8 GiB.
+// The task runs, nothing hangs.
 func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

@@ -10,7 +10,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Two tasks of a pool of one, of which the second also has a mutex. They last until the file "go" is there.
+// Two tasks of a pool of one, of which the second also has a mutex. They last until the file "go"
+// is there.
 const pooled = `
 pools: {db: 1}
 defaults: {pool: db, background: true, kill_after: 1s}
@@ -23,8 +24,8 @@ tasks:
   - {name: other, cron: "* * * * *", without_overlapping: true, command: *wait}
 `
 
-// The servers of a store share the seats of a pool. That of a server that died is free within a lease, and that of a run goes on without
-// its supervisor.
+// The servers of a store share the seats of a pool. That of a server that died is free within a
+// lease, and that of a run goes on without its supervisor.
 func TestServersShareThePoolAndADeadOneLeavesNoSeatTaken(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, pooled)
@@ -70,7 +71,8 @@ func (b *box) says(args ...string) string {
 	return output
 }
 
-// On one machine the kernel has the seat: it is free as soon as nothing of the run lives, and not before.
+// On one machine the kernel has the seat: it is free as soon as nothing of the run lives, and not
+// before.
 func TestASeatLivesAsLongAsTheProcessesOfItsRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+pooled)

@@ -13,8 +13,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// tickTogether has servers tick for some minutes, the first one ahead of the others each time, and returns how many slots of the
-// group each ran.
+// tickTogether has servers tick for some minutes, the first one ahead of the others each time, and
+// returns how many slots of the group each ran.
 func tickTogether(t *testing.T, servers []*server, minutes int, ahead time.Duration) map[string]int {
 	t.Helper()
 	at := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
@@ -71,7 +71,8 @@ func TestThePreferredServerRunsASlot(t *testing.T) {
 	}
 }
 
-// A tick that left its slots to the preferred server for a second did not notice meanwhile that it was to end: it took the slot then.
+// A tick that left its slots to the preferred server for a second did not notice meanwhile that it
+// was to end: it took the slot then.
 func TestATickThatLeavesASlotToThePreferredServerEndsAtOnce(t *testing.T) {
 	redis := redistest.Start(t)
 	web1 := newServers(t, 1, redis.URL, "tasks: [{name: report, cron: '* * * * *', one_server: true, prefer: [web-2], command: 'true'}]\n")[0]

@@ -21,7 +21,8 @@ var (
 // loses nothing. It does not wait while the reader is slow.
 const printHurry = 100 * time.Millisecond
 
-// printChunk is what a printer writes at a time: the most that comes out of a pipe in one piece (PIPE_BUF on Linux).
+// printChunk is what a printer writes at a time: the most that comes out of a pipe in one piece
+// (PIPE_BUF on Linux).
 const printChunk = 4096
 
 // A printer writes to one file in a goroutine of its own: a reader that hangs does not stop the
@@ -45,8 +46,8 @@ type printed struct {
 	written chan struct{} // closed when it is
 }
 
-// printAside has what is printed from now on wait in printers until endPrinting: one for stdout and stderr where both are the
-// same file, so that lines keep their order.
+// printAside has what is printed from now on wait in printers until endPrinting: one for stdout and
+// stderr where both are the same file, so that lines keep their order.
 func (c *console) printAside() {
 	out := &printer{moved: make(chan struct{}, 1)}
 	c.printers = []*printer{out}
@@ -90,7 +91,8 @@ type printerStream struct {
 
 func (s printerStream) File() *os.File { return terminal.File(s.to) }
 
-// Write waits for printHurry at most, and never fails: an output remembers errors where they happen.
+// Write waits for printHurry at most, and never fails: an output remembers errors where they
+// happen.
 func (s printerStream) Write(text []byte) (int, error) {
 	written := s.printer.print(s.to, text)
 	if written == nil {

@@ -12,7 +12,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A progress writes the live line of a run: how long it has been running, and how long that usually takes.
+// A progress writes the live line of a run: how long it has been running, and how long that usually
+// takes.
 type progress struct {
 	out  terminal.Stream // what can be shown there
 	name string          // padded to the width of the names above it

@@ -15,7 +15,8 @@ tasks:
   - {name: back, cron: "0 0 29 2 *", background: true, without_overlapping: true, command: echo $SCHED_RUN >> ran.txt}
 `
 
-// A tick is killed at any moment: what was asked for has one outcome in the end, and never ran twice.
+// A tick is killed at any moment: what was asked for has one outcome in the end, and never ran
+// twice.
 func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, requested)
@@ -57,7 +58,8 @@ func TestManyTicksAtOnceAnswerEachRequestOnce(t *testing.T) {
 	}
 }
 
-// allAnswered runs ticks until nothing waits, and checks that each of n requests has one outcome that is true.
+// allAnswered runs ticks until nothing waits, and checks that each of n requests has one outcome
+// that is true.
 func (b *box) allAnswered(n int) {
 	b.Helper()
 	b.until("nothing waits or runs", func() bool {
@@ -77,7 +79,8 @@ func (b *box) allAnswered(n int) {
 	}
 }
 
-// A request outlives everything but its answer: also a state folder in which nothing can be written for a while.
+// A request outlives everything but its answer: also a state folder in which nothing can be written
+// for a while.
 func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, requested)

@@ -78,7 +78,8 @@ yet, it runs the tasks that have no problem.`,
 	return c
 }
 
-// run is one tick. The clock is read once, before anything else. With --json it prints an object also when nothing could run.
+// run is one tick. The clock is read once, before anything else. With --json it prints an object
+// also when nothing could run.
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
@@ -115,7 +116,8 @@ func (a runCommand) run(o runOptions) error {
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
-// load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid schedule.
+// load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid
+// schedule.
 func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
@@ -135,8 +137,8 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid,
 	return tick, invalid, nil
 }
 
-// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
-// schedule before the minute begins, and again when that was long before.
+// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
+// late. It reads the schedule before the minute begins, and again when that was long before.
 func (a runCommand) runWorked(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
@@ -237,8 +239,9 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 // mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
 const mostAhead = time.Minute
 
-// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is usually a mistake: a tick of that
-// minute would run it now, and the tick that cron starts then runs it again.
+// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is
+// usually a mistake: a tick of that minute would run it now, and the tick that cron starts then
+// runs it again.
 func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
 	if o.at == "" {
 		return now.Truncate(time.Minute), nil
@@ -268,8 +271,9 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 	return tick
 }
 
-// runTick runs the tick, reports what it does, and returns the exit of sched. The contexts: noNewStarts is done when
-// nothing more may start, terminate when what runs is to end, kill when it is to end at once.
+// runTick runs the tick, reports what it does, and returns the exit of sched. The contexts:
+// noNewStarts is done when nothing more may start, terminate when what runs is to end, kill when it
+// is to end at once.
 func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
 	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints those of its ticks
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
@@ -305,7 +309,8 @@ func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewS
 	return nil
 }
 
-// writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick may have taken long.
+// writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick
+// may have taken long.
 func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return

@@ -35,8 +35,8 @@ import (
 // binary is the real sched, built once for all tests of this package.
 var binary string
 
-// The tests build sched by themselves. A binary of them that does not link all of it would be the same after
-// most changes, and go test would repeat an old result.
+// The tests build sched by themselves. A binary of them that does not link all of it would be the
+// same after most changes, and go test would repeat an old result.
 var linked = cmd.Main
 
 func TestMain(m *testing.M) {
@@ -65,8 +65,9 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// runManyAtOnce lets more parallel tests run at a time than there are processors, unless -parallel says how many: they wait for
-// processes, minutes and leases most of the time. With the race detector these processes take several times the CPU.
+// runManyAtOnce lets more parallel tests run at a time than there are processors, unless -parallel
+// says how many: they wait for processes, minutes and leases most of the time. With the race
+// detector these processes take several times the CPU.
 func runManyAtOnce() {
 	flag.Parse()
 	given := false
@@ -76,7 +77,8 @@ func runManyAtOnce() {
 	}
 }
 
-// sized is how much a test does of what could go on for long: less with -short, and all where SCHED_TEST_FULL is set.
+// sized is how much a test does of what could go on for long: less with -short, and all where
+// SCHED_TEST_FULL is set.
 func sized(short, usual, all int) int {
 	switch {
 	case os.Getenv("SCHED_TEST_FULL") != "":
@@ -87,8 +89,9 @@ func sized(short, usual, all int) int {
 	return usual
 }
 
-// kills are the steps of a process that it is killed before, each time anew: the first of them, and how far they are apart. All are tried
-// where SCHED_TEST_FULL is set, and otherwise some, which are others each time.
+// kills are the steps of a process that it is killed before, each time anew: the first of them, and
+// how far they are apart. All are tried where SCHED_TEST_FULL is set, and otherwise some, which are
+// others each time.
 func kills(short, usual int) (first, apart int) {
 	apart = sized(short, usual, 1)
 	return 1 + rand.IntN(apart), apart
@@ -216,8 +219,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nonroot CODE PROGRAM ARG... is exits by a user that is not root: where we are, by daemon, to whom it gives the
-// folder of the script.
+// nonroot CODE PROGRAM ARG... is exits by a user that is not root: where we are, by daemon, to whom
+// it gives the folder of the script.
 func nonroot(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
 		ts.Check(ts.Exec("chown", "-R", "daemon", ts.Getenv("WORK")))
@@ -241,8 +244,9 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
 const patience = 2 * time.Minute
 
-// rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer where a look takes longer, since it
-// runs sched. So who waits takes a quarter of a processor at most, and the others are not slow because of it.
+// rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer
+// where a look takes longer, since it runs sched. So who waits takes a quarter of a processor at
+// most, and the others are not slow because of it.
 func rest(begun time.Time) {
 	time.Sleep(min(max(5*time.Millisecond, 3*time.Since(begun)), 200*time.Millisecond))
 }
@@ -308,7 +312,8 @@ func tick(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// redis up|down starts a Redis for the script, whose URL is in $REDIS_URL, or stops it. It keeps its place and what it has.
+// redis up|down starts a Redis for the script, whose URL is in $REDIS_URL, or stops it. It keeps
+// its place and what it has.
 func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	m := ts.Value("redis").(*miniredis.Miniredis)
 	switch {
@@ -331,7 +336,8 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case ts.Getenv("REDIS_URL") != "":
 		ts.Check(m.Start())
 	default:
-		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that is down comes back to its own.
+		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that
+		// is down comes back to its own.
 		var err error
 		for range 100 {
 			if err = m.StartAddr(fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))); err == nil {
@@ -508,8 +514,9 @@ func (b *box) sched(args ...string) (output string, code int) {
 	return out.String(), c.ProcessState.ExitCode()
 }
 
-// unhurried tells a story that a busy machine changes, since processes come too late. What was slow is told again from the beginning,
-// and fails when it was slow each time. All else that is wrong fails at once.
+// unhurried tells a story that a busy machine changes, since processes come too late. What was slow
+// is told again from the beginning, and fails when it was slow each time. All else that is wrong
+// fails at once.
 func unhurried(t *testing.T, story func(slow func(format string, a ...any))) {
 	t.Helper()
 	for try := 1; ; try++ {

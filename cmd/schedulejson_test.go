@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The objects of commands that tell of the schedule and the machine, and nothing of runs: see TestEveryObjectIsDocumented.
+// The objects of commands that tell of the schedule and the machine, and nothing of runs: see
+// TestEveryObjectIsDocumented.
 func TestEveryObjectOfTheScheduleIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/json.md")
 	if err != nil {

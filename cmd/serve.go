@@ -176,7 +176,8 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 	return config
 }
 
-// checkAfterEdit reads the schedule, and what this machine has to say of it, as if files had another text.
+// checkAfterEdit reads the schedule, and what this machine has to say of it, as if files had
+// another text.
 func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedule, error) {
 	file, err := a.findConfig()
 	if err != nil {

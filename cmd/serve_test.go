@@ -286,8 +286,8 @@ func (b *box) asSomebody() func(*exec.Cmd) {
 	}
 }
 
-// A server that is killed in the middle of an edit, a trigger and a pause leaves each done or undone, and no change that is not in the
-// audit log. Repeated with its key a trigger asks once.
+// A server that is killed in the middle of an edit, a trigger and a pause leaves each done or
+// undone, and no change that is not in the audit log. Repeated with its key a trigger asks once.
 func TestServeIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Where a process may have few files open, more connections than that take none from answers, nor from ticks.
+// Where a process may have few files open, more connections than that take none from answers, nor
+// from ticks.
 func TestServeLeavesFilesForItself(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// With a thousand tasks, and two hundred browsers that listen, the server has less than 64 MiB of its own.
+// With a thousand tasks, and two hundred browsers that listen, the server has less than 64 MiB of
+// its own.
 func TestServeIsSmall(t *testing.T) {
 	if len(raceFlags) > 0 {
 		t.Skip("the race detector needs memory of its own")

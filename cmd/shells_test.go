@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What each shell is told at its start, as `sched completion --help` advises, and how it is called without what this machine's own
-// files tell it. Its prompt is READY.
+// What each shell is told at its start, as `sched completion --help` advises, and how it is called
+// without what this machine's own files tell it. Its prompt is READY.
 var shells = []struct {
 	name  string
 	args  []string
@@ -30,8 +30,8 @@ var shells = []struct {
 		"function fish_prompt; echo 'READY '; end; set -g fish_greeting"},
 }
 
-// A person types a few letters, presses the tab key in a real shell, and then enter: what sched prints tells whether the word was
-// completed.
+// A person types a few letters, presses the tab key in a real shell, and then enter: what sched
+// prints tells whether the word was completed.
 func TestRealShellsComplete(t *testing.T) {
 	t.Parallel()
 	const schedule = `tasks:

@@ -107,7 +107,8 @@ func originText(setting schedule.Setting) string {
 	return "default"
 }
 
-// levelOf says which part of the file set a value: "task", "group warehouse", "defaults", or "file" for its top.
+// levelOf says which part of the file set a value: "task", "group warehouse", "defaults", or "file"
+// for its top.
 func levelOf(from schedule.Origin) string {
 	switch {
 	case from.Section != "":

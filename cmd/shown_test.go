@@ -17,9 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A page shows commands and what they print in blocks of "console": lines that begin with "$ ", each with its output
-// below it. TestShown runs a story for each page, and the command `shown` of these stories checks that the output is what
-// sched prints. What the page cannot know (durations, ids, pids, sizes) and the width of columns do not count.
+// A page shows commands and what they print in blocks of "console": lines that begin with "$ ",
+// each with its output below it. TestShown runs a story for each page, and the command `shown` of
+// these stories checks that the output is what sched prints. What the page cannot know (durations,
+// ids, pids, sizes) and the width of columns do not count.
 
 // A shown is a command of a page with its output.
 type shown struct{ page, command, output string }
@@ -75,7 +76,8 @@ func shape(output string) string {
 	for _, v := range varies {
 		output = v.pattern.ReplaceAllString(output, v.name)
 	}
-	// stdout and stderr are written by several parts of a tick at the same time, so only the order within each counts.
+	// stdout and stderr are written by several parts of a tick at the same time, so only the order
+	// within each counts.
 	var out, errs []string
 	for line := range strings.Lines(strings.TrimSpace(output) + "\n") {
 		if strings.HasPrefix(line, "sched: ") || strings.HasPrefix(line, "hint: ") {
@@ -113,8 +115,8 @@ func TestShown(t *testing.T) {
 		}
 		ts.Fatalf("%s does not show what `%s` prints:\n%s\nit shows:\n%s", page, command, out, said)
 	}
-	// shown PAGE COMMAND... runs each command with the shell, stdout and stderr together, and checks that the page shows
-	// it with this output; shown-on-terminal does it on a terminal.
+	// shown PAGE COMMAND... runs each command with the shell, stdout and stderr together, and
+	// checks that the page shows it with this output; shown-on-terminal does it on a terminal.
 	plain := func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) < 2 {
 			ts.Fatalf("usage: shown PAGE COMMAND...")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The images of php-fpm and nginx stop containers with SIGQUIT, which ended sched with a dump of its goroutines and no hooks.
+// The images of php-fpm and nginx stop containers with SIGQUIT, which ended sched with a dump of
+// its goroutines and no hooks.
 func TestSIGQUITStopsATickAsSIGTERMDoes(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1))

@@ -13,7 +13,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Latency must not make foreground tasks late either: a hundred of them at 100 ms of round trip took 34 s one by one.
+// Latency must not make foreground tasks late either: a hundred of them at 100 ms of round trip
+// took 34 s one by one.
 func TestForegroundTasksAreFastOverASlowNetwork(t *testing.T) {
 	t.Parallel()
 	const tasks, each = 100, 100 * time.Millisecond

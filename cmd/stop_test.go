@@ -34,7 +34,8 @@ func TestABackgroundRunIsStopped(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(out, "victim  run ") || !strings.Contains(out, " stopped in ") || !strings.Contains(out, ": sched stop by ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	// It has returned when all is over: the hooks have fired, once, and there is no further attempt.
+	// It has returned when all is over: the hooks have fired, once, and there is no further
+	// attempt.
 	if alive(command) || b.read("after.txt") != "stopped\n" || b.read("attempts.txt") != "1\n" ||
 		!strings.HasPrefix(b.read("failure.txt"), "stopped 143 sched stop by ") {
 		t.Errorf("after %q, attempts %q, failure %q", b.read("after.txt"), b.read("attempts.txt"), b.read("failure.txt"))
@@ -139,7 +140,8 @@ func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
 	b.outcome("victim", 2)
 }
 
-// No command runs between two attempts. The process that waits there looks for who wants it stopped.
+// No command runs between two attempts. The process that waits there looks for who wants it
+// stopped.
 func TestARunIsStoppedBetweenTwoAttempts(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"background: true", "background: false"} {

@@ -22,7 +22,8 @@ func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv
 
 func (c *console) stderr() terminal.Stream { return terminal.Of(c.err, os.Getenv) }
 
-// An output is where results go. It remembers the first error of a write. Safe for concurrent use as far as its Writer is.
+// An output is where results go. It remembers the first error of a write. Safe for concurrent use
+// as far as its Writer is.
 type output struct {
 	io.Writer
 	failed atomic.Pointer[error]
@@ -46,8 +47,8 @@ func (o *output) firstError() error {
 
 func (o *output) File() *os.File { return terminal.File(o.Writer) }
 
-// exitOfResults prints that results could not be written, and returns the exit code of sched, which is no success then. That
-// the reader of a tick's report went away is no failure: the tasks ran.
+// exitOfResults prints that results could not be written, and returns the exit code of sched, which
+// is no success then. That the reader of a tick's report went away is no failure: the tasks ran.
 func (c *console) exitOfResults(code int) int {
 	failed := c.results.firstError()
 	if failed == nil || errors.Is(failed, syscall.EPIPE) {
@@ -57,8 +58,9 @@ func (c *console) exitOfResults(code int) int {
 	return max(code, exitFailed)
 }
 
-// liveLine puts a live line below all that the app writes from now on, until restore is called. It is nil where none
-// can be shown. Nothing may have been written for as long as rest before it is drawn.
+// liveLine puts a live line below all that the app writes from now on, until restore is called. It
+// is nil where none can be shown. Nothing may have been written for as long as rest before it is
+// drawn.
 func (c *console) liveLine(rest time.Duration) (line *terminal.LiveLine, restore func()) {
 	out, errs := c.out, c.err
 	line, c.out, c.err = terminal.NewLiveLine(c.stdout(), c.stderr(), rest)
@@ -98,7 +100,8 @@ func (c *console) printDiff(lines []string) {
 }
 
 // printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
-// names (RFC 4180). What cannot be written exitOfResults reports. What is null there is empty here, and a list is joined with "; ".
+// names (RFC 4180). What cannot be written exitOfResults reports. What is null there is empty here,
+// and a list is joined with "; ".
 func (c *console) printCSV(rows any) error {
 	w := csv.NewWriter(c.out)
 	w.UseCRLF = true

@@ -14,8 +14,9 @@ import (
 	"sched/mutex/redistest"
 )
 
-// begin starts a tick whose clock and that of its runs show the time, and returns what ends it: that waits for its end, and returns what
-// it printed, its exit code, and how long it took from then on.
+// begin starts a tick whose clock and that of its runs show the time, and returns what ends it:
+// that waits for its end, and returns what it printed, its exit code, and how long it took from
+// then on.
 func (b *box) begin(clock string, env ...string) (tick *exec.Cmd, end func() (out string, code int, took time.Duration)) {
 	b.Helper()
 	at, err := time.Parse(time.RFC3339, clock)
@@ -37,8 +38,8 @@ func (b *box) begin(clock string, env ...string) (tick *exec.Cmd, end func() (ou
 	}
 }
 
-// slots returns the outcome of each slot of a task in the first minute of these tests, by its second. A slot with
-// two records, or one that is missing, fails the test.
+// slots returns the outcome of each slot of a task in the first minute of these tests, by its
+// second. A slot with two records, or one that is missing, fails the test.
 func (b *box) slots(task string, every int) map[int]record {
 	b.Helper()
 	all := map[int]record{}
@@ -116,8 +117,9 @@ tasks:
 	}
 }
 
-// A foreground task that takes longer than its interval loses slots, each with a record, also those at the end of the
-// minute. The tasks beside it lose some, too, but each gets its turn; background tasks lose none.
+// A foreground task that takes longer than its interval loses slots, each with a record, also those
+// at the end of the minute. The tasks beside it lose some, too, but each gets its turn; background
+// tasks lose none.
 func TestAForegroundTaskThatOverrunsLosesItsSlotsAndStarvesNobody(t *testing.T) {
 	t.Parallel()
 	unhurried(t, func(slow func(string, ...any)) { tellOfATaskThatOverruns(t, slow) })
@@ -207,8 +209,8 @@ tasks:
 	}
 }
 
-// Each row is a way to tell a tick that waits, on one machine or on two that share a Redis, and what becomes of the
-// slots to come.
+// Each row is a way to tell a tick that waits, on one machine or on two that share a Redis, and
+// what becomes of the slots to come.
 func TestATickThatWaitsNoticesWithinASecond(t *testing.T) {
 	t.Parallel()
 	tasks := `tasks:
@@ -278,8 +280,8 @@ func (b *box) as(env []string, args ...string) {
 	}
 }
 
-// What runs goes on to its end, and what was due at the full minute has its turn. Ticks that begin after the
-// interrupt are none of its.
+// What runs goes on to its end, and what was due at the full minute has its turn. Ticks that begin
+// after the interrupt are none of its.
 func TestAnInterruptLeavesWhatRunsAndWhatWasDueAtTheFullMinute(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

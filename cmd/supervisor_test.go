@@ -16,8 +16,8 @@ import (
 	"sched/schedule/state"
 )
 
-// company is a schedule of background tasks of all kinds, due together. Each command waits for the file "go", and ends with the
-// number of its task; but those of the tasks
+// company is a schedule of background tasks of all kinds, due together. Each command waits for the
+// file "go", and ends with the number of its task; but those of the tasks
 //   - late1 to late5 never end, and have a timeout,
 //   - again1 to again5 fail at first, and wait then in their second attempt,
 //   - waits1 to waits5 fail at first, and their second attempt comes six seconds later,
@@ -54,7 +54,8 @@ func expected() (all []string) {
 	return all
 }
 
-// together starts company, and returns when each of its commands waits, or waits for its next attempt.
+// together starts company, and returns when each of its commands waits, or waits for its next
+// attempt.
 func together(t *testing.T) *box {
 	b := newBox(t, company())
 	t.Cleanup(func() { // what a failed test leaves would slow down the next ones
@@ -118,8 +119,8 @@ func TestASupervisorOfFiftyCommandsIsKilled(t *testing.T) {
 	b.allWell(witness)
 }
 
-// A supervisor that stands still sees no command end. Each has its own exit code all the same, and what took too long has timed
-// out, when the supervisor goes on, and when it is killed.
+// A supervisor that stands still sees no command end. Each has its own exit code all the same, and
+// what took too long has timed out, when the supervisor goes on, and when it is killed.
 func TestASupervisorThatStandsStill(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGCONT, syscall.SIGKILL} {
@@ -138,8 +139,9 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 	}
 }
 
-// What has ended before the supervisor was killed has ended by itself, however long ago: its timeout came when nobody looked. But
-// what the supervisor was about to end has timed out, though it ends with a code of its own.
+// What has ended before the supervisor was killed has ended by itself, however long ago: its
+// timeout came when nobody looked. But what the supervisor was about to end has timed out, though
+// it ends with a code of its own.
 func TestWhatEndedUnderAKilledSupervisorWithATimeout(t *testing.T) {
 	t.Parallel()
 	const wait = "while [ ! -e go ]; do sleep 0.05; done; "
@@ -224,7 +226,8 @@ func standsStill(pid int) bool {
 	})
 }
 
-// What a command leaves behind becomes a child of the witness, and no zombie for the time in which other commands run.
+// What a command leaves behind becomes a child of the witness, and no zombie for the time in which
+// other commands run.
 func TestTheWitnessTakesAwayWhatOrphansLeave(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, victim+`
@@ -273,8 +276,8 @@ func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
 	}
 }
 
-// The hooks and the mail of one run delay no other: a hook that hangs, an output on a named pipe without a reader, a command
-// that ignores TERM.
+// The hooks and the mail of one run delay no other: a hook that hangs, an output on a named pipe
+// without a reader, a command that ignores TERM.
 func TestARunThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never says a word
@@ -346,7 +349,8 @@ func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
 	}
 }
 
-// A tick that has other things to do reads none of what the supervisor says to it: the runs of a minute go on nevertheless.
+// A tick that has other things to do reads none of what the supervisor says to it: the runs of a
+// minute go on nevertheless.
 func TestATickThatReadsNoAnswersDelaysNoRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -372,8 +376,8 @@ tasks:
 	}
 }
 
-// What is due in later seconds of the minute goes to the supervisor that is there already. When that is killed with its witness,
-// the next slot starts another one.
+// What is due in later seconds of the minute goes to the supervisor that is there already. When
+// that is killed with its witness, the next slot starts another one.
 func TestSlotsOfLaterSecondsHaveTheSameSupervisor(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

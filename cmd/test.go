@@ -84,7 +84,8 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	return nil
 }
 
-// testRest is how long a command under test must have printed nothing before the live line is drawn.
+// testRest is how long a command under test must have printed nothing before the live line is
+// drawn.
 const testRest = time.Second
 
 func (a testCommand) printTested(record outcome.Record) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// sched test took the number from what was typed and left the rest of the line to the shell, which said "m-x: command not found".
+// sched test took the number from what was typed and left the rest of the line to the shell, which
+// said "m-x: command not found".
 func TestTestTakesANumberOrANameAndAllOfTheLine(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"sched/schedule/serve"
 )
 
-// A binary that is built with the tag schedtest, as the tests of this package do, has a clock that can
-// be wrong, in every process of a run alike:
+// A binary that is built with the tag schedtest, as the tests of this package do, has a clock that
+// can be wrong, in every process of a run alike:
 //
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
@@ -23,9 +23,9 @@ import (
 //	SCHED_TEST_BOOT=a@2026-11-21T10:44:30Z  the name of the machine's boot, and when it was; without the time long ago
 //	SCHED_TEST_ETC=/tmp/etc                 install writes to folders there, and keeps copies there; labels are read there
 //
-// The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
-// command may take SCHED_TEST_GUARD_TIMEOUT, the header of a request to sched serve SCHED_TEST_HEADER_TIMEOUT. The binary that people
-// build knows none of these.
+// The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another
+// name, and a condition command may take SCHED_TEST_GUARD_TIMEOUT, the header of a request to sched
+// serve SCHED_TEST_HEADER_TIMEOUT. The binary that people build knows none of these.
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {
@@ -92,8 +92,8 @@ func setBoot(set, name string) {
 	}
 }
 
-// A fileClock is a clock that several processes share, and that can be set while they run. The file says
-// at which real time the clock showed what, and how fast it is; at the pace 0 it stands still:
+// A fileClock is a clock that several processes share, and that can be set while they run. The file
+// says at which real time the clock showed what, and how fast it is; at the pace 0 it stands still:
 //
 //	2026-03-01T12:00:00.5Z 2026-11-21T10:44:30Z 60
 type fileClock string

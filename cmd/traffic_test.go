@@ -12,8 +12,9 @@ import (
 	"sched/mutex/redistest"
 )
 
-// TestTrafficOfATick holds what ticks ask of Redis: hundreds of servers tick at the same moment, so what one tick asks once too often is a
-// burst (docs/many-servers.md). Each is a tick on the second of two servers, which know each other, until its runs have ended.
+// TestTrafficOfATick holds what ticks ask of Redis: hundreds of servers tick at the same moment, so
+// what one tick asks once too often is a burst (docs/many-servers.md). Each is a tick on the second
+// of two servers, which know each other, until its runs have ended.
 func TestTrafficOfATick(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -47,7 +48,8 @@ func TestTrafficOfATick(t *testing.T) {
 	}
 }
 
-// A tick on which nothing is due waits for Redis for its pauses, for the time, and to announce itself.
+// A tick on which nothing is due waits for Redis for its pauses, for the time, and to announce
+// itself.
 func TestRoundTripsOfAnIdleTick(t *testing.T) {
 	redis := redistest.Start(t)
 	proxy := redistest.StartProxy(t, redis)
@@ -63,7 +65,8 @@ func TestRoundTripsOfAnIdleTick(t *testing.T) {
 	}
 }
 
-// groupOf returns n tasks with the same settings, that are due every minute if these do not say otherwise.
+// groupOf returns n tasks with the same settings, that are due every minute if these do not say
+// otherwise.
 func groupOf(n int, settings string) string {
 	if !strings.Contains(settings, "cron:") {
 		settings += "\n  cron: '* * * * *'"
@@ -75,7 +78,8 @@ func groupOf(n int, settings string) string {
 	return tasks
 }
 
-// trafficOfATick returns what a tick of the second of two servers asks for until its runs have ended, after both have ticked twice.
+// trafficOfATick returns what a tick of the second of two servers asks for until its runs have
+// ended, after both have ticked twice.
 func trafficOfATick(t *testing.T, redis *redistest.Server, tasks string, ahead bool) redistest.Traffic {
 	t.Helper()
 	servers := newServers(t, 2, redis.URL, tasks)

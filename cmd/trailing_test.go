@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// endTogether is a schedule of 20 background tasks whose commands end together, when the file "go" is there. Each has a mutex and writes
-// into hooks.txt; the hook of the last one waits for the file "on".
+// endTogether is a schedule of 20 background tasks whose commands end together, when the file "go"
+// is there. Each has a mutex and writes into hooks.txt; the hook of the last one waits for the file
+// "on".
 func endTogether(more string) string {
 	var all strings.Builder
 	all.WriteString("defaults: {background: true, without_overlapping: true}\ntasks:\n")
@@ -25,8 +26,8 @@ func endTogether(more string) string {
 	return all.String()
 }
 
-// Runs that end together are finished by few processes. A hook that hangs delays none of the others, and no hook has a file or a lock
-// of another run open.
+// Runs that end together are finished by few processes. A hook that hangs delays none of the
+// others, and no hook has a file or a lock of another run open.
 func TestRunsThatEndTogetherShareAFinish(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, endTogether("true"))

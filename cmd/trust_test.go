@@ -46,8 +46,8 @@ func (b *box) reachable() {
 	}
 }
 
-// Root's schedule lies in a folder of another user, who can put something else in the place of the schedule, of its state
-// folder, and of all that its commands name.
+// Root's schedule lies in a folder of another user, who can put something else in the place of the
+// schedule, of its state folder, and of all that its commands name.
 func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)
@@ -82,8 +82,9 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 	}
 }
 
-// The folder of the metrics is that of the exporter's user, who puts something else in the place of the draft: a tick of root hung, or
-// wrote the metrics into a file of root, and let everybody read that.
+// The folder of the metrics is that of the exporter's user, who puts something else in the place of
+// the draft: a tick of root hung, or wrote the metrics into a file of root, and let everybody read
+// that.
 func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)
@@ -218,8 +219,8 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	}
 }
 
-// The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do what they do with one that is
-// read-only.
+// The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do what they
+// do with one that is read-only.
 func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "state_dir: link\ntasks:\n- {name: front, cron: '* * * * *', without_overlapping: true, command: echo front >> ran.txt}\n"+

@@ -28,7 +28,8 @@ schedules stay.`,
 	return c
 }
 
-// uninstall takes the schedule out of every place that has it. The schedule may be invalid, or gone.
+// uninstall takes the schedule out of every place that has it. The schedule may be invalid, or
+// gone.
 func (a installCommand) uninstall(o installOptions) error {
 	if err := o.check(); err != nil {
 		return err

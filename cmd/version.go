@@ -12,8 +12,8 @@ import (
 // Version is the version of sched (CHANGELOG.md).
 const Version = "0.1.0"
 
-// A versionJSON is what `sched version --json` prints. Commit and Date are null in a binary that was built outside of a git
-// repository.
+// A versionJSON is what `sched version --json` prints. Commit and Date are null in a binary that
+// was built outside of a git repository.
 type versionJSON struct {
 	Version  string     `json:"version"`
 	Commit   *string    `json:"commit"`

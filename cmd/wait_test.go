@@ -30,7 +30,8 @@ tasks:
   - {name: third, cron: "* * * * *", command: *order}
 `
 
-// waiter waits until a run of the task stands in the queue, and returns its witness and its supervisor.
+// waiter waits until a run of the task stands in the queue, and returns its witness and its
+// supervisor.
 func (b *box) waiter(task string) (witness, supervisor int) {
 	b.Helper()
 	b.until(task+" waits", func() bool {
@@ -118,7 +119,8 @@ func (b *box) places() int {
 	return len(rows)
 }
 
-// A person said how the lost run of a mutex had ended, and that was taken for the run that waited behind it, which had not started.
+// A person said how the lost run of a mutex had ended, and that was taken for the run that waited
+// behind it, which had not started.
 func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+inTurn)
@@ -150,8 +152,8 @@ func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 	}
 }
 
-// Where witness and supervisor are gone the next tick gives the run to another supervisor: nothing is lost, and nothing runs twice.
-// Meanwhile its place is in nobody's way.
+// Where witness and supervisor are gone the next tick gives the run to another supervisor: nothing
+// is lost, and nothing runs twice. Meanwhile its place is in nobody's way.
 func TestARunWaitsOnWhenAllThatWatchesItIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+strings.Replace(inTurn, `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`, 1))
@@ -225,7 +227,8 @@ func TestARunThatWaitsEndsWithSchedWork(t *testing.T) {
 	b.write("go", "")
 }
 
-// A run needs a seat besides: it stands in the queue for those only when its mutex is free, so it keeps no seat empty.
+// A run needs a seat besides: it stands in the queue for those only when its mutex is free, so it
+// keeps no seat empty.
 func TestARunThatWaitsForItsMutexIsNotInTheWayOfThoseThatNeedASeat(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `timezone: UTC
@@ -247,7 +250,8 @@ tasks:
 	b.ran("first", "third", "second")
 }
 
-// Runs wait on several servers, in no order that anybody promises, and all of them run. A server that died is in nobody's way.
+// Runs wait on several servers, in no order that anybody promises, and all of them run. A server
+// that died is in nobody's way.
 func TestRunsWaitOnSeveralServersAndADeadOneIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 3, redistest.Start(t).URL, strings.NewReplacer(", env: {SHARED: .}", "", `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`).Replace(inTurn))
@@ -278,7 +282,8 @@ func TestRunsWaitOnSeveralServersAndADeadOneIsInNobodysWay(t *testing.T) {
 	s[0].until("it has ended", func() bool { r := s[0].history("second"); return len(r) == 1 && r[0].Outcome == "succeeded" })
 }
 
-// The supervisor of a run that waits is killed at random moments around the end of the holder: the command runs once.
+// The supervisor of a run that waits is killed at random moments around the end of the holder: the
+// command runs once.
 func TestAWaitIsKilledWhileItEnds(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 20, 60, 100, 140, 200} {
@@ -303,7 +308,8 @@ func TestAWaitIsKilledWhileItEnds(t *testing.T) {
 	}
 }
 
-// A deferred retry does not wait in a queue, so it overtakes nobody in it, though its mutex is free at the moment.
+// A deferred retry does not wait in a queue, so it overtakes nobody in it, though its mutex is free
+// at the moment.
 func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	t.Parallel()
 	b := waiting(t)

@@ -117,8 +117,9 @@ func (a workCommand) reportLast(o runOptions) {
 	}
 }
 
-// worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
-// a missing file is an error; the ticks mind every other mistake, until it is mended.
+// worker reads the schedule once, to print at the start what is wrong with it, and to learn its
+// state folder and zone. Only a missing file is an error; the ticks mind every other mistake, until
+// it is mended.
 func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {

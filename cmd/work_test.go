@@ -116,7 +116,8 @@ func (b *box) clocks(name string) (clocks []string) {
 	return clocks
 }
 
-// story returns what is recorded of a task, oldest first: a time of the day and an outcome for each slot.
+// story returns what is recorded of a task, oldest first: a time of the day and an outcome for each
+// slot.
 func (b *box) story(task string) (story []string) {
 	b.Helper()
 	for _, r := range slices.Backward(b.history(task)) {
@@ -135,8 +136,9 @@ func minutesFrom(clock string, n int) (clocks []string) {
 	return clocks
 }
 
-// wantClocks checks that each minute from the first on is there, once. Their order does not count: a minute is a second, and the command of
-// a tick that a busy machine held up comes after that of the next one.
+// wantClocks checks that each minute from the first on is there, once. Their order does not count:
+// a minute is a second, and the command of a tick that a busy machine held up comes after that of
+// the next one.
 func (b *box) wantClocks(got []string, first string) {
 	b.Helper()
 	slices.Sort(got)
@@ -316,7 +318,8 @@ func (b *box) untilStubbornRun() {
 	})
 }
 
-// wantStopped checks that the first run of each was stopped, with its hooks, and that nothing was left.
+// wantStopped checks that the first run of each was stopped, with its hooks, and that nothing was
+// left.
 func (b *box) wantStopped() {
 	b.Helper()
 	hooks := strings.Fields(b.read("hooks"))
@@ -474,8 +477,8 @@ func TestAScheduleHasOneWorker(t *testing.T) {
 	}
 }
 
-// A container whose file is missing fails at once. One whose file is broken ticks, says so once an hour,
-// and goes on when it is mended.
+// A container whose file is missing fails at once. One whose file is broken ticks, says so once an
+// hour, and goes on when it is mended.
 func TestWorkAndABrokenSchedule(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, each)
@@ -500,8 +503,8 @@ func TestWorkAndABrokenSchedule(t *testing.T) {
 	}
 }
 
-// In a container sched work is process 1: everything that loses its parent becomes its child, and what it
-// leaves is killed.
+// In a container sched work is process 1: everything that loses its parent becomes its child, and
+// what it leaves is killed.
 func TestTheFirstProcessOfAContainer(t *testing.T) {
 	t.Parallel()
 	if exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() != nil {

@@ -38,7 +38,8 @@ func ExampleFiles_Acquire() {
 	// after the release: <nil>
 }
 
-// The process that ends a run is often not the one that began it: it knows the run, and adopts its lock.
+// The process that ends a run is often not the one that began it: it knows the run, and adopts its
+// lock.
 func ExampleStore_adopt() {
 	dir, _ := os.MkdirTemp("", "locks")
 	defer os.RemoveAll(dir)

@@ -79,7 +79,8 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 		return nil, &HeldError{name, last}
 	}
 	lock := &fileLock{store: s, name: name, run: holder.Run, file: file}
-	// Without the new holder the file would name the last one, whose late release could break the lock of the new one.
+	// Without the new holder the file would name the last one, whose late release could break the
+	// lock of the new one.
 	if err := lock.describe(holder); err != nil && !s.Lenient {
 		path := file.Name()
 		lock.Release(ctx)
@@ -105,7 +106,8 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 	return readHolder(file), true
 }
 
-// Last returns the last holder of the mutex that was written down, whether it has the mutex or not; false when there is none.
+// Last returns the last holder of the mutex that was written down, whether it has the mutex or not;
+// false when there is none.
 func (s Files) Last(name string) (holder Holder, ok bool) {
 	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if err != nil {
@@ -151,7 +153,8 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 // fileName turns the name of a mutex or of a task into one path element. Names have no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
-// readHolder reads the first line of the file of a lock or claim; what it cannot read it leaves empty.
+// readHolder reads the first line of the file of a lock or claim; what it cannot read it leaves
+// empty.
 func readHolder(file *os.File) (holder Holder) {
 	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) //nolint: see above
 	return holder

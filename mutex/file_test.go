@@ -295,8 +295,8 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	}
 }
 
-// The clock jumps ahead by a day, as one does that is set, a slot of that time is claimed, and the clock is set back. The
-// claims of the true time hold.
+// The clock jumps ahead by a day, as one does that is set, a slot of that time is claimed, and the
+// clock is set back. The claims of the true time hold.
 func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	now := time.Date(2026, 1, 31, 22, 59, 0, 0, time.UTC)
@@ -320,8 +320,8 @@ func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
 	}
 }
 
-// A lock whose holder cannot be written is not given: the file would name the last holder, whose late finish
-// could take it away from the new one. (Found by bench/crash.)
+// A lock whose holder cannot be written is not given: the file would name the last holder, whose
+// late finish could take it away from the new one. (Found by bench/crash.)
 func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	dir := t.TempDir()
 	store := mutex.Files{Dir: dir}
@@ -434,8 +434,9 @@ func TestTheLastHolder(t *testing.T) {
 	}
 }
 
-// A supervisor may be killed at any moment, also right before another run asks for its mutex, while its run goes on. So who gets the
-// lock asks for that with the lock in hand: nobody gets it meanwhile, and the file names the run that goes on.
+// A supervisor may be killed at any moment, also right before another run asks for its mutex, while
+// its run goes on. So who gets the lock asks for that with the lock in hand: nobody gets it
+// meanwhile, and the file names the run that goes on.
 func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
 	dir := t.TempDir()
 	plain := mutex.Files{Dir: dir}

@@ -45,9 +45,10 @@ type Locks interface {
 	// not check that the run still has the mutex.
 	Adopt(name string, holder Holder, inherited *os.File) Lock
 
-	// Claim takes key for holder, for every server, and keeps it until the given time at least; every
-	// claim of a key must give the same time. To claim again for the same run changes nothing. It
-	// returns *HeldError when another run has the key; any other error means that this is unknown.
+	// Claim takes key for holder, for every server, and keeps it until the given time at least;
+	// every claim of a key must give the same time. To claim again for the same run changes
+	// nothing. It returns *HeldError when another run has the key; any other error means that this
+	// is unknown.
 	Claim(ctx context.Context, key string, until time.Time, holder Holder) error
 
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.

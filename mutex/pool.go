@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex. So what
-// holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as the
-// processes of its run or as long as its lease is renewed, no crash leaves one taken, and no two runs
-// have the same one.
+// A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex. So
+// what holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as
+// the processes of its run or as long as its lease is renewed, no crash leaves one taken, and no
+// two runs have the same one.
 //
-// A pool has no order and no memory. How many seats it has is what the caller says: a run that has a
-// seat above a limit that was lowered keeps it, and does not count any more.
+// A pool has no order and no memory. How many seats it has is what the caller says: a run that has
+// a seat above a limit that was lowered keeps it, and does not count any more.
 
 // Seat returns the name of the mutex that is seat n of a pool, from 1 on. No other mutex has such a
 // name: the names of a schedule have no "#".
@@ -33,7 +33,8 @@ func Seats(pool string, seats int) (names []string) {
 	return names
 }
 
-// A FullError says that every seat of a pool is taken. It wraps the *mutex.HeldError of one of them.
+// A FullError says that every seat of a pool is taken. It wraps the *mutex.HeldError of one of
+// them.
 type FullError struct {
 	Pool    string
 	Seats   int
@@ -63,8 +64,9 @@ type Need struct {
 	Pool  string // "" for none
 	Seats int    // of the pool, at least 1
 
-	// Taken returns the holder of a seat that is known to be taken, or that is taken in another place than the store; may be nil. It is
-	// asked before a seat is acquired and after it: of two runs that acquire one seat in two places at least one finds out.
+	// Taken returns the holder of a seat that is known to be taken, or that is taken in another
+	// place than the store; may be nil. It is asked before a seat is acquired and after it: of two
+	// runs that acquire one seat in two places at least one finds out.
 	Taken func(seat string) (Holder, bool)
 }
 
@@ -94,8 +96,9 @@ type Holding struct {
 	Seat  string // "" for none
 }
 
-// Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another run has the mutex, and
-// *FullError where all seats are taken. After any other error it is unknown whether they are.
+// Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another
+// run has the mutex, and *FullError where all seats are taken. After any other error it is unknown
+// whether they are.
 func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holding, err error) {
 	var locks []Lock
 	if n.Mutex != "" {

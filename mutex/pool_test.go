@@ -12,7 +12,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns the store as one machine has it.
+// onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns
+// the store as one machine has it.
 func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Locks)) {
 	t.Run("files", func(t *testing.T) {
 		dir := t.TempDir()
@@ -63,7 +64,8 @@ func TestAFullPoolNamesItsHolders(t *testing.T) {
 	})
 }
 
-// A run that gets no seat must not keep the mutex, and one that does not get the mutex must not keep a seat.
+// A run that gets no seat must not keep the mutex, and one that does not get the mutex must not
+// keep a seat.
 func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		both := mutex.Need{Mutex: "report", Pool: "db", Seats: 1}
@@ -93,7 +95,8 @@ func TestASeatThatIsKnownToBeTakenIsNotTried(t *testing.T) {
 	}
 }
 
-// Two runs may acquire one seat in two folders at the same moment. Neither may go on without having looked again.
+// Two runs may acquire one seat in two folders at the same moment. Neither may go on without having
+// looked again.
 func TestASeatThatIsTakenElsewhereMeanwhileIsGivenBack(t *testing.T) {
 	asked, files := 0, mutex.Files{Dir: t.TempDir()}
 	need := mutex.Need{Pool: "db", Seats: 1, Taken: func(string) (mutex.Holder, bool) { asked++; return seatHolder("elsewhere"), asked == 2 }}
@@ -146,11 +149,13 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 	})
 }
 
-// Servers that race for the seats of a pool are never more at once than it has, and each gets its turn.
+// Servers that race for the seats of a pool are never more at once than it has, and each gets its
+// turn.
 func TestNeverMoreThanThereAreSeats(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		need := mutex.Need{Pool: "db", Seats: 3}
-		// On a busy machine a store that does not answer in time is taken for down, until a renewal is answered.
+		// On a busy machine a store that does not answer in time is taken for down, until a renewal
+		// is answered.
 		other := mustGet(t, mutex.Need{Mutex: "other"}, open(), "other").Lock
 		answers := func() bool { return other.Renew(ctx) == nil }
 		var inside, most, got atomic.Int32

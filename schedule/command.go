@@ -16,8 +16,8 @@ func (c Command) Argv() []string {
 }
 
 // As says as whom the commands and hooks of a task run, and with what umask and priority. What is
-// empty or nil is inherited from the process of sched. Whether a user exists depends on the machine, so nothing
-// is looked up here.
+// empty or nil is inherited from the process of sched. Whether a user exists depends on the
+// machine, so nothing is looked up here.
 type As struct {
 	User  string `json:"user,omitempty"`  // a name or a uid
 	Group string `json:"group,omitempty"` // a name or a gid; empty: the group of the user

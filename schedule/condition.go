@@ -15,8 +15,8 @@ type Conditions struct {
 	UnlessBetween []Window // and inside none of these
 }
 
-// FirstUnmet says in words which condition keeps the task from running at this instant, read on the wall clock of at's
-// own zone, and "" when none does.
+// FirstUnmet says in words which condition keeps the task from running at this instant, read on the
+// wall clock of at's own zone, and "" when none does.
 func (c Conditions) FirstUnmet(at time.Time) string {
 	if !c.Days.Contain(at.Weekday()) {
 		return "not on " + at.Weekday().String()
@@ -54,11 +54,13 @@ func (t *Task) UnmetCondition(at time.Time) string {
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
-// mostSteps bounds the search of NextRun: a task of each minute reaches the next week, one of each day the next 27 years.
+// mostSteps bounds the search of NextRun: a task of each minute reaches the next week, one of each
+// day the next 27 years.
 const mostSteps = 10_000
 
-// NextRun returns the first slot after the given time whose conditions of time are met; false where there is none, or none that is near
-// enough to be found. Condition commands, pauses, maintenance and locks do not count.
+// NextRun returns the first slot after the given time whose conditions of time are met; false where
+// there is none, or none that is near enough to be found. Condition commands, pauses, maintenance
+// and locks do not count.
 func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 	for range mostSteps {
 		next, ok := t.When.Next(after)
@@ -82,7 +84,8 @@ func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// String returns the conditions as people read them beside the expressions: "weekdays, 8:00-17:00, not 12:00-13:00"; "" for none.
+// String returns the conditions as people read them beside the expressions: "weekdays, 8:00-17:00,
+// not 12:00-13:00"; "" for none.
 func (c Conditions) String() string {
 	var words []string
 	if days := c.Days.String(); days != "" {
@@ -100,7 +103,8 @@ func (c Conditions) String() string {
 	return strings.Join(words, ", ")
 }
 
-// String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every day.
+// String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every
+// day.
 func (d Days) String() string {
 	switch d {
 	case Weekdays:

@@ -35,8 +35,8 @@ func (t *Task) timingKey() string {
 	return "cron"
 }
 
-// A foreground task that takes longWait holds up others so long that they are called late; one that takes a minute is
-// still there when the next tick comes.
+// A foreground task that takes longWait holds up others so long that they are called late; one that
+// takes a minute is still there when the next tick comes.
 const (
 	longWait    = 5 * time.Second
 	longerThan  = time.Minute

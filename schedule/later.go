@@ -2,7 +2,8 @@ package schedule
 
 import "time"
 
-// LateWithin is how old a slot may be that runs although no tick, or no store, let it start in its minute.
+// LateWithin is how old a slot may be that runs although no tick, or no store, let it start in its
+// minute.
 func (t *Task) LateWithin() time.Duration {
 	if t.StartDeadline > 0 && !t.RunMissed {
 		return min(t.MissedWithin, t.StartDeadline)
@@ -17,7 +18,8 @@ func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
 // WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
 func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
 
-// KeptFromWaiting returns a warning for each active task whose slots give way, though it says that they wait for the end of a pause.
+// KeptFromWaiting returns a warning for each active task whose slots give way, though it says that
+// they wait for the end of a pause.
 func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	for _, t := range s.Tasks {
 		next, due := t.When.Next(now)
@@ -31,7 +33,8 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// WaitUntil is until when a run of a slot waits that begins to at from: for as long as its task says, and while it may start.
+// WaitUntil is until when a run of a slot waits that begins to at from: for as long as its task
+// says, and while it may start.
 func (t *Task) WaitUntil(slot, from time.Time) time.Time {
 	until := from.Add(t.WaitAtMost)
 	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {

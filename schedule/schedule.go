@@ -38,7 +38,8 @@ type Schedule struct {
 	// file; else it is nil.
 	Without []string
 
-	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.
+	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no
+	// labels where none asks for one.
 	Machine placement.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
@@ -144,7 +145,8 @@ func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
 	}
 }
 
-// Active reports whether the task runs here at all: it is enabled, of this environment, and for this server.
+// Active reports whether the task runs here at all: it is enabled, of this environment, and for
+// this server.
 func (s *Schedule) Active(t *Task) bool { return s.InUse(t) && s.Here(t) }
 
 // InUse reports whether the task runs on some server: it is enabled and of this environment.
@@ -152,7 +154,8 @@ func (s *Schedule) InUse(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
 
-// Inactive says why the task does not run here: "switched off", "not for staging"; empty for one that is active.
+// Inactive says why the task does not run here: "switched off", "not for staging"; empty for one
+// that is active.
 func (s *Schedule) Inactive(t *Task) string {
 	switch {
 	case !t.Enabled:

@@ -17,9 +17,9 @@ type Origin = yamldoc.Origin
 type Setting struct {
 	Key string // as in the file; those inside of others with a dot: retry.attempts, env.PATH
 
-	// Value is nil for none, or a bool, Word, string, int, float64, time.Duration, []string, []int, Command or []Hook.
-	// A variable of env, and any text that has ${file:…} in it, stands as the file has it; so do notifications. What
-	// else has ${VAR} in it is expanded.
+	// Value is nil for none, or a bool, Word, string, int, float64, time.Duration, []string, []int,
+	// Command or []Hook. A variable of env, and any text that has ${file:…} in it, stands as the
+	// file has it; so do notifications. What else has ${VAR} in it is expanded.
 	Value any
 
 	From  Origin
@@ -224,7 +224,8 @@ func (t *Task) conditionCommand(key string) any {
 	return nil
 }
 
-// PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where the task begins.
+// PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where
+// the task begins.
 func (t *Task) PlaceOf(key string) Place {
 	if from, ok := t.Origins[key]; ok {
 		return from.Place

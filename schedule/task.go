@@ -74,7 +74,8 @@ type Task struct {
 	Origins yamldoc.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
 }
 
-// Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all servers.
+// Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all
+// servers.
 func (t *Task) Locks() bool { return t.OneServer || t.Holds() }
 
 // Holds reports whether a run of the task must hold a mutex, or a seat of a pool, while it goes on.
@@ -91,7 +92,8 @@ type Retry struct {
 	Lost     bool          `json:"lost,omitempty"`   // a lost run counts as a failed attempt, and is tried again by the tick that finds it
 }
 
-// Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is no MaxDelay.
+// Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is
+// no MaxDelay.
 func (r Retry) Wait(n int) time.Duration {
 	if r.Delay == 0 {
 		return 0
@@ -139,7 +141,8 @@ func (r Retry) atMost(d time.Duration) time.Duration {
 	return d
 }
 
-// Output is how much of the captured output is kept, and where a copy of it goes. An empty File means nowhere.
+// Output is how much of the captured output is kept, and where a copy of it goes. An empty File
+// means nowhere.
 type Output struct {
 	Limit  int64  `json:"limit,omitempty"` // in bytes
 	File   string `json:"file,omitempty"`  // absolute
@@ -185,7 +188,8 @@ func (h Hooks) All() iter.Seq2[string, Hook] {
 	}
 }
 
-// NameSchedule reports whether one of the hooks needs to know what schedule it is of: to say so, or to start another of its tasks.
+// NameSchedule reports whether one of the hooks needs to know what schedule it is of: to say so, or
+// to start another of its tasks.
 func (h Hooks) NameSchedule() bool {
 	for _, hook := range h.All() {
 		if !hook.IsCommand() {

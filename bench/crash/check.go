@@ -62,9 +62,10 @@ func (of *campaign) check() findings {
 	return c.findings
 }
 
-// join adds the records that were read before the history was damaged. None may have changed, with three exceptions: a
-// missed slot gives way to what became of it after all; it may be found again, in another gap, by a tick that has not its
-// record any more; and a run whose row is gone, but whose process is not, adds its row again.
+// join adds the records that were read before the history was damaged. None may have changed, with
+// three exceptions: a missed slot gives way to what became of it after all; it may be found again,
+// in another gap, by a tick that has not its record any more; and a run whose row is gone, but
+// whose process is not, adds its row again.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
@@ -89,8 +90,8 @@ func (c *check) join(records []record) {
 	}
 }
 
-// slots looks for the one outcome of every slot since the first tick. A slot whose minute was ticked or replayed again may
-// have as many as there were ticks, but none of them may be "missed".
+// slots looks for the one outcome of every slot since the first tick. A slot whose minute was
+// ticked or replayed again may have as many as there were ticks, but none of them may be "missed".
 func (c *check) slots() {
 	byTask := map[string][]record{}
 	for _, r := range c.records {
@@ -137,7 +138,8 @@ func (c *check) slots() {
 	}
 }
 
-// slot compares the records of one slot with the commands that ran for it, and with the ticks of its minute.
+// slot compares the records of one slot with the commands that ran for it, and with the ticks of
+// its minute.
 func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, traces []*trace) {
 	what := slotName(t.name, slot)
 	var ran []*trace
@@ -192,8 +194,8 @@ func (c *check) unrecorded(ticks []*tick) bool {
 	})
 }
 
-// missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other record was lost with a
-// damaged history, so that sched could not know of it.
+// missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other
+// record was lost with a damaged history, so that sched could not know of it.
 func (c *check) missedBesides(missed record, records []record, what string) {
 	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
 	if len(others) > 0 {
@@ -203,7 +205,8 @@ func (c *check) missedBesides(missed record, records []record, what string) {
 	}
 }
 
-// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not know of it any more.
+// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not
+// know of it any more.
 func (c *check) lostWithHistory(r record) bool {
 	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
 }
@@ -227,7 +230,8 @@ func (c *check) span(t *tick) (from, to int) {
 	return span[0], span[1]
 }
 
-// spanAfter returns the lines between which the first tick lived that can have found out that a slot was missed.
+// spanAfter returns the lines between which the first tick lived that can have found out that a
+// slot was missed.
 func (c *check) spanAfter(slot time.Time) (from, to int) {
 	for _, t := range c.ticks {
 		if !t.replay && t.minute.After(slot) {
@@ -282,8 +286,8 @@ func (c *check) truth() {
 	}
 }
 
-// firingWasKilled reports whether the process that first fired a hook was killed: one of the run, or
-// of the tick that found the run.
+// firingWasKilled reports whether the process that first fired a hook was killed: one of the run,
+// or of the tick that found the run.
 func (c *check) firingWasKilled(s *trace, fired []event) bool {
 	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
 		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// triggeredBy is how the origin begins of a run that a hook has triggered. A retry of it has the same cause and another origin.
+// triggeredBy is how the origin begins of a run that a hook has triggered. A retry of it has the
+// same cause and another origin.
 const triggeredBy = "triggered by "
 
-// chains checks that each run of a task that triggers another one has triggered exactly one run, which says so, too.
+// chains checks that each run of a task that triggers another one has triggered exactly one run,
+// which says so, too.
 func (c *check) chains() {
 	caused := map[string][]record{}
 	recorded := map[string]record{}

@@ -15,12 +15,15 @@ type comer struct {
 	tick  int // the line in which the tick began that has started it
 }
 
-// order checks "first come, first served": no run passed another one that stood before it in the queue for its mutex, or for a seat
-// of its pool, from before it came until after it had begun. That is all that is promised. Whose process was killed has no place until
-// another one waits in its stead. So what counts is a place that one process has kept all the while; who came before it is not asked for.
+// order checks "first come, first served": no run passed another one that stood before it in the
+// queue for its mutex, or for a seat of its pool, from before it came until after it had begun.
+// That is all that is promised. Whose process was killed has no place until another one waits in
+// its stead. So what counts is a place that one process has kept all the while; who came before it
+// is not asked for.
 //
-// A run that waits comes when it is first seen in the queue, and may pass those that have begun to wait later than itself: it
-// may have lost its place for a while. All others come with their tick, and may pass nobody.
+// A run that waits comes when it is first seen in the queue, and may pass those that have begun to
+// wait later than itself: it may have lost its place for a while. All others come with their tick,
+// and may pass nobody.
 func (c *check) order() {
 	c.linesOfLooks()
 	ticks := map[string]int{}
@@ -57,7 +60,8 @@ func (c *check) linesOfLooks() {
 	}
 }
 
-// passed looks for a run that stood in a queue when the comer came, and still stood there when that had begun.
+// passed looks for a run that stood in a queue when the comer came, and still stood there when that
+// had begun.
 func (c *check) passed(b *comer, queue string) {
 	after, _ := slices.BinarySearchFunc(c.looks, int64(b.began)+1, func(l look, line int64) int { return cmp.Compare(l.from, line) })
 	if after == len(c.looks) {
@@ -80,7 +84,8 @@ func (c *check) passed(b *comer, queue string) {
 	}
 }
 
-// came returns the last look before the comer came; -1 for none. Own is since when it waits; "" where it was seen in no queue.
+// came returns the last look before the comer came; -1 for none. Own is since when it waits; ""
+// where it was seen in no queue.
 func (c *check) came(b *comer, queue string, after int) (before int, own string) {
 	for i := after; i >= 0; i-- {
 		for p := range c.looks[i].standing {
@@ -96,8 +101,8 @@ func (c *check) came(b *comer, queue string, after int) (before int, own string)
 	return n - 1, ""
 }
 
-// beforeStanding returns the last look that had ended before a place was taken that is seen in look i; -1 for none. It may have been
-// taken while the last look was under way in which it is not seen.
+// beforeStanding returns the last look that had ended before a place was taken that is seen in look
+// i; -1 for none. It may have been taken while the last look was under way in which it is not seen.
 func (c *check) beforeStanding(i int, p place) int {
 	for i > 0 && c.looks[i-1].standing[p] {
 		i--

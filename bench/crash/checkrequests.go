@@ -4,8 +4,9 @@ package main
 
 import "strings"
 
-// requested checks that every request that sched confirmed has one record, and that none ran that was taken back. What a
-// request became that was killed before it was confirmed is not known: it may have a record.
+// requested checks that every request that sched confirmed has one record, and that none ran that
+// was taken back. What a request became that was killed before it was confirmed is not known: it
+// may have a record.
 func (c *check) requested() {
 	records, traces := map[string][]record{}, c.traces
 	uncertain := map[string]int{}

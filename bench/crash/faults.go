@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize is the size of the disk with the state folder: enough for the history of an hour, and filled quickly.
+// diskSize is the size of the disk with the state folder: enough for the history of an hour, and
+// filled quickly.
 const diskSize = "size=96m"
 
 // mount makes a small disk for the state folder, where this process may mount.
@@ -46,7 +47,8 @@ func (c *campaign) save() {
 	}
 }
 
-// A faultKind is something that goes wrong with the state folder: for a while, or once where it has no end.
+// A faultKind is something that goes wrong with the state folder: for a while, or once where it has
+// no end.
 type faultKind struct {
 	name  string
 	begin func(*campaign, *rand.Rand) error
@@ -129,7 +131,8 @@ func remount(c *campaign, _ *rand.Rand) error {
 		if err == nil {
 			return nil
 		}
-		// One of sched has opened a file through the view before it was read-only, and may keep it for long: the next view is without it.
+		// One of sched has opened a file through the view before it was read-only, and may keep it
+		// for long: the next view is without it.
 		unix.Unmount(c.state(), unix.MNT_DETACH)
 		if err != unix.EBUSY || time.Now().After(end) {
 			return err
@@ -153,8 +156,8 @@ func (c *campaign) chmod(mode os.FileMode) error {
 
 func (c *campaign) history() string { return filepath.Join(c.state(), "sched.db") }
 
-// damageHistory overwrites some pages of the database, or cuts it off, or overwrites its beginning. It first reads the
-// records, for join.
+// damageHistory overwrites some pages of the database, or cuts it off, or overwrites its beginning.
+// It first reads the records, for join.
 func damageHistory(c *campaign, r *rand.Rand) error {
 	const page = 4096
 	if records, err := c.recorded(); err == nil {
@@ -192,7 +195,8 @@ func damageHistory(c *campaign, r *rand.Rand) error {
 	return err
 }
 
-// noteSetAside writes into the journal which damaged histories were set aside since it was called last.
+// noteSetAside writes into the journal which damaged histories were set aside since it was called
+// last.
 func (c *campaign) noteSetAside() {
 	files, _ := filepath.Glob(c.history() + ".damaged-*Z*")
 	for _, file := range files {

@@ -39,8 +39,9 @@ type window struct {
 	from, to int
 }
 
-// faultWindows finds the windows in which records may have been lost. A full or read-only folder counts until the last
-// tick has ended that saw it. With a damaged history goes what was added since it was read last, until it was set aside.
+// faultWindows finds the windows in which records may have been lost. A full or read-only folder
+// counts until the last tick has ended that saw it. With a damaged history goes what was added
+// since it was read last, until it was set aside.
 func (c *check) faultWindows() {
 	alive, known, reading, now := map[string]bool{}, 0, 0, 0
 	for _, e := range c.events {
@@ -81,8 +82,8 @@ func (c *check) lastEnd(ticks map[string]bool, line int) int {
 	return line
 }
 
-// wrongUnlessExcused reports a violation, unless a fault between the two lines of the journal explains it; that is
-// counted as a loss.
+// wrongUnlessExcused reports a violation, unless a fault between the two lines of the journal
+// explains it; that is counted as a loss.
 func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
 	if why := c.excusedBy(from, to); why != "" {
 		c.excuse(why, format, a...)
@@ -109,8 +110,8 @@ func (f *findings) excuse(why, format string, a ...any) {
 	f.excused = append(f.excused, why+": "+fmt.Sprintf(format, a...))
 }
 
-// putAway returns the line in which a tick had ended that began after the given line, and in a folder that could be written: by then the
-// history had what had ended before.
+// putAway returns the line in which a tick had ended that began after the given line, and in a
+// folder that could be written: by then the history had what had ended before.
 func (c *check) putAway(line int) int {
 	after := map[string]bool{}
 	for _, e := range c.events[line:] {
@@ -124,7 +125,8 @@ func (c *check) putAway(line int) int {
 	return len(c.events)
 }
 
-// wrong adds a violation with its evidence: the record, and the lines of the journal about the run and its tick.
+// wrong adds a violation with its evidence: the record, and the lines of the journal about the run
+// and its tick.
 func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "VIOLATION: "+format+"\n", a...)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A journal is what commands and hooks write down themselves, outside the state folder; this program adds what it does.
-// Each line is one write(2) with O_APPEND, so the order of the lines is the order in which things happened: no clock
-// is compared.
+// A journal is what commands and hooks write down themselves, outside the state folder; this
+// program adds what it does. Each line is one write(2) with O_APPEND, so the order of the lines is
+// the order in which things happened: no clock is compared.
 type journal struct {
 	file *os.File
 }
@@ -37,7 +37,8 @@ const (
 	hookFired    = "hook"  // detail is the hook's name
 )
 
-// The lines of this program. Each is written before what it is about, but faultEnded and tickEnded are written after it.
+// The lines of this program. Each is written before what it is about, but faultEnded and tickEnded
+// are written after it.
 const (
 	tickBegan       = "tick"      // slot is the minute
 	tickEnded       = "ticked"    // detail says how the tick ended

@@ -1,11 +1,13 @@
 //go:build linux
 
-// Command crash starts ticks of a real sched, kills its processes at random, takes away its disk and damages its history.
-// Then it compares what sched recorded with what the commands wrote down themselves. See README.md in this folder.
+// Command crash starts ticks of a real sched, kills its processes at random, takes away its disk
+// and damages its history. Then it compares what sched recorded with what the commands wrote down
+// themselves. See README.md in this folder.
 //
-// schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock, requester.go asks for runs and
-// takes requests back, killer.go and faults.go disturb all of it, queues.go watches who waits, and check.go, those beside it
-// and truth.go look for what was lost, untrue, done twice or out of turn.
+// schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock,
+// requester.go asks for runs and takes requests back, killer.go and faults.go disturb all of it,
+// queues.go watches who waits, and check.go, those beside it and truth.go look for what was lost,
+// untrue, done twice or out of turn.
 package main
 
 import (
@@ -80,8 +82,8 @@ func main() {
 	}
 }
 
-// enterNamespace starts this program again, as root in mounts of its own, so that what it mounts is gone
-// with it. It reports whether it did, after that has ended.
+// enterNamespace starts this program again, as root in mounts of its own, so that what it mounts is
+// gone with it. It reports whether it did, after that has ended.
 func enterNamespace() bool {
 	if os.Geteuid() != 0 || os.Getenv("CRASH_NAMESPACE") != "" {
 		return false
@@ -156,8 +158,8 @@ func (c *campaign) runFor(length time.Duration) {
 // patience is how long processes that are not killed may take to end. The machine may be slow.
 const patience = 90 * time.Second
 
-// quiesce waits until all processes have ended, with ticks that are not killed: they finish what was lost, answer the
-// requests that wait, and put all of it into the history.
+// quiesce waits until all processes have ended, with ticks that are not killed: they finish what
+// was lost, answer the requests that wait, and put all of it into the history.
 func (c *campaign) quiesce() {
 	const least, most = 3, 20 // requests wait for five minutes at most, and for those before them
 	for n := 0; n < least || n < most && len(c.waiting()) > 0; n++ {

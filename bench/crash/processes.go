@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// A process is one of sched, or of a command or hook that it started, as it was when processes looked.
+// A process is one of sched, or of a command or hook that it started, as it was when processes
+// looked.
 type process struct {
 	pid  int
 	kind string
@@ -23,7 +24,8 @@ type process struct {
 	line string // the command line
 }
 
-// The kinds of processes. A fork is about to become another program, and still looks like its parent.
+// The kinds of processes. A fork is about to become another program, and still looks like its
+// parent.
 const (
 	tickProcess = "tick"
 	requesting  = "request" // sched trigger, sched retry
@@ -38,7 +40,8 @@ const (
 	daemon      = "daemon"
 )
 
-// kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with all others.
+// kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with
+// all others.
 var kinds = []string{
 	tickProcess, requesting, witness, supervisor, supervisor, supervisor, successor, command, command, child,
 	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,

@@ -10,8 +10,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A place is that of a run in the queue for a mutex, or for the seats of a pool, as another process sees it: its row. Two places that are
-// equal are one, which nobody has left meanwhile.
+// A place is that of a run in the queue for a mutex, or for the seats of a pool, as another process
+// sees it: its row. Two places that are equal are one, which nobody has left meanwhile.
 type place struct {
 	queue string // the name of the mutex; of the pool with a "#"
 	since string // sorts places as they are served

@@ -64,8 +64,8 @@ func (c *campaign) request(over <-chan struct{}) {
 	}
 }
 
-// answersRequests reports whether a request for a task is answered while the task is also due: a mutex that a background
-// task of the minute takes first, minute for minute, is never free for it.
+// answersRequests reports whether a request for a task is answered while the task is also due: a
+// mutex that a background task of the minute takes first, minute for minute, is never free for it.
 func (t task) answersRequests() bool {
 	return t.mutex == "" || t.mutex == "-" && (t.every > 1 || !t.background()) && t.does != "daemon"
 }

@@ -35,7 +35,8 @@ type task struct {
 
 func (t task) background() bool { return strings.HasPrefix(t.name, "back") }
 
-// makeTasks makes tasks of every kind; how long they take, and how often they are due, is left to chance.
+// makeTasks makes tasks of every kind; how long they take, and how often they are due, is left to
+// chance.
 func makeTasks(r *rand.Rand) []task {
 	upTo := func(n int) int { return 1 + r.IntN(n) }
 	const second = "$((SCHED_ATTEMPT < 2))" // the exit code of one that succeeds when it is tried again

@@ -28,16 +28,17 @@ type tick struct {
 
 func (t *tick) name() string { return strconv.Itoa(t.number) }
 
-// The pace of the ticks: a minute begins when the tick of the one before has ended, but not faster or slower than this.
-// Cron would not wait for a tick either.
+// The pace of the ticks: a minute begins when the tick of the one before has ended, but not faster
+// or slower than this. Cron would not wait for a tick either.
 const (
 	fastest = 400 * time.Millisecond
 	slowest = 1000 * time.Millisecond
 	crowd   = 150 // no tick while so many processes live
 )
 
-// tick starts ticks until over is closed. Now and then a few minutes or hours pass without one, as on a machine that was
-// off or whose clock was set; the clock is set back; a minute gets a second tick; or a minute of the past is replayed.
+// tick starts ticks until over is closed. Now and then a few minutes or hours pass without one, as
+// on a machine that was off or whose clock was set; the clock is set back; a minute gets a second
+// tick; or a minute of the past is replayed.
 func (c *campaign) tick(over <-chan struct{}) {
 	r := c.random("ticks")
 	for {
@@ -90,8 +91,8 @@ func (c *campaign) jump(r *rand.Rand, next time.Time) time.Time {
 	return c.from
 }
 
-// replay starts a tick of a minute of the past: of a recent one, or of one in the last long gap, often its first. Sometimes
-// it is for one task alone.
+// replay starts a tick of a minute of the past: of a recent one, or of one in the last long gap,
+// often its first. Sometimes it is for one task alone.
 func (c *campaign) replay(r *rand.Rand) {
 	minute := c.clock.minute().Add(-time.Duration(r.IntN(15)) * time.Minute)
 	if !c.longGap.IsZero() && r.IntN(2) == 0 {
@@ -148,8 +149,9 @@ type testClock struct{ at atomic.Int64 }
 func (c *testClock) set(minute time.Time) { c.at.Store(minute.Unix()) }
 func (c *testClock) minute() time.Time    { return time.Unix(c.at.Load(), 0).UTC() }
 
-// watched is the environment of what this program kills: its journal, by which processes finds it, and the clock. That
-// begins late in its minute, so that the slots of later seconds are reached soon.
+// watched is the environment of what this program kills: its journal, by which processes finds it,
+// and the clock. That begins late in its minute, so that the slots of later seconds are reached
+// soon.
 func (c *campaign) watched() []string {
 	clock := c.clock.minute().Add(56500 * time.Millisecond).Format(time.RFC3339Nano)
 	return append(c.environment(), "SCHED_TEST_CLOCK="+clock, "CRASH_JOURNAL="+c.journal.file.Name())
@@ -179,7 +181,8 @@ func (c *campaign) awaitTick(t *tick, limit time.Duration) bool {
 	}
 }
 
-// A reaper waits for all children of this process: those that it started, and those whose parents have ended.
+// A reaper waits for all children of this process: those that it started, and those whose parents
+// have ended.
 type reaper struct {
 	mu    sync.Mutex
 	ended map[int]func(unix.WaitStatus)

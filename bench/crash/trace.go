@@ -48,8 +48,8 @@ func (r record) covers(slot time.Time) bool {
 	return r.Origin == "" && (r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot))
 }
 
-// recorded returns what `sched history` says now: all of it, unless the arguments say otherwise. That process is not
-// killed: it is not in processes.
+// recorded returns what `sched history` says now: all of it, unless the arguments say otherwise.
+// That process is not killed: it is not in processes.
 func (c *campaign) recorded(args ...string) (records []record, err error) {
 	out, err := os.CreateTemp(c.dir, "history-")
 	must(err)

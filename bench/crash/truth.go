@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// longerThanATakeover is a number of beats, a second. The witness of a killed supervisor may need so
-// long on a busy machine before it finds the command. A command that has ended by then, and whose pid
-// was not written down, has no known exit code.
+// longerThanATakeover is a number of beats, a second. The witness of a killed supervisor may need
+// so long on a busy machine before it finds the command. A command that has ended by then, and
+// whose pid was not written down, has no known exit code.
 const longerThanATakeover = 5
 
 // contradiction says what the trace of a run contradicts in its record; empty when nothing.
@@ -84,7 +84,8 @@ func failureContradiction(r record, s *trace, code int, wrote string) string {
 	return ""
 }
 
-// killedAsking is how the reason begins of a slot whose tick was killed while its condition command ran.
+// killedAsking is how the reason begins of a slot whose tick was killed while its condition command
+// ran.
 const killedAsking = "sched run was killed while it asked"
 
 // hooks checks that the hooks of a record fired, and no others.

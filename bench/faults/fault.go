@@ -108,7 +108,8 @@ func blips(t *trial) {
 	})
 }
 
-// freeze stops all processes of a server, and thaw lets them go on. Its cron starts no ticks meanwhile.
+// freeze stops all processes of a server, and thaw lets them go on. Its cron starts no ticks
+// meanwhile.
 func (t *trial) freeze(server int) {
 	t.frozen.Store(int64(server) + 1)
 	t.signal(server, syscall.SIGSTOP)

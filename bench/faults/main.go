@@ -1,10 +1,11 @@
 //go:build linux
 
-// Command faults ticks one schedule on many servers, each with real processes, while Redis, the network, the clocks or a server
-// itself fails in one way after the other. Then it reads in a file that all commands write what ran twice, nowhere, or beside itself. See
-// README.md in this folder.
+// Command faults ticks one schedule on many servers, each with real processes, while Redis, the
+// network, the clocks or a server itself fails in one way after the other. Then it reads in a file
+// that all commands write what ran twice, nowhere, or beside itself. See README.md in this folder.
 //
-// fault.go lists the faults, store.go what they are done to, trial.go ticks the servers, and verdict.go judges what ran.
+// fault.go lists the faults, store.go what they are done to, trial.go ticks the servers, and
+// verdict.go judges what ran.
 package main
 
 import (
@@ -54,7 +55,8 @@ func must(err error) {
 	}
 }
 
-// A program is what this program is to what was written for tests: they start and end redis-servers.
+// A program is what this program is to what was written for tests: they start and end
+// redis-servers.
 type program struct {
 	testing.TB
 	dir     string

@@ -24,8 +24,8 @@ type trialSize struct {
 	binary                  string        // sched, with the clock of the tests
 }
 
-// A trial is a schedule on several servers while one fault goes on. Its minutes are shorter than real ones: each tick is told by
-// SCHED_TEST_CLOCK which it is.
+// A trial is a schedule on several servers while one fault goes on. Its minutes are shorter than
+// real ones: each tick is told by SCHED_TEST_CLOCK which it is.
 type trial struct {
 	testing.TB
 	fault     fault
@@ -83,8 +83,9 @@ const (
 	locks = "locks" // never beside itself
 )
 
-// schedule is the schedule of a server: the same on each but for the network to the store. A task with a lock runs for one and a half
-// minutes, and for less than a lease: one that has lost its lock to an outage has ended before others may have it.
+// schedule is the schedule of a server: the same on each but for the network to the store. A task
+// with a lock runs for one and a half minutes, and for less than a lease: one that has lost its
+// lock to an outage has ended before others may have it.
 func (t *trial) schedule(server int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: trial\nlease: %s\nstore: %s\nenv: {SERVER: %s, JOURNAL: %s}\n", lease, t.store.url(server >= t.size.servers-t.few()), name(server), t.journal())
@@ -106,7 +107,8 @@ func (t *trial) schedule(server int) string {
 
 func (t *trial) journal() string { return filepath.Join(t.dir, "journal") }
 
-// settling is how many minutes follow at most on those that are judged, in which what waited is made up.
+// settling is how many minutes follow at most on those that are judged, in which what waited is
+// made up.
 func (t *trial) settling() int { return int((lease+4*time.Second)/t.size.minute) + 2 }
 
 // at is the real time at which a minute begins.
@@ -114,8 +116,8 @@ func (t *trial) at(minute int) time.Time { return t.begun.Add(time.Duration(minu
 
 func (t *trial) nextMinute() int { return int(time.Since(t.begun)/t.size.minute) + 1 }
 
-// run ticks all servers through all minutes. The fault begins in the middle of a minute, after a quarter of them, and ends in the middle
-// of one after three fifths.
+// run ticks all servers through all minutes. The fault begins in the middle of a minute, after a
+// quarter of them, and ends in the middle of one after three fifths.
 func (t *trial) run() {
 	begins := max(1, t.size.minutes/4)
 	t.faultEnds = max(begins+1, t.size.minutes*3/5)
@@ -161,7 +163,8 @@ func (t *trial) someWait() bool {
 	return false
 }
 
-// tickAll starts the tick of a minute on each server, at the time at which its clock shows it, and returns when the minute is over.
+// tickAll starts the tick of a minute on each server, at the time at which its clock shows it, and
+// returns when the minute is over.
 func (t *trial) tickAll(minute int) {
 	for i := range t.size.servers {
 		skew := t.fault.skews[i]

@@ -42,7 +42,8 @@ func (v *verdict) violate(format string, a ...any) {
 	}
 }
 
-// An event is a line of the journal: each is one write(2) with O_APPEND, so their order is that in which things happened.
+// An event is a line of the journal: each is one write(2) with O_APPEND, so their order is that in
+// which things happened.
 type event struct{ what, task, slot, server, run string }
 
 func (t *trial) events() (all []event) {
@@ -138,7 +139,8 @@ func (t *trial) judgeSlot(v *verdict, minute, task int, runs map[string][]event)
 	}
 }
 
-// inOutage reports whether a slot may have been skipped since no majority answered, or granted anything.
+// inOutage reports whether a slot may have been skipped since no majority answered, or granted
+// anything.
 func (t *trial) inOutage(minute int) bool {
 	begins, patience := t.at(minute), 3*time.Second
 	return t.fault.outage && begins.After(t.struck.Add(-patience)) && begins.Before(t.mended.Add(t.fault.after+patience))

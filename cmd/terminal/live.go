@@ -37,8 +37,9 @@ func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toEr
 	return l, liveWriter{l, out}, liveWriter{l, errs}
 }
 
-// Show draws text from now on, until Hide. The first time is a moment later: what ends at once has no line. The
-// function gets the width that there is, and is not called again after Hide has returned.
+// Show draws text from now on, until Hide. The first time is a moment later: what ends at once has
+// no line. The function gets the width that there is, and is not called again after Hide has
+// returned.
 func (l *LiveLine) Show(text func(width int) string) {
 	if l == nil {
 		return

@@ -31,7 +31,8 @@ func (t *Table) Head(names ...string) {
 	t.Row(row...)
 }
 
-// Row adds a row. All rows of a table have the same number of cells; a cell is one line, and may have colours.
+// Row adds a row. All rows of a table have the same number of cells; a cell is one line, and may
+// have colours.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
 // Flush writes the table at once, and empties it.
@@ -55,8 +56,9 @@ func (t *Table) layOut(limit int) string {
 	return all.String()
 }
 
-// line is one row. In a pipe each column has its place in each line, and so have blanks at the end, which programs
-// may count. On a terminal a column without text takes no place, and blanks at the end are left out, since they might wrap.
+// line is one row. In a pipe each column has its place in each line, and so have blanks at the end,
+// which programs may count. On a terminal a column without text takes no place, and blanks at the
+// end are left out, since they might wrap.
 func (t *Table) line(row []string, widths []int, limit int) string {
 	line := ""
 	for i, cell := range row {
@@ -92,8 +94,9 @@ func widest(rows [][]string) (widths []int) {
 	return widths
 }
 
-// fit makes columns narrower until a row has at most limit columns, if they can become as narrow as that:
-// each as far as it may before the next one. What a column that vanishes leaves over they get back.
+// fit makes columns narrower until a row has at most limit columns, if they can become as narrow as
+// that: each as far as it may before the next one. What a column that vanishes leaves over they get
+// back.
 func fit(widths []int, shrinks []Shrink, limit int) []int {
 	if limit == 0 {
 		return widths

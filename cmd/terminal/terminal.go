@@ -7,7 +7,8 @@
 //
 //   - Only on a terminal. Anything else gets plain text: scripts rely on it, and cron mails it.
 //   - stdout and stderr are judged each for itself.
-//   - No colour where NO_COLOR is not empty (no-color.org). No escape sequence at all where TERM is dumb or missing.
+//   - No colour where NO_COLOR is not empty (no-color.org). No escape sequence at all where TERM is
+//     dumb or missing.
 //   - A tone means the same everywhere, and says nothing that no word says.
 //   - Marks beyond ASCII only where the locale is UTF-8.
 package terminal
@@ -21,8 +22,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A Stream is where text is written to, and what can be shown there. The zero value, without a Writer, is for layouts
-// alone: it shows plain ASCII.
+// A Stream is where text is written to, and what can be shown there. The zero value, without a
+// Writer, is for layouts alone: it shows plain ASCII.
 type Stream struct {
 	io.Writer
 	terminal *os.File // nil where there is none

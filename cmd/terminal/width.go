@@ -21,8 +21,8 @@ func Pad(text string, n int) string { return text + Blanks(n-Width(text)) }
 // Blanks returns n blanks; none for a negative n.
 func Blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
-// Cut shortens text to n columns, the sign for what is missing included. It keeps what looks like one character whole,
-// and lets colours end.
+// Cut shortens text to n columns, the sign for what is missing included. It keeps what looks like
+// one character whole, and lets colours end.
 func (s Stream) Cut(text string, n int) string {
 	switch {
 	case n <= 0:

@@ -1,13 +1,15 @@
 //go:build linux
 
-// Picture draws docs/picture.svg, the terminal in the README, from what sched really prints: it builds sched,
-// runs `sched run` and `sched list` on a terminal (pty(7)), and turns text and colours into SVG.
+// Picture draws docs/picture.svg, the terminal in the README, from what sched really prints: it
+// builds sched, runs `sched run` and `sched list` on a terminal (pty(7)), and turns text and
+// colours into SVG.
 //
 //	go run ./docs/picture           writes docs/picture.svg
 //	go run ./docs/picture --check   exits with 1 if the file there is another one
 //
-// It draws the same picture at any time on any machine: the clock of sched is set (the build tag schedtest), and
-// what still differs, durations and the ids of runs, is replaced by text of the same width.
+// It draws the same picture at any time on any machine: the clock of sched is set (the build tag
+// schedtest), and what still differs, durations and the ids of runs, is replaced by text of the
+// same width.
 package main
 
 import (
@@ -30,8 +32,8 @@ const (
 	picture = "docs/picture.svg"
 )
 
-// A session is what is typed, and what the clock shows then. The background task of the first has ended before
-// the second begins.
+// A session is what is typed, and what the clock shows then. The background task of the first has
+// ended before the second begins.
 var session = []struct{ clock, command string }{
 	{"2026-11-21T09:10:00Z", "run"},
 	{"2026-11-21T09:10:24.3Z", "list"},
@@ -122,8 +124,8 @@ func settle(dir, binary, clock string) error {
 	return errors.New("the background run did not end")
 }
 
-// onTerminal runs a program on a terminal and returns the bytes that it printed. Its exit code does not matter: a
-// task of the session fails.
+// onTerminal runs a program on a terminal and returns the bytes that it printed. Its exit code does
+// not matter: a task of the session fails.
 func onTerminal(c *exec.Cmd) (string, error) {
 	ctrl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

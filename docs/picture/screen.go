@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A cell is one column of a line: a character and its colour, which is the parameter of SGR (ECMA-48) or empty.
+// A cell is one column of a line: a character and its colour, which is the parameter of SGR
+// (ECMA-48) or empty.
 type cell struct {
 	char   rune
 	colour string
@@ -26,8 +27,8 @@ func prompt(command string) (row []cell) {
 	return row
 }
 
-// variable are the parts that differ from run to run, and what stands in their place. A replacement is padded to
-// the width of what it replaces where a column follows.
+// variable are the parts that differ from run to run, and what stands in their place. A replacement
+// is padded to the width of what it replaces where a column follows.
 var variable = []struct {
 	pattern     *regexp.Regexp
 	replacement string
@@ -50,8 +51,9 @@ func fixed(printed string) string {
 	return strings.Join(lines, "\n")
 }
 
-// screen returns what a terminal shows after the bytes: lines, colours (SGR), a carriage return, and the erasure
-// of the rest of a line (EL). It panics on any other sequence: sched prints none. Characters are one column wide.
+// screen returns what a terminal shows after the bytes: lines, colours (SGR), a carriage return,
+// and the erasure of the rest of a line (EL). It panics on any other sequence: sched prints none.
+// Characters are one column wide.
 func screen(printed string) [][]cell {
 	rows, col, colour := [][]cell{nil}, 0, ""
 	for printed != "" {

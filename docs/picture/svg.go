@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Sizes in pixels. A text is stretched to the columns that it takes, so any monospaced font will do.
+// Sizes in pixels. A text is stretched to the columns that it takes, so any monospaced font will
+// do.
 const (
 	charWidth  = 8.0
 	lineHeight = 20.0
@@ -20,8 +21,8 @@ const (
 // classes are the names of the colours in the style sheet.
 var classes = map[string]string{"1": "typed", "2": "faint", "31": "bad", "32": "good", "33": "wary", "36": "busy"}
 
-// style has the colours for light and for dark pages. The window has a background of its own, so the picture can
-// be read on any page.
+// style has the colours for light and for dark pages. The window has a background of its own, so
+// the picture can be read on any page.
 const style = `
     text { font: 13px ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace; white-space: pre; fill: #1f2328; }
     .window { fill: #ffffff; stroke: #d1d9e0; }

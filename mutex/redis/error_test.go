@@ -151,7 +151,8 @@ func TestSentinelsAndClustersThatAreNoneAreNamed(t *testing.T) {
 	}
 }
 
-// go-redis would print what it cannot dial. A process of its own: go-redis keeps the stderr with which it began.
+// go-redis would print what it cannot dial. A process of its own: go-redis keeps the stderr with
+// which it began.
 func TestNothingIsPrinted(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SCHED_TEST_ASKS") == "" {

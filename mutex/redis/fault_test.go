@@ -96,7 +96,8 @@ func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	}
 }
 
-// A run whose attempt was executed late gets what it wants when it asks again, and Close leaves that alone.
+// A run whose attempt was executed late gets what it wants when it asks again, and Close leaves
+// that alone.
 func TestARunThatAsksAgainAfterALateAttemptKeepsWhatItGot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -259,7 +260,8 @@ func TestForgedEntriesDelayNobody(t *testing.T) {
 	})
 }
 
-// fewest are the rights that are enough for everything that a store does; docs/many-servers.md has them.
+// fewest are the rights that are enough for everything that a store does; docs/many-servers.md has
+// them.
 var fewest = strings.Fields("+hello +select +eval +evalsha +time +get +mget +set +del +pexpire +hset +hdel +hscan +lpush +ltrim +lrange")
 
 func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
@@ -306,7 +308,8 @@ func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
 	useAll(t, open(t, "shop", strings.Replace(g.URL, "://", "://poor:secret@", 1)+"?sentinel_user=watcher&sentinel_password=secret"))
 }
 
-// 200 tasks with both keys are decided in a second, 40 ms away; so they are for a server that comes too late.
+// 200 tasks with both keys are decided in a second, 40 ms away; so they are for a server that comes
+// too late.
 func TestManyTasksAreDecidedInASecondFarAway(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)

@@ -149,7 +149,8 @@ func TestAVoteThatStaysSplitIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
-// A server that lost its data gets the lock again with the next renewal, so that the loss of another one is no harm.
+// A server that lost its data gets the lock again with the next renewal, so that the loss of
+// another one is no harm.
 func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
@@ -229,8 +230,8 @@ func TestTheBoardOfThreeServersIsOne(t *testing.T) {
 	}
 }
 
-// plainMutex is a mutex of redsync alone: one attempt to take key for run, with a value by which any
-// process can release it.
+// plainMutex is a mutex of redsync alone: one attempt to take key for run, with a value by which
+// any process can release it.
 func plainMutex(t *testing.T, key, run string, urls ...string) *redsync.Mutex {
 	t.Helper()
 	var pools []redsyncredis.Pool

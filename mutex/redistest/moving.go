@@ -21,15 +21,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sentinels are three Sentinels, the primary that they watch under the name "mymaster", and its replica.
+// Sentinels are three Sentinels, the primary that they watch under the name "mymaster", and its
+// replica.
 type Sentinels struct {
 	URL              string
 	Sentinels        []*Server
 	Primary, Replica *Server // as they were started
 }
 
-// StartSentinels starts them, and waits until a failover would find all it needs. A primary that is silent for half a second is down.
-// The servers get further options.
+// StartSentinels starts them, and waits until a failover would find all it needs. A primary that is
+// silent for half a second is down. The servers get further options.
 func StartSentinels(t testing.TB, args ...string) *Sentinels {
 	t.Helper()
 	g := &Sentinels{Primary: Start(t, append([]string{"--repl-diskless-sync-delay", "0"}, args...)...)}
@@ -135,7 +136,8 @@ func words(text string) (all []any) {
 	return all
 }
 
-// ask sends a command to a server, and returns the answer or the error as text, lists with spaces between.
+// ask sends a command to a server, and returns the answer or the error as text, lists with spaces
+// between.
 func ask(t testing.TB, s *Server, command ...any) string {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Address, Protocol: 2, DisableIdentity: true})
@@ -156,7 +158,8 @@ func until(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Certificates are the paths of PEM files: a CA, and what it has signed for 127.0.0.1 and for a client.
+// Certificates are the paths of PEM files: a CA, and what it has signed for 127.0.0.1 and for a
+// client.
 type Certificates struct{ CA, Cert, Key string }
 
 // MakeCertificates makes them in a folder of the test.
@@ -196,7 +199,8 @@ func privateKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// Options are those of a redis-server that speaks TLS alone, and asks for a certificate of each client.
+// Options are those of a redis-server that speaks TLS alone, and asks for a certificate of each
+// client.
 func (c Certificates) Options() []string {
 	return []string{"--port", "0", "--tls-port", "{port}", "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA, "--tls-auth-clients", "yes"}
 }

@@ -1,5 +1,6 @@
-// Package redistest starts real Redis servers for tests, and lets them fail: killed, paused, restarted
-// without their data. It imitates nothing: where there is no redis-server, the test is skipped.
+// Package redistest starts real Redis servers for tests, and lets them fail: killed, paused,
+// restarted without their data. It imitates nothing: where there is no redis-server, the test is
+// skipped.
 package redistest
 
 import (
@@ -54,7 +55,8 @@ func Start(t testing.TB, args ...string) *Server {
 	})
 }
 
-// start starts a server with options for its folder and port, and waits until its log says that it is ready.
+// start starts a server with options for its folder and port, and waits until its log says that it
+// is ready.
 func start(t testing.TB, ready string, args func(s *Server, dir, port string) []string) *Server {
 	t.Helper()
 	if os.Getenv(Variable) == "none" {
@@ -153,7 +155,8 @@ func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 // Resume lets a paused process go on.
 func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
-// Restart kills the process and starts another on the same port, which knows nothing but what the options had the first one save.
+// Restart kills the process and starts another on the same port, which knows nothing but what the
+// options had the first one save.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

@@ -13,8 +13,8 @@ import (
 	"sched/mutex/stores"
 )
 
-// Main runs the tests of a package, more of them at a time than there are processors: a Redis Cluster is up after two seconds, in which
-// nobody has anything to do.
+// Main runs the tests of a package, more of them at a time than there are processors: a Redis
+// Cluster is up after two seconds, in which nobody has anything to do.
 func Main(m *testing.M) {
 	flag.Parse()
 	given := false
@@ -25,8 +25,9 @@ func Main(m *testing.M) {
 	m.Run()
 }
 
-// OnEachStore runs a test on each kind of store: a miniredis, a redis-server where there is one, three servers, and a Redis Cluster. It runs
-// beside other tests, and so do its four parts: they have nothing in common.
+// OnEachStore runs a test on each kind of store: a miniredis, a redis-server where there is one,
+// three servers, and a Redis Cluster. It runs beside other tests, and so do its four parts: they
+// have nothing in common.
 func OnEachStore(t *testing.T, test func(*testing.T, mutex.Store)) {
 	t.Parallel()
 	OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) {
@@ -35,8 +36,8 @@ func OnEachStore(t *testing.T, test func(*testing.T, mutex.Store)) {
 	})
 }
 
-// OnEachStoreInTurn is OnEachStore for a test that changes what all tests of a package have: it runs alone, on one store after the other. Open
-// starts the store.
+// OnEachStoreInTurn is OnEachStore for a test that changes what all tests of a package have: it
+// runs alone, on one store after the other. Open starts the store.
 func OnEachStoreInTurn(t *testing.T, test func(t *testing.T, open func() mutex.Store)) {
 	for kind, urls := range map[string]func(*testing.T) []string{
 		"miniredis":     func(t *testing.T) []string { return []string{small(t)} },

@@ -60,7 +60,8 @@ func Acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
 	return lock
 }
 
-// held checks that run has the mutex. A store that is slow to answer is asked again: the machine may be busy.
+// held checks that run has the mutex. A store that is slow to answer is asked again: the machine
+// may be busy.
 func held(t *testing.T, s mutex.Locks, name, run string) {
 	t.Helper()
 	_, err := s.Acquire(ctx, name, Holder("another-run"))
@@ -179,7 +180,8 @@ func testBreak(t *testing.T, open openLocks) {
 	held(t, open(), "report", "run-2")
 }
 
-// A run whose lock was broken takes it again for its next attempt: what was broken is the lock of the one before.
+// A run whose lock was broken takes it again for its next attempt: what was broken is the lock of
+// the one before.
 func testBreakBeforeTheNextAttempt(t *testing.T, open openLocks) {
 	first := Acquire(t, open(), "backup", "run-1")
 	if _, err := open().Break(ctx, "backup"); err != nil {

@@ -17,8 +17,8 @@ import (
 // ErrDown is what a Memory says that is down, or whose answer was lost.
 var ErrDown = errors.New("the store does not answer")
 
-// A Memory is a mutex.Store in this process, with a clock that tests set and faults that they ask for.
-// Its locks and claims never end by themselves unless the clock is moved (Advance).
+// A Memory is a mutex.Store in this process, with a clock that tests set and faults that they ask
+// for. Its locks and claims never end by themselves unless the clock is moved (Advance).
 type Memory struct {
 	mu     sync.Mutex
 	ahead  time.Duration // of this machine's clock

@@ -11,8 +11,8 @@ import (
 	"sched/mutex"
 )
 
-// Contract tests what every store promises: Locks, leases, and the board. Each part has a new, empty
-// store, which open opens as one more process would.
+// Contract tests what every store promises: Locks, leases, and the board. Each part has a new,
+// empty store, which open opens as one more process would.
 func Contract(t *testing.T, newOpener func(t *testing.T) func() mutex.Store) {
 	Locks(t, func(t *testing.T) func() mutex.Locks {
 		open := newOpener(t)

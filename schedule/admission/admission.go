@@ -1,9 +1,9 @@
-// Package admission decides which of the slots of a minute start, and in which order: what comes first, what may not start at a
-// moment, and what a slot has to take before. It is one opinion for those who act on it, the ticks, and those who foresee what
-// ticks will do, the forecast.
+// Package admission decides which of the slots of a minute start, and in which order: what comes
+// first, what may not start at a moment, and what a slot has to take before. It is one opinion for
+// those who act on it, the ticks, and those who foresee what ticks will do, the forecast.
 //
-// It is pure: it reads no clock and no file and takes no lock. What a moment is like (the time, who is paused, what is locked) it is
-// told, or asks by a function that it is given.
+// It is pure: it reads no clock and no file and takes no lock. What a moment is like (the time, who
+// is paused, what is locked) it is told, or asks by a function that it is given.
 package admission
 
 import (
@@ -14,11 +14,13 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A Check returns the reason why a task that is due at a time must not start at this moment; "" when it may.
+// A Check returns the reason why a task that is due at a time must not start at this moment; ""
+// when it may.
 type Check func(task *schedule.Task, at time.Time) string
 
-// Refusal returns the first reason why a slot may not start at the moment now: a condition of time, then what the checks say in their
-// order, then that it is too late; "" when it may. The moment is read when it is needed, since checks may take their time.
+// Refusal returns the first reason why a slot may not start at the moment now: a condition of time,
+// then what the checks say in their order, then that it is too late; "" when it may. The moment is
+// read when it is needed, since checks may take their time.
 func Refusal(slot schedule.Slot, now func() time.Time, checks ...Check) string {
 	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
@@ -31,7 +33,8 @@ func Refusal(slot schedule.Slot, now func() time.Time, checks ...Check) string {
 	return TooLate(slot, now())
 }
 
-// TooLate returns why it is too late at the moment now for a slot of the tick's own minute to start; "" when it is not.
+// TooLate returns why it is too late at the moment now for a slot of the tick's own minute to
+// start; "" when it is not.
 func TooLate(slot schedule.Slot, now time.Time) string {
 	late, deadline := now.Sub(slot.At), slot.Task.StartDeadline
 	switch {
@@ -43,7 +46,8 @@ func TooLate(slot schedule.Slot, now time.Time) string {
 	return ""
 }
 
-// overrun reports whether a slot of a task that is due several times in a minute is too late: the next one is due already.
+// overrun reports whether a slot of a task that is due several times in a minute is too late: the
+// next one is due already.
 func overrun(slot schedule.Slot, now time.Time) bool {
 	if now.Sub(slot.At) < time.Second {
 		return false
@@ -52,8 +56,9 @@ func overrun(slot schedule.Slot, now time.Time) bool {
 	return ok && !now.Before(next) && len(slot.Task.When.Slots(slot.At)) > 1
 }
 
-// TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task asks for them. It ends with the
-// first error. The lock is the zero value where the task needs none.
+// TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task
+// asks for them. It ends with the first error. The lock is the zero value where the task needs
+// none.
 func TakeLocks[Lock any](task *schedule.Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
 	if task.OneServer {
 		if err := claim(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"sched/schedule"
 )
 
-// Split returns the slots of background tasks, which start first and beside everything else, and those of foreground tasks, which run
-// one after another.
+// Split returns the slots of background tasks, which start first and beside everything else, and
+// those of foreground tasks, which run one after another.
 func Split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
 	for _, slot := range slots {
 		if slot.Task.Background {
@@ -20,7 +20,8 @@ func Split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
 	return background, foreground
 }
 
-// UntilSecond cuts the slots, which are in the order of their times, after those that are due until the given second.
+// UntilSecond cuts the slots, which are in the order of their times, after those that are due until
+// the given second.
 func UntilSecond(slots []schedule.Slot, second time.Time) (until, later []schedule.Slot) {
 	for i, slot := range slots {
 		if slot.At.After(second) {
@@ -30,8 +31,8 @@ func UntilSecond(slots []schedule.Slot, second time.Time) (until, later []schedu
 	return slots, nil
 }
 
-// ConditionalLast splits background slots that start together: those with condition commands start as these answer, and nothing
-// waits for them.
+// ConditionalLast splits background slots that start together: those with condition commands start
+// as these answer, and nothing waits for them.
 func ConditionalLast(slots []schedule.Slot) (free, conditional []schedule.Slot) {
 	for _, slot := range slots {
 		if len(slot.Task.ConditionCommands) > 0 {
@@ -43,7 +44,8 @@ func ConditionalLast(slots []schedule.Slot) (free, conditional []schedule.Slot) 
 	return free, conditional
 }
 
-// A Queue remembers in which order the foreground tasks of a tick ran. The zero Queue is that of a tick in which none has run.
+// A Queue remembers in which order the foreground tasks of a tick ran. The zero Queue is that of a
+// tick in which none has run.
 type Queue struct {
 	runs int
 	last map[*schedule.Task]int // 0: not yet

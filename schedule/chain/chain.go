@@ -1,11 +1,12 @@
-// Package chain starts what a hook or a person has triggered without waiting for the next tick: by a
-// process of sched that answers such requests, and nothing else (`sched run --triggered`).
+// Package chain starts what a hook or a person has triggered without waiting for the next tick: by
+// a process of sched that answers such requests, and nothing else (`sched run --triggered`).
 //
 // It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
 // here, each of them becomes its run exactly once, with the next tick at the latest.
 //
-// However many runs end at once, at most two such processes live: one that answers, and one that waits for its turn. Who
-// finds that one waits starts no other: it will list the requests later than that.
+// However many runs end at once, at most two such processes live: one that answers, and one that
+// waits for its turn. Who finds that one waits starts no other: it will list the requests later
+// than that.
 package chain
 
 import (
@@ -32,8 +33,8 @@ const nextDescriptor = 3
 func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
-// Start has a process answer the requests for the schedule in that file that wait in the state folder. It returns
-// at once. With environ, that of the tick, the file is read as the tick read it.
+// Start has a process answer the requests for the schedule in that file that wait in the state
+// folder. It returns at once. With environ, that of the tick, the file is read as the tick read it.
 func Start(dir, file string, environ []string) error {
 	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, statedir.ErrLocked) {
@@ -55,8 +56,9 @@ var errNotStarted = errors.New("--" + Flag + " is for processes that sched start
 // turnPatience bounds the wait for a turn: ticks answer what is left then.
 const turnPatience = time.Minute
 
-// Await waits for the turn of this process, which Start has started, and then lets the next one wait. The turn ends with
-// release, or with this process. The error is statedir.ErrLocked where it did not come.
+// Await waits for the turn of this process, which Start has started, and then lets the next one
+// wait. The turn ends with release, or with this process. The error is statedir.ErrLocked where it
+// did not come.
 func Await(dir string) (release func(), err error) {
 	var inherited, there unix.Stat_t
 	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
@@ -79,8 +81,8 @@ func Await(dir string) (release func(), err error) {
 // holdPatience bounds how long Hold waits for a process whose turn comes in a moment.
 const holdPatience = time.Second
 
-// Hold keeps Start from starting anything as long as this process lives, for one that is told to end: what is triggered
-// from here on is left to the next tick.
+// Hold keeps Start from starting anything as long as this process lives, for one that is told to
+// end: what is triggered from here on is left to the next tick.
 func Hold(dir string) {
 	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package clock has the clock of this process, and the two ways to wait by it.
 //
-// Decisions go by the time that is handed down to them (the minute of a tick); this package is for what really
-// happens: when a command was started, how long somebody waits. Deadlines that must survive a clock that is set go
-// by time.Now and its monotonic reading instead.
+// Decisions go by the time that is handed down to them (the minute of a tick); this package is for
+// what really happens: when a command was started, how long somebody waits. Deadlines that must
+// survive a clock that is set go by time.Now and its monotonic reading instead.
 package clock
 
 import (
@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// Now and After are time.Now and time.After, except in the binary that the tests build: its clock can be wrong, fast,
-// and set while it runs (cmd/testclock.go). Only that file may set them, before anything runs.
+// Now and After are time.Now and time.After, except in the binary that the tests build: its clock
+// can be wrong, fast, and set while it runs (cmd/testclock.go). Only that file may set them, before
+// anything runs.
 var (
 	Now   = time.Now
 	After = time.After
 )
 
-// Recheck is how soon a process that waits for a time of the wall clock notices that the clock was set, or that the
-// machine slept: timers follow neither.
+// Recheck is how soon a process that waits for a time of the wall clock notices that the clock was
+// set, or that the machine slept: timers follow neither.
 const Recheck = time.Second
 
 // WaitUntil waits until the wall clock shows at. It reports false when ctx was done first.

@@ -105,7 +105,8 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 	}
 }
 
-// Without cron, as with a timer of systemd, no other tick begins while a task runs in the foreground.
+// Without cron, as with a timer of systemd, no other tick begins while a task runs in the
+// foreground.
 func TestATickThatLastsForAnHourKeepsItsServerListed(t *testing.T) {
 	store := storetest.New()
 	announce(t, store, web(1))
@@ -140,7 +141,8 @@ func TestAtMostAHundredRunsAreListed(t *testing.T) {
 	}
 }
 
-// It was killed with -9 after its run had ended. Nobody knows that, and nobody says that the run goes on.
+// It was killed with -9 after its run had ended. Nobody knows that, and nobody says that the run
+// goes on.
 func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	one.Running = []Running{{Run: runID(1), Task: "a"}}

@@ -105,7 +105,8 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	}
 }
 
-// A long run ends after a short one that began later, and a server publishes late what it could not.
+// A long run ends after a short one that began later, and a server publishes late what it could
+// not.
 func TestTheLastRunIsTheOneThatBeganLast(t *testing.T) {
 	store := storetest.New()
 	publish(t, store, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
@@ -186,8 +187,8 @@ func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 	}
 }
 
-// The attack: whoever can write to the store published a run whose output was /etc/shadow, of the server
-// itself or of another one, and had the server show it.
+// The attack: whoever can write to the store published a run whose output was /etc/shadow, of the
+// server itself or of another one, and had the server show it.
 func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	store := storetest.New()
 	put := func(change func(*outcome.Record)) {

@@ -19,15 +19,17 @@ var Timeout = 10 * time.Second
 
 const killAfter = 2 * time.Second
 
-// A Verdict is the result of the condition commands of a task for a slot; its texts are empty when they allow it.
+// A Verdict is the result of the condition commands of a task for a slot; its texts are empty when
+// they allow it.
 type Verdict struct {
 	Skip   string // why it does not run
 	Broken string // why there is no answer
 	Output []byte // what the broken one printed
 }
 
-// Ask runs the condition commands of a task one after another, until one does not allow the slot or gives no answer. The
-// environment is that of the caller, with variables. The verdict is empty when ctx was done before.
+// Ask runs the condition commands of a task one after another, until one does not allow the slot or
+// gives no answer. The environment is that of the caller, with variables. The verdict is empty when
+// ctx was done before.
 func Ask(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: caller, Variables: variables}
@@ -84,7 +86,8 @@ func judge(command schedule.ConditionCommand, p *process.Process, printed []byte
 	return v
 }
 
-// withLast returns a reason with the last line that was printed, and how the command ended; both may be empty.
+// withLast returns a reason with the last line that was printed, and how the command ended; both
+// may be empty.
 func withLast(reason string, printed []byte, ended string) string {
 	last := lastLine(printed)
 	switch {

@@ -29,7 +29,8 @@ type Actor struct {
 	Environ []string // the variables of ticks, for what starts at once; nil: only ticks can start runs
 }
 
-// Runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
+// Runnable is an error for a task that no tick starts here: it is switched off, or for another
+// environment.
 func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
@@ -41,7 +42,8 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
 }
 
-// Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
+// Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The
+// reason may be empty.
 func (a Actor) Trigger(task string, at time.Time, reason string) (state.Row, error) {
 	t, err := view.FindTask(a.Schedule, task)
 	if err == nil {
@@ -98,13 +100,14 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	return view.FirstTick(r.Slot, a.Now()), nil
 }
 
-// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
+// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end.
+// The reason may be empty.
 func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
 	return runs.Stop(id, Because(a.By, reason))
 }
 
-// Chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
-// the tags, each once. Without names and tags it is pause.Everything.
+// Chosen returns the names of the tasks that are named, which must be in the schedule or paused,
+// and of those with one of the tags, each once. Without names and tags it is pause.Everything.
 func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
 		return []string{pause.Everything}, nil

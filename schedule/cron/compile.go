@@ -17,7 +17,8 @@ import (
 //
 // All expressions of the process share the sets, which are never dropped.
 
-// A compiler turns fields into sets, and keeps these for expressions with the same fields. Safe for concurrent use.
+// A compiler turns fields into sets, and keeps these for expressions with the same fields. Safe for
+// concurrent use.
 type compiler struct {
 	mu     sync.Mutex
 	values map[fieldText]set       // by element of a list; not for the day fields
@@ -33,8 +34,8 @@ type fieldText struct {
 // shared is the compiler of Parse.
 var shared = compiler{values: map[fieldText]set{}, days: map[fieldText]*dayTable{}}
 
-// compile returns the times and dates that match the fields. The same text of a day field always gives the same table,
-// so that expressions can be compared with ==.
+// compile returns the times and dates that match the fields. The same text of a day field always
+// gives the same table, so that expressions can be compared with ==.
 func (c *compiler) compile(fields *canonicalFields) (times, dates) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

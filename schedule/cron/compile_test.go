@@ -12,7 +12,8 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// Compiled fields have the values that gronx takes to be due when it evaluates the whole text of the field.
+// Compiled fields have the values that gronx takes to be due when it evaluates the whole text of
+// the field.
 func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 	texts := []string{"* * * * * *", "*/7 1-5/2 0,12 */10 JAN-mar SAT-SUN", "5/15 * * 1/3 2/3 1/2", "0 0 0 31 * 7/3", "0 0 0 1-31/30 * 0-7/2"}
 	texts = append(texts, bruteCrons...)
@@ -167,7 +168,8 @@ func TestTheZeroExpressionIsNeverDue(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstNext parses the 10,000 expressions of a schedule and finds the first Next of each, in a new process.
+// BenchmarkFirstNext parses the 10,000 expressions of a schedule and finds the first Next of each,
+// in a new process.
 func BenchmarkFirstNext(b *testing.B) {
 	for _, schedule := range []struct {
 		name string

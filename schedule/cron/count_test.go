@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// pastExprs are the expressions of the tests that look back. Joined in twos and threes they share instants.
+// pastExprs are the expressions of the tests that look back. Joined in twos and threes they share
+// instants.
 var pastExprs = []string{
 	"* * * * *", "*/5 * * * *", "30 2 * * *", "0-59 0-23 * * *", "0 */2 * * *", "15,45 1-3 * * 0", "0 0 1 * *",
 	"59 23 L * *", "0 12 15W * *", "30 1,2 * * *", "*/20 * 2 * * *", "0,30 30 2 * * SUN", "7-50/7 0 0 13 * FRI", "0 0 29 2 *",
 }
 
-// Backward yields the instants that Next finds, and Count counts them, also across changes of the clocks.
+// Backward yields the instants that Next finds, and Count counts them, also across changes of the
+// clocks.
 func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 600 {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// bruteCycle returns a brute force that is due at one time of day, on the days that AddDate reaches.
+// bruteCycle returns a brute force that is due at one time of day, on the days that AddDate
+// reaches.
 func bruteCycle(at, from string, days, until int) brute {
 	clock, _ := time.Parse("15:04", at)
 	due := map[time.Time]bool{}
@@ -21,8 +22,8 @@ func bruteCycle(at, from string, days, until int) brute {
 	}
 }
 
-// Cycles are compared with the brute force on every minute of a year. Their days are also days on which clocks change.
-// Apia had no 30 December 2011, a Friday.
+// Cycles are compared with the brute force on every minute of a year. Their days are also days on
+// which clocks change. Apia had no 30 December 2011, a Friday.
 func TestCyclesAgainstBruteForce(t *testing.T) {
 	for _, place := range []struct {
 		year  int
@@ -93,7 +94,8 @@ func TestCyclesAgree(t *testing.T) {
 	}
 }
 
-// randomCycle returns a cycle whose days often include one on which the clocks change, and the instant of that change.
+// randomCycle returns a cycle whose days often include one on which the clocks change, and the
+// instant of that change.
 func randomCycle(t *testing.T, random *rand.Rand) (When, time.Time) {
 	z := zone(t, bruteZones[random.IntN(len(bruteZones))])
 	_, change := instant(t, "2010-01-01 00:00").AddDate(0, 0, random.IntN(6000)).In(z).ZoneBounds()

@@ -22,8 +22,9 @@ import (
 //	          | number month | month number          after year: 1 June
 //	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
 //
-// every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each phrase
-// becomes texts of cron expressions; what is counted from a date becomes days or an interval, too.
+// every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each
+// phrase becomes texts of cron expressions; what is counted from a date becomes days or an
+// interval, too.
 
 // everyForms lists examples of all forms. It is the hint where nothing shorter helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
@@ -68,8 +69,8 @@ type frequency struct {
 	From time.Time // what Days or Interval is counted from, on the wall clock, as if that were UTC
 }
 
-// readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin at 0:00
-// and hours at :00. Every error is an *Error.
+// readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
+// at 0:00 and hours at :00. Every error is an *Error.
 func readFrequency(text string) (frequency, error) {
 	f, err := readPhrase(text)
 	if wrong, ok := errors.AsType[*unknownError](err); ok {
@@ -103,7 +104,8 @@ type phrase struct {
 	what, from, on, at []string
 }
 
-// fillers are words without a meaning: "the first monday of every month" is "first monday of month".
+// fillers are words without a meaning: "the first monday of every month" is "first monday of
+// month".
 var fillers = []string{"the", "each", "every"}
 
 // splitPhrase splits a text into its clauses, with "and" as a comma and "other week" as 2 weeks.

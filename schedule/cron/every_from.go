@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// This file reads what is counted from a date: "2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00".
+// This file reads what is counted from a date: "2 weeks from 2026-01-05 at 8:00", "90 minutes from
+// 2026-01-05 06:00".
 
 // longestCycle is ten years, in days. Whatever is rarer has a date of its own in the year.
 const longestCycle = 3653
@@ -48,7 +49,8 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	return unit, days, nil
 }
 
-// multiple reads "2 weeks" or "week" as a number of units. The unit is empty where the words are something else.
+// multiple reads "2 weeks" or "week" as a number of units. The unit is empty where the words are
+// something else.
 func (p phrase) multiple() (n int, unit string) {
 	what := p.what
 	n, counted := digits(what[0])
@@ -66,7 +68,8 @@ func (p phrase) multiple() (n int, unit string) {
 // onDate has, for the units in which a date has its place, the words for that.
 var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
 
-// notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from 2026-01-05".
+// notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
+// 2026-01-05".
 func notCountedFromDate(what []string, unit string) error {
 	if last := what[len(what)-1]; len(what) == 2 && unit == "" && weekdayWords()[last] == nil {
 		return unknownWord(last)
@@ -111,7 +114,8 @@ func readStart(text string) (time.Time, error) {
 	return day, wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }
 
-// interval reads a phrase that counts minutes or hours from an instant. It reports false for one that counts something else.
+// interval reads a phrase that counts minutes or hours from an instant. It reports false for one
+// that counts something else.
 func (p phrase) interval() (f frequency, ok bool, err error) {
 	n, unit := p.multiple()
 	size := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[unit]
@@ -128,7 +132,8 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	return f, true, err
 }
 
-// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00, or without a time its midnight.
+// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00, or
+// without a time its midnight.
 func (p phrase) instant() (time.Time, error) {
 	if err := p.refuse("on"); err != nil {
 		return time.Time{}, err

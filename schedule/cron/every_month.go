@@ -63,7 +63,8 @@ func (p phrase) lastOfQuarter(day monthDay) error {
 
 var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
 
-// spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first , third monday".
+// spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first ,
+// third monday".
 func spreadWeekday(words []string) []string {
 	var all []string
 	for i, word := range words {
@@ -111,7 +112,8 @@ func readMonthDay(element string) (monthDay, error) {
 		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
-// nthWeekday returns the day that the element names, "third monday". Its ordinal is the nth of ordinalWords, from 1.
+// nthWeekday returns the day that the element names, "third monday". Its ordinal is the nth of
+// ordinalWords, from 1.
 func nthWeekday(element string, nth, weekday int) monthDay {
 	text := fmt.Sprintf("%d#%d", weekday, nth)
 	if ordinalWords[nth-1] == "last" {

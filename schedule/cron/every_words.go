@@ -9,7 +9,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// Maps of words are made when one is first needed: a schedule of cron expressions needs none, and `sched` starts often.
+// Maps of words are made when one is first needed: a schedule of cron expressions needs none, and
+// `sched` starts often.
 
 // unitWords are the units of time, by each of their words.
 var unitWords = sync.OnceValue(func() map[string]string {
@@ -54,7 +55,8 @@ func plurals[T any](words map[string]T) map[string]T {
 	return both
 }
 
-// An unknownError is about an unknown word. readFrequency replaces its hint by the whole phrase if it can.
+// An unknownError is about an unknown word. readFrequency replaces its hint by the whole phrase if
+// it can.
 type unknownError struct {
 	said        *Error
 	word, meant string // neither is empty
@@ -62,7 +64,8 @@ type unknownError struct {
 
 func (e *unknownError) Error() string { return e.said.Text }
 
-// unknownWord returns the error about a word that is none of ours, with a hint at what it was probably meant to be.
+// unknownWord returns the error about a word that is none of ours, with a hint at what it was
+// probably meant to be.
 func unknownWord(word string) error {
 	e := wrong("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")

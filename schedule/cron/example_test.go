@@ -44,7 +44,8 @@ func ExampleParseEvery() {
 	// 7 does not divide 60, so 7 minutes would not be evenly spaced
 }
 
-// The clocks of New York go from 2:00 to 3:00 on 8 March 2026. A job with a fixed time in this gap runs right after it.
+// The clocks of New York go from 2:00 to 3:00 on 8 March 2026. A job with a fixed time in this gap
+// runs right after it.
 func ExampleWhen_Next() {
 	newYork, err := time.LoadLocation("America/New_York")
 	if err != nil {
@@ -68,7 +69,8 @@ func ExampleWhen_Next() {
 	// 2026-03-09 06:30:00 +0000 UTC is 02:30 EDT
 }
 
-// Slots are those of the whole minute, whatever the second of the argument. The zero Location is UTC.
+// Slots are those of the whole minute, whatever the second of the argument. The zero Location is
+// UTC.
 func ExampleWhen_Slots() {
 	expressions, err := cron.ParseEvery("20 seconds")
 	if err != nil {

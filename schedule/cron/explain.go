@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Explanation says why a task is due in one minute, or why it is not. Times of the wall clock in it, which need not
-// exist, are counted as if they were UTC.
+// An Explanation says why a task is due in one minute, or why it is not. Times of the wall clock in
+// it, which need not exist, are counted as if they were UTC.
 type Explanation struct {
 	Minute   time.Time   // its beginning, in the zone of the task
 	Slots    []time.Time // what Slots returns

@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// clockChanges are instants at which the clocks of one of bruteZones change, and some at which none does.
+// clockChanges are instants at which the clocks of one of bruteZones change, and some at which none
+// does.
 var clockChanges = []string{"2026-03-08 07:00", "2026-11-01 06:00", "2026-03-29 01:00", "2026-10-25 01:00", "2026-10-03 15:30",
 	"2026-04-04 15:00", "2011-12-30 10:00", "2040-12-31 12:00", "2026-06-15 12:00", "2026-09-06 04:00"}
 
-// randomWhen returns one or two expressions of a random zone, and a time that is often near a change.
+// randomWhen returns one or two expressions of a random zone, and a time that is often near a
+// change.
 func randomWhen(t *testing.T, random *rand.Rand) (When, time.Time) {
 	var w When
 	for len(w.Crons) == 0 || random.IntN(3) == 0 {
@@ -31,8 +33,8 @@ func randomWhen(t *testing.T, random *rand.Rand) (When, time.Time) {
 	return w, instant(t, clockChanges[random.IntN(len(clockChanges))]).Add(time.Duration(random.IntN(14400)-7200) * time.Second)
 }
 
-// Explain finds each expression due exactly when Slots does, and its fields match as those of the brute force do
-// (when_brute_test.go).
+// Explain finds each expression due exactly when Slots does, and its fields match as those of the
+// brute force do (when_brute_test.go).
 func TestExplainAgreesWithSlots(t *testing.T) {
 	const seed = 20261121
 	random := rand.New(rand.NewPCG(seed, seed))

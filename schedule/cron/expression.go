@@ -75,7 +75,8 @@ func Parse(text, seed string) (Expression, error) {
 	return c, nil
 }
 
-// canonicalFields are the fields of an expression from second to weekday, as cronField.canonical returns them.
+// canonicalFields are the fields of an expression from second to weekday, as cronField.canonical
+// returns them.
 type canonicalFields [6]string
 
 // starred reports whether a field starts with *, as Vixie cron does: */2 is starred, 1-5,* is not.
@@ -120,7 +121,8 @@ func (c *Expression) hasDate() bool {
 	return ok
 }
 
-// impossible returns the error about an expression that no date matches, in the words of its writer.
+// impossible returns the error about an expression that no date matches, in the words of its
+// writer.
 func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
 	if fields[weekdayField] == "*" {

@@ -242,8 +242,9 @@ func TestExpressionIsSafeForSeveralGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-// gronx v1.20.4 finds other instants for these, or none, when it evaluates the whole expression. What its IsValid lets
-// through (*,61 and 5/99 and 0/15 as a day and MON#9 and 0 0 31 2 *) is in TestParseRefuses.
+// gronx v1.20.4 finds other instants for these, or none, when it evaluates the whole expression.
+// What its IsValid lets through (*,61 and 5/99 and 0/15 as a day and MON#9 and 0 0 31 2 *) is in
+// TestParseRefuses.
 func TestGronxTraps(t *testing.T) {
 	tests := []struct{ cron, after, next string }{
 		// *,5 as weekday starts with * and means AND; gronx knows only */
@@ -256,7 +257,8 @@ func TestGronxTraps(t *testing.T) {
 		{"0 0 LW * *", "2026-05-01 00:00", "2026-05-29 00:00"},
 		// six fields that end with four digits are five and a year to it
 		{"0 0 0 1 1 0001", "2026-01-01 00:00", "2026-01-05 00:00"},
-		// its IsDue is false for five fields when the instant has seconds; Slots takes any instant of the minute
+		// its IsDue is false for five fields when the instant has seconds; Slots takes any instant
+		// of the minute
 		{"30 9 * * *", "2026-03-02 09:29:59", "2026-03-02 09:30"},
 	}
 	for _, tt := range tests {

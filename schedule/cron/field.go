@@ -67,7 +67,8 @@ func (f *cronField) canonical(text string) (string, error) {
 // isDays reports whether f is one of the two day fields.
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
-// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms to out.
+// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms to
+// out.
 func (f *cronField) element(out []byte, element string) ([]byte, error) {
 	if f.isDays() {
 		if form, err := f.dayForm(element); form != "" || err != nil {
@@ -120,7 +121,8 @@ func (f *cronField) step(text, element, body string) (int, error) {
 	return 0, e
 }
 
-// bounds reads 5 or 1-5, which is the body of element. A single value with a step runs to the end of the field.
+// bounds reads 5 or 1-5, which is the body of element. A single value with a step runs to the end
+// of the field.
 func (f *cronField) bounds(body, element string, stepped bool) (low, high int, err error) {
 	lowText, highText, isRange := strings.Cut(body, "-")
 	if low, err = f.value(lowText, element); err != nil {

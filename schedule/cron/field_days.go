@@ -12,7 +12,8 @@ import (
 //
 // A working day is Monday to Friday, and the one nearest to a day is of the same month.
 
-// dayForm reads one of these forms and returns its canonical form. It returns "" for any other element.
+// dayForm reads one of these forms and returns its canonical form. It returns "" for any other
+// element.
 func (f *cronField) dayForm(element string) (string, error) {
 	if f.pos == dayField {
 		return f.monthDayForm(element)

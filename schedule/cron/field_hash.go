@@ -57,7 +57,8 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	return fmt.Sprintf("%d-%d/%d", low+f.hash(seed, min(step, high-low+1)), high, step), nil
 }
 
-// hash returns a number from 0 to n-1. It spreads seeds evenly, and gives one seed another number in each field.
+// hash returns a number from 0 to n-1. It spreads seeds evenly, and gives one seed another number
+// in each field.
 func (f *cronField) hash(seed string, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(f.name + "\x00" + seed))

@@ -14,8 +14,8 @@ type interval struct {
 	from  int64 // the first, on the wall clock, in seconds that are counted as if that were UTC
 }
 
-// start returns the first due instant. A wall time that comes twice means the first time, and one that is skipped the same
-// distance after the gap.
+// start returns the first due instant. A wall time that comes twice means the first time, and one
+// that is skipped the same distance after the gap.
 func (v interval) start(zone *time.Location) int64 {
 	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
 	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {

@@ -142,7 +142,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkError checks that the error about text is one for people: an *Error with a text and without a full stop.
+// checkError checks that the error about text is one for people: an *Error with a text and without
+// a full stop.
 func checkError(t *testing.T, text string, err error) {
 	t.Helper()
 	var wrong *Error

@@ -1,7 +1,8 @@
 package cron
 
-// This file searches the wall clock. Its seconds, here called wall seconds, are counted as if the wall clock were UTC,
-// so a search meets neither gaps nor repeated hours. wallclock.go maps wall seconds to instants.
+// This file searches the wall clock. Its seconds, here called wall seconds, are counted as if the
+// wall clock were UTC, so a search meets neither gaps nor repeated hours. wallclock.go maps wall
+// seconds to instants.
 
 // next returns the first wall second of [from, to) at which c is due.
 func (c *Expression) next(from, to int64) (int64, bool) {

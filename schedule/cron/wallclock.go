@@ -8,8 +8,8 @@ import "time"
 //     a later one: right after a gap, and in the first pass of an hour that comes twice.
 //   - Any other job is due whenever the wall clock shows a due time: in both passes, not in a gap.
 
-// An offsetPeriod is a time in which a zone keeps one offset from UTC. All numbers are seconds. A wall second is an
-// instant plus offset.
+// An offsetPeriod is a time in which a zone keeps one offset from UTC. All numbers are seconds. A
+// wall second is an instant plus offset.
 type offsetPeriod struct {
 	start, end int64 // instants; end is the start of the next period
 	offset     int64
@@ -59,7 +59,8 @@ func boundsAt(zone *time.Location, u int64) offsetPeriod {
 	return p
 }
 
-// next returns the first instant of [from, to) at which c is due. Both lie in the period; to may be its end.
+// next returns the first instant of [from, to) at which c is due. Both lie in the period; to may be
+// its end.
 func (p offsetPeriod) next(c *Expression, from, to int64) (int64, bool) {
 	wall := from + p.offset
 	if c.fixed {

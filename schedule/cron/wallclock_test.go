@@ -92,12 +92,14 @@ func TestDaylightSaving(t *testing.T) {
 			"2011-12-29 22:00:00", "2011-12-30 10:00:00", "2011-12-30 22:00:00"}},
 		{"Pacific/Apia", "0 * 30 12 *", "2011-12-01 00:00", "2012-01-31 00:00", nil},
 
-		// Go's ZoneBounds takes years past the zone file's table to have 365 days: 2040-12-31 is the 366th
+		// Go's ZoneBounds takes years past the zone file's table to have 365 days: 2040-12-31 is
+		// the 366th
 		{"Europe/Berlin", "0 */12 31 12 *", "2040-12-30 00:00", "2041-01-02 00:00", []string{
 			"2040-12-30 23:00:00", "2040-12-31 11:00:00"}},
 		{"Europe/Berlin", "30 2 * * *", "2040-03-24 12:00", "2040-03-25 12:00", []string{"2040-03-25 01:00:00"}},
 
-		// an offset with seconds, as of old: Amsterdam was 00:19:32 ahead; a minute of the wall clock starts at its :28
+		// an offset with seconds, as of old: Amsterdam was 00:19:32 ahead; a minute of the wall
+		// clock starts at its :28
 		{"Europe/Amsterdam", "0 12 * * *", "1936-01-01 00:00", "1936-01-02 00:00", []string{"1936-01-01 11:40:28"}},
 	}
 	for _, tt := range tests {
@@ -123,8 +125,8 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// WallClock returns the first instant that shows a time, or the first after the gap where none does. This is compared
-// with a search through all minutes around changes of the clocks.
+// WallClock returns the first instant that shows a time, or the first after the gap where none
+// does. This is compared with a search through all minutes around changes of the clocks.
 func TestWallClock(t *testing.T) {
 	for _, name := range bruteZones {
 		z := zone(t, name)

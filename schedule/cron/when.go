@@ -83,7 +83,8 @@ func (w When) Backward(from, to time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// Forward returns an iterator over the instants of [from, to) at which w is due, in UTC, the oldest first.
+// Forward returns an iterator over the instants of [from, to) at which w is due, in UTC, the oldest
+// first.
 func (w When) Forward(from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for t := range w.forward(ceilSecond(from), ceilSecond(to)) {
@@ -160,7 +161,8 @@ func (w When) unshifted(from, to int64) iter.Seq[int64] {
 	}
 }
 
-// first returns the first second of [from, end) at which any of the expressions is due, or end. Both lie in the period.
+// first returns the first second of [from, end) at which any of the expressions is due, or end.
+// Both lie in the period.
 func (w When) first(p offsetPeriod, from, end int64) int64 {
 	for i := range w.Crons {
 		if v := w.Crons[i].interval; v.every > 0 {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// This file is a second cron, written from crontab(5) alone: it shares no code with the package and does not use gronx.
-// It walks through every minute, and remembers which times the wall clock has shown.
+// This file is a second cron, written from crontab(5) alone: it shares no code with the package and
+// does not use gronx. It walks through every minute, and remembers which times the wall clock has
+// shown.
 
 var bruteZones = []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Santiago",
 	"Pacific/Apia", "Asia/Kathmandu", "Africa/Casablanca"}
@@ -193,8 +194,8 @@ var bruteCrons = []string{
 	"0 0 * * 1#1,1#3", "0 0 * * 0L", "0 0 * 1-12/3 1#1", "0 6 1W * *", "0 0 1 * 1#1", "0 0 15,LW * 5#1,5L", "0 0 L,LW * *",
 }
 
-// Both crons find the same instants in a whole year. 2024 and 2040 are leap years. 2040 is past the table of the zone
-// files. In 2011 Apia had no 30 December.
+// Both crons find the same instants in a whole year. 2024 and 2040 are leap years. 2040 is past the
+// table of the zone files. In 2011 Apia had no 30 December.
 func TestYearAgainstBruteForce(t *testing.T) {
 	for year, zones := range map[int][]string{
 		2026: bruteZones,
@@ -219,8 +220,8 @@ func compareYear(t *testing.T, text, name string, start int64, want []int64, min
 	compareWhen(t, When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, name)}, start, want, minutes)
 }
 
-// compareWhen compares w with the due minutes of the brute force, from the year on: two days earlier, where the walls
-// begin, the brute force has not seen what the clock showed before.
+// compareWhen compares w with the due minutes of the brute force, from the year on: two days
+// earlier, where the walls begin, the brute force has not seen what the clock showed before.
 func compareWhen(t *testing.T, w When, start int64, want []int64, minutes int) {
 	t.Helper()
 	from := start + 2*1440

@@ -84,7 +84,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Next and Slots agree about random expressions, zones and times, most of them near a change of the clocks.
+// Next and Slots agree about random expressions, zones and times, most of them near a change of the
+// clocks.
 func TestNextAndSlotsAgree(t *testing.T) {
 	const seed = 20260302
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -147,7 +148,8 @@ func randomCron(random *rand.Rand) string {
 	return text
 }
 
-// BenchmarkTick parses 10,000 expressions in a new process and finds their slots of one minute. It is to take about 10 ms.
+// BenchmarkTick parses 10,000 expressions in a new process and finds their slots of one minute. It
+// is to take about 10 ms.
 func BenchmarkTick(b *testing.B) {
 	texts := []string{"*/5 * * * *", "30 2 * * 1-5", "0 9 1 6 *", "H H * * *", "0 * * * *", "15 8-18 * * MON-FRI"}
 	berlin, at := zone(b, "Europe/Berlin"), time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)

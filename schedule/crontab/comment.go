@@ -11,7 +11,8 @@ var (
 	trailing = regexp.MustCompile(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
-// mostDescription is the longest comment, in bytes, that is a description; a longer one stays a comment.
+// mostDescription is the longest comment, in bytes, that is a description; a longer one stays a
+// comment.
 const mostDescription = 160
 
 // describe takes the last paragraph of the comment above an entry for its description, and returns

@@ -164,7 +164,8 @@ func (c *converter) flags(t *Task) {
 
 var posixShell = regexp.MustCompile(`^(ba|da|k|z|a|mk)?sh$`)
 
-// command sets the command. The standard input of the entry, which a schedule does not have, becomes a here-document.
+// command sets the command. The standard input of the entry, which a schedule does not have,
+// becomes a here-document.
 func (c *converter) command(t *Task) bool {
 	t.Shell = "/bin/sh"
 	if shell := t.Env["SHELL"]; shell != "" {

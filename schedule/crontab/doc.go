@@ -4,9 +4,12 @@
 //
 // # Promises
 //
-//   - What a command is to its shell is kept byte for byte, unless Tidy was asked for; Prove compares that, too.
-//   - A line either becomes a task or is left with a Finding that says why. None is dropped in silence.
-//   - Names depend on a line and the lines before it alone, so lines that are added below change none.
+//   - What a command is to its shell is kept byte for byte, unless Tidy was asked for; Prove
+//     compares that, too.
+//   - A line either becomes a task or is left with a Finding that says why. None is dropped in
+//     silence.
+//   - Names depend on a line and the lines before it alone, so lines that are added below change
+//     none.
 //   - It is pure: it opens no file, runs nothing and reads no clock.
 //
 // It installs nothing: see package install. anacrontab(5) and run-parts(8) are not crontabs.

@@ -99,7 +99,8 @@ var (
 // inlineCode are the flags of interpreters before code that is no script.
 var inlineCode = map[string]string{"perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "r", "python": "c"}
 
-// nameOf makes a name of what a command runs: "backup" of "cd /srv && flock -n /tmp/lock ./backup.sh >> log".
+// nameOf makes a name of what a command runs: "backup" of "cd /srv && flock -n /tmp/lock
+// ./backup.sh >> log".
 func nameOf(command string) string {
 	name, _ := namesOf(command)
 	return name

@@ -134,8 +134,8 @@ func (p *parser) commented(raw, text string) {
 	p.comment = append(p.comment, strings.TrimPrefix(strings.TrimLeft(text, "#"), " "))
 }
 
-// isCommand tells a command from prose that happens to follow five fields, as in the manual's "* * * * * user-name command
-// to be executed": that begins with a word of prose.
+// isCommand tells a command from prose that happens to follow five fields, as in the manual's "* *
+// * * * user-name command to be executed": that begins with a word of prose.
 func isCommand(command string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
@@ -234,7 +234,8 @@ func moreFields(when, rest string, system bool) (fields, command, refused, probl
 	return when, found[3], refused, problem
 }
 
-// flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has such a name.
+// flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has
+// such a name.
 func flags(rest string) (set, command string) {
 	for {
 		end := strings.IndexAny(rest, " \t")

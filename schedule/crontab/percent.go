@@ -2,9 +2,9 @@ package crontab
 
 import "strings"
 
-// percent applies the rules of cron for % and \ to the text after the fields: the command ends at the first % without a \
-// before it, and what follows is its standard input, in which % is a line break. \% is a %, and in the command \\ is a \.
-// input is nil where there is none.
+// percent applies the rules of cron for % and \ to the text after the fields: the command ends at
+// the first % without a \ before it, and what follows is its standard input, in which % is a line
+// break. \% is a %, and in the command \\ is a \. input is nil where there is none.
 func percent(text string) (command string, input *string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

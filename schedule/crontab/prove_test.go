@@ -19,7 +19,8 @@ import (
 // years is how far a proof goes.
 const years = 28
 
-// zones have clocks that change by an hour, by half of one, by two, at midnight, twice in a month, and never.
+// zones have clocks that change by an hour, by half of one, by two, at midnight, twice in a month,
+// and never.
 var zones = []string{
 	"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago", "Asia/Beirut",
 	"Africa/Casablanca", "Pacific/Chatham", "America/Havana", "Asia/Kolkata", "UTC",
@@ -84,7 +85,8 @@ func randomField(random *rand.Rand, low, high int) string {
 	return strings.Join(parts, ",")
 }
 
-// randomTimes returns five fields; half of the day fields are *, and most hours are those in which clocks change.
+// randomTimes returns five fields; half of the day fields are *, and most hours are those in which
+// clocks change.
 func randomTimes(random *rand.Rand) string {
 	fields := []string{
 		randomField(random, 0, 59), randomField(random, 0, 23), randomField(random, 1, 31), randomField(random, 1, 12), randomField(random, 0, 7),
@@ -100,9 +102,10 @@ func randomTimes(random *rand.Rand) string {
 	return strings.Join(fields, " ")
 }
 
-// A random crontab, imported, is due at the same minutes by the scheduler and by the independent evaluator, over years and
-// zones. Years in the past have changes that no rule of today has, but none of more than three hours: after those cron
-// starts anew, where a schedule makes up for what was skipped.
+// A random crontab, imported, is due at the same minutes by the scheduler and by the independent
+// evaluator, over years and zones. Years in the past have changes that no rule of today has, but
+// none of more than three hours: after those cron starts anew, where a schedule makes up for what
+// was skipped.
 func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 	for seed, name := range zones {
 		t.Run(name, func(t *testing.T) {

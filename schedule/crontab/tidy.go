@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// tidy turns what stands around a command into keys of the task, as long as the rest is one simple command: what it cannot
-// be sure of stays as it is. The order in which it takes things off is that in which the shell would do them.
+// tidy turns what stands around a command into keys of the task, as long as the rest is one simple
+// command: what it cannot be sure of stays as it is. The order in which it takes things off is that
+// in which the shell would do them.
 func tidy(t *Task) {
 	if t.Entry.Input != nil || !posixShell.MatchString(path.Base(t.Shell)) {
 		return
@@ -76,7 +77,8 @@ func (t *Task) path(w word, command string) (string, bool) {
 
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
-// takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of one kind alone is left.
+// takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of
+// one kind alone is left.
 func takeRedirection(t *Task) bool {
 	all, ok := words(t.Command)
 	if !ok {
@@ -172,8 +174,9 @@ func takeTimeout(t *Task, all []word) bool {
 	return true
 }
 
-// takeLock turns "flock -n FILE …" into without_overlapping, and "flock [-w SECONDS] FILE …", which waits, into without_overlapping: wait.
-// It leaves a flock that waits inside of a timeout: that ends the wait, too.
+// takeLock turns "flock -n FILE …" into without_overlapping, and "flock [-w SECONDS] FILE …", which
+// waits, into without_overlapping: wait. It leaves a flock that waits inside of a timeout: that
+// ends the wait, too.
 func takeLock(t *Task, all []word) bool {
 	lock, i, ok := lockFlags(all)
 	if !ok || i+1 >= len(all) || t.WithoutOverlapping || !all[i].literal || lock.waits && t.Timeout != "" {
@@ -203,8 +206,8 @@ type lockWay struct {
 	atMost string // "" for as long as it takes
 }
 
-// lockFlags reads the flags of flock, and returns where its file stands. It is not ok where a flag has another meaning than how long it
-// waits, or contradicts another one.
+// lockFlags reads the flags of flock, and returns where its file stands. It is not ok where a flag
+// has another meaning than how long it waits, or contradicts another one.
 func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 	lock.waits = true
 	for i := 1; i < len(all); i++ {
@@ -256,7 +259,8 @@ func waitSeconds(text string) string {
 	return fmt.Sprintf("%ds", n)
 }
 
-// shareMutexes gives tasks that took the same lock file one mutex, named after it, and takes the name from the others.
+// shareMutexes gives tasks that took the same lock file one mutex, named after it, and takes the
+// name from the others.
 func shareMutexes(tasks []*Task) {
 	users := map[string]int{}
 	for _, t := range tasks {

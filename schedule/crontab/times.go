@@ -91,7 +91,8 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 	return true
 }
 
-// backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they are empty.
+// backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they
+// are empty.
 var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
 
 // untilde writes the random ~ of OpenBSD and cronie as H.

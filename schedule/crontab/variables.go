@@ -27,8 +27,9 @@ var secret = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
 
 var variableName = regexp.MustCompile(`^[^\s="']+$`)
 
-// setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and nothing is expanded. A #
-// behind a value is part of it; behind a value in quotes it makes the line no setting.
+// setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and
+// nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the line
+// no setting.
 func setting(text string) (name, value string, ok bool) {
 	name, rest, ok := quoted(text)
 	if !ok {

@@ -10,8 +10,8 @@ type word struct {
 	operator   bool   // ; & | ( ) < > and those made of them
 }
 
-// words splits a command as a POSIX shell does. It returns false where it stops, because it cannot read on: quotes that
-// are not closed, a comment, a here-document.
+// words splits a command as a POSIX shell does. It returns false where it stops, because it cannot
+// read on: quotes that are not closed, a comment, a here-document.
 func words(command string) (all []word, ok bool) {
 	for i := 0; i < len(command); {
 		switch c := command[i]; {

@@ -253,7 +253,8 @@ func (w *writer) surroundings(in string, t, common *Task) {
 // lineOf returns the line of a setting above the entry, or the line of the entry if there is none.
 func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
-// keys returns what the line says beside the command, as lines of YAML: those of Tidy, and of flags.
+// keys returns what the line says beside the command, as lines of YAML: those of Tidy, and of
+// flags.
 func (t *Task) keys() (lines []string) {
 	if t.Mutex != "" {
 		lines = append(lines, "mutex: "+scalar(t.Mutex))

@@ -76,7 +76,8 @@ func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// dueAround returns the tasks of a zone with a fixed time near the instant: those of each hour go by the clock.
+// dueAround returns the tasks of a zone with a fixed time near the instant: those of each hour go
+// by the clock.
 func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
 	for _, t := range s.active() {
 		next, ok := t.When.Next(change.Add(-nearChange))
@@ -87,7 +88,8 @@ func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
 	return names
 }
 
-// isFixed reports whether a task is due at most once in four hours, as far as the next two times show.
+// isFixed reports whether a task is due at most once in four hours, as far as the next two times
+// show.
 func isFixed(w cron.When) bool {
 	first, ok := w.Next(time.Unix(0, 0))
 	second, again := w.Next(first)

@@ -29,7 +29,8 @@ func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.numbe
 // systemCrontabs are the crontabs with a user in each line. Tests change them.
 var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 
-// crontabs returns the lines of the crontabs that this user may read. The error says why those of its own are not known.
+// crontabs returns the lines of the crontabs that this user may read. The error says why those of
+// its own are not known.
 func (s *Subject) crontabs(ctx context.Context) ([]cronLine, error) {
 	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs(ctx) })
 	return s.cronLines, s.crontabError
@@ -87,12 +88,14 @@ var calling = pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`
 
 var changing = pattern(`\bcd\s+(\S+)\s*(&&|;)`)
 
-// pattern is compiled when it is needed for the first time: ticks, which need none, start every minute.
+// pattern is compiled when it is needed for the first time: ticks, which need none, start every
+// minute.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// callOf returns the call of sched in a command, with the folder in which it starts; false where it has none.
+// callOf returns the call of sched in a command, with the folder in which it starts; false where it
+// has none.
 func callOf(command, folder string) (c call, ok bool) {
 	match := calling().FindStringSubmatch(command)
 	if match == nil {

@@ -48,7 +48,8 @@ type Subject struct {
 	Server   string   // the name of this machine, as ticks announce it
 	Store    mutex.Store
 
-	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong then.
+	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong
+	// then.
 	LoadWith func(lookup func(string) (string, bool)) error
 
 	readNote sync.Once

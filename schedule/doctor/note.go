@@ -46,8 +46,8 @@ var limits = []struct {
 	{"open files", unix.RLIMIT_NOFILE}, {"file size", unix.RLIMIT_FSIZE}, {"memory", unix.RLIMIT_AS}, {"cpu seconds", unix.RLIMIT_CPU},
 }
 
-// Here returns the environment of this process. environ is as os.Environ returns it. It sets the umask for a moment: no
-// other goroutine may make files meanwhile.
+// Here returns the environment of this process. environ is as os.Environ returns it. It sets the
+// umask for a moment: no other goroutine may make files meanwhile.
 func Here(environ []string, zone string) Environment {
 	e := Environment{UID: os.Geteuid(), GID: os.Getegid(), Zone: zone, Limits: map[string]uint64{}}
 	for _, pair := range environ {
@@ -124,8 +124,9 @@ func (n Note) Environ(here Environment, environ []string) (as []string) {
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
-// Keep writes down the environment of a tick, in the state folder, where it is another one than before. Most ticks only
-// read. Nothing is synced to disk: what a power cut takes away, the next tick writes again.
+// Keep writes down the environment of a tick, in the state folder, where it is another one than
+// before. Most ticks only read. Nothing is synced to disk: what a power cut takes away, the next
+// tick writes again.
 func Keep(dir string, e Environment, now time.Time) error {
 	if before, ok := Noted(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil

@@ -19,7 +19,8 @@ import (
 	"sched/schedule/state"
 )
 
-// checkNotifications asks what could not be delivered, and whether mail can go out. It sends nothing.
+// checkNotifications asks what could not be delivered, and whether mail can go out. It sends
+// nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	if waiting := s.undelivered(ctx); waiting.Count > 0 {
 		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
@@ -160,8 +161,9 @@ func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 	return found
 }
 
-// namesakes are other schedules that are ticked under the name of this one: they share its claims, mutexes and pauses, so that a
-// slot of one keeps that of the other from running. A text that differs on another server may also be a deploy half-way.
+// namesakes are other schedules that are ticked under the name of this one: they share its claims,
+// mutexes and pauses, so that a slot of one keeps that of the other from running. A text that
+// differs on another server may also be a deploy half-way.
 func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
 	for _, server := range all {
 		switch {

@@ -18,8 +18,8 @@ import (
 )
 
 // This file says what a task lacks on this machine before it runs: a folder, a program, an
-// interpreter, a place for its output, a shell that can read its line. It looks as the user who asks.
-// It runs no command of a task: a shell only reads a line (sh -n), or runs commands of ours.
+// interpreter, a place for its output, a shell that can read its line. It looks as the user who
+// asks. It runs no command of a task: a shell only reads a line (sh -n), or runs commands of ours.
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
@@ -58,7 +58,8 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	return lacks
 }
 
-// Together makes one problem of those that several tasks have in the same words: that of the first, with the names of the others.
+// Together makes one problem of those that several tasks have in the same words: that of the first,
+// with the names of the others.
 func Together(all []schedule.Problem) (together []schedule.Problem) {
 	more := map[schedule.Problem][]string{}
 	first := map[[2]string]schedule.Problem{}
@@ -98,7 +99,8 @@ func commandsOf(t *schedule.Task) []keyedCommand {
 	return all
 }
 
-// Path returns the PATH that commands of the task have, and whether that is known: its env_file may be missing.
+// Path returns the PATH that commands of the task have, and whether that is known: its env_file may
+// be missing.
 func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 	env, known := m.Variables(t)
 	path, _ = process.Lookup(env)("PATH")
@@ -122,7 +124,8 @@ func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	return append(env, more...), true
 }
 
-// folderProblem says why the path is no folder; "" where it is one, or where others do not let us look.
+// folderProblem says why the path is no folder; "" where it is one, or where others do not let us
+// look.
 func folderProblem(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -151,8 +154,8 @@ func programNames(t *schedule.Task) (names []string) {
 	return names
 }
 
-// StateDirProblem returns why the state folder of the schedule cannot be used by this user; nil where
-// it can, or could be made.
+// StateDirProblem returns why the state folder of the schedule cannot be used by this user; nil
+// where it can, or could be made.
 func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
 	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
 	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }

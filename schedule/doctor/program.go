@@ -79,7 +79,8 @@ func (p programPlace) interpreterProblem(name, file string) missing {
 	return missing{}
 }
 
-// firstLine returns the first line of a file, without its end; "" for a file that cannot be read or begins with no text.
+// firstLine returns the first line of a file, without its end; "" for a file that cannot be read or
+// begins with no text.
 func firstLine(file string) string {
 	f, err := os.Open(file)
 	if err != nil {

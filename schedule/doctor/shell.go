@@ -34,7 +34,8 @@ var shellWords = strings.Fields(`if for while until case select function time co
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
 	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)
 
-// A bashism is something that bash knows, that POSIX does not, and that a shell without it reads without a syntax error.
+// A bashism is something that bash knows, that POSIX does not, and that a shell without it reads
+// without a syntax error.
 type bashism struct {
 	seen  *regexp.Regexp // its first group is what the message names
 	probe string         // a script that succeeds in a shell that knows it
@@ -167,8 +168,9 @@ func syntaxError(c schedule.Command) string {
 // shellPatience is far more than a shell needs to start.
 const shellPatience = 2 * time.Second
 
-// askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A shell
-// that is not there, or does not answer in time, has not failed: the first has a message of its own.
+// askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A
+// shell that is not there, or does not answer in time, has not failed: the first has a message of
+// its own.
 func askShell(shell string, args ...string) (said string, failed bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), shellPatience)
 	defer cancel()

@@ -54,8 +54,8 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// openFolder returns the first folder above a path in which every user can replace what is there; "" for none. Those with the
-// sticky bit, as /tmp, are none.
+// openFolder returns the first folder above a path in which every user can replace what is there;
+// "" for none. Those with the sticky bit, as /tmp, are none.
 func openFolder(path string) string {
 	for path != "/" {
 		path = filepath.Dir(path)
@@ -88,8 +88,8 @@ func checkState(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// tryLock asks the file system whether it has locks, without writing and without waiting. A file that is not there, or that a
-// tick has locked, is no error.
+// tryLock asks the file system whether it has locks, without writing and without waiting. A file
+// that is not there, or that a tick has locked, is no error.
 func tryLock(path string) error {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -103,8 +103,8 @@ func tryLock(path string) error {
 	return err
 }
 
-// What must be free on the disk of the state folder: below the first, runs may soon not be recorded; below the second
-// they are not.
+// What must be free on the disk of the state folder: below the first, runs may soon not be
+// recorded; below the second they are not.
 const (
 	littleSpace = 200 << 20
 	noSpace     = 10 << 20

@@ -67,7 +67,8 @@ var networks = map[int64]string{
 	unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9p", unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// networkFileSystem returns the name of the file system of a folder where that is on another machine; else "".
+// networkFileSystem returns the name of the file system of a folder where that is on another
+// machine; else "".
 func networkFileSystem(dir string) string {
 	var disk unix.Statfs_t
 	if unix.Statfs(existing(dir), &disk) != nil {

@@ -37,7 +37,8 @@ func checkSystemd(_ context.Context, s *Subject) (found []finding) {
 	return fine("no unit calls this schedule")
 }
 
-// starter is the unit that starts the service: the timer of its name, where there is one, or itself.
+// starter is the unit that starts the service: the timer of its name, where there is one, or
+// itself.
 func (u unit) starter() string {
 	timer := strings.TrimSuffix(u.path, ".service") + ".timer"
 	if _, err := os.Stat(timer); err == nil {

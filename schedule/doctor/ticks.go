@@ -52,7 +52,8 @@ func checkTicks(_ context.Context, s *Subject) []finding {
 	return []finding{{Problem, missing, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog"}}
 }
 
-// recentDouble is how old a minute may be that was ticked twice. One alone is a tick that a script or a person started.
+// recentDouble is how old a minute may be that was ticked twice. One alone is a tick that a script
+// or a person started.
 const recentDouble = time.Hour
 
 func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
@@ -93,7 +94,8 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's scheduler.
+// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
+// scheduler.
 func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
 	for _, t := range s.Schedule.Tasks {
 		if !s.Schedule.Active(t) || !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
@@ -110,8 +112,8 @@ func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
 	return found
 }
 
-// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an imported schedule is called without
-// `sched install --replace`. Their times are not compared.
+// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
+// imported schedule is called without `sched install --replace`. Their times are not compared.
 func (s *Subject) linesBesideTasks(lines []cronLine) (found []finding) {
 	tasks := map[string]string{}
 	for _, t := range s.active() {

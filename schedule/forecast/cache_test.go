@@ -86,7 +86,8 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-// The file of a run that cannot be read says nothing of durations, so the report is kept; one without a history is made again.
+// The file of a run that cannot be read says nothing of durations, so the report is kept; one
+// without a history is made again.
 func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	f := controltest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
 	c, src := forecast.NewCache(), source(t, f)
@@ -113,7 +114,8 @@ func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	}
 }
 
-// Whoever goes away gets the others out of the way: a simulation that nobody waits for ends, and the next one begins.
+// Whoever goes away gets the others out of the way: a simulation that nobody waits for ends, and
+// the next one begins.
 func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")

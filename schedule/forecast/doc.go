@@ -1,4 +1,5 @@
-// Package forecast foresees what a schedule will do: when it is crowded, what starts late, what is skipped.
+// Package forecast foresees what a schedule will do: when it is crowded, what starts late, what is
+// skipped.
 //
 // Simulate goes through a span of time tick by tick. Package schedule says what is due, and package
 // admission what starts, as for a real tick. The simulation has only the clock and how long runs

@@ -11,7 +11,8 @@ import (
 	"sched/schedule/view"
 )
 
-// IfUnknown is how long a run of a task is taken to last if the history has no successful run of the task.
+// IfUnknown is how long a run of a task is taken to last if the history has no successful run of
+// the task.
 const IfUnknown = time.Second
 
 // Longest is how long a forecast may be: a month.
@@ -41,8 +42,9 @@ type Inputs struct {
 	maintained bool
 }
 
-// Read completes an input, which has the schedule, the span and the servers: with the pauses, and with how long the runs of each
-// task took. If the history cannot be read, the source is told so, and nothing is known about durations.
+// Read completes an input, which has the schedule, the span and the servers: with the pauses, and
+// with how long the runs of each task took. If the history cannot be read, the source is told so,
+// and nothing is known about durations.
 func Read(ctx context.Context, source view.Source, input Input) *Inputs {
 	in := &Inputs{Input: input}
 	in.readControls(source)
@@ -79,7 +81,8 @@ func (in *Inputs) Of(s *schedule.Schedule) *Inputs {
 	return &other
 }
 
-// loadOf returns what a run of a task takes, from what its runs took. The timeouts of the task bound it.
+// loadOf returns what a run of a task takes, from what its runs took. The timeouts of the task
+// bound it.
 func loadOf(t *schedule.Task, took state.Took) Load {
 	load := Load{Took: IfUnknown}
 	if took.Runs > 0 {
@@ -91,7 +94,8 @@ func loadOf(t *schedule.Task, took state.Took) Load {
 	return load
 }
 
-// longestRun is how long a run of a task may last until a timeout ends its last attempt; 0 if the task has no timeout.
+// longestRun is how long a run of a task may last until a timeout ends its last attempt; 0 if the
+// task has no timeout.
 func longestRun(t *schedule.Task) (longest time.Duration) {
 	if t.Timeout == 0 {
 		return 0

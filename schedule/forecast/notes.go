@@ -53,8 +53,8 @@ func (in *Inputs) note() {
 	in.noteControls()
 }
 
-// noteRenamed notes tasks that the history has and the schedule has not, with the command of one whose duration is unknown: whether
-// that is the same task under another name only people know.
+// noteRenamed notes tasks that the history has and the schedule has not, with the command of one
+// whose duration is unknown: whether that is the same task under another name only people know.
 func (in *Inputs) noteRenamed(unknown []string) {
 	for _, name := range unknown {
 		task, err := view.FindTask(in.Schedule, name)

@@ -70,8 +70,9 @@ type Slot struct {
 // Late is how long after its time the slot starts.
 func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
 
-// Simulate passes on what becomes of each slot of the span, in the order of their starts. A slot that one server has taken is not
-// passed on for the others. The value that is passed on is the caller's until it returns.
+// Simulate passes on what becomes of each slot of the span, in the order of their starts. A slot
+// that one server has taken is not passed on for the others. The value that is passed on is the
+// caller's until it returns.
 func Simulate(in Input, observe func(*Slot)) {
 	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, seats: map[mutexOf][]holder{}, claimed: map[schedule.Slot]bool{}, waiting: map[mutexOf]bool{}}
 	s.checks = []admission.Check{s.paused}
@@ -205,7 +206,8 @@ var (
 	errFull    = errors.New("other runs have all seats of the pool")
 )
 
-// start decides a slot, passes on what becomes of it, and reports whether it runs. Before is the foreground task that it waited for.
+// start decides a slot, passes on what becomes of it, and reports whether it runs. Before is the
+// foreground task that it waited for.
 func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
 	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
 	s.asked = Unmet
@@ -233,7 +235,8 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	return true
 }
 
-// observeOnce passes on a slot that is refused: one of a task of one server for the first server alone.
+// observeOnce passes on a slot that is refused: one of a task of one server for the first server
+// alone.
 func (s *simulation) observeOnce() {
 	if s.slot.Server == 0 || !s.slot.Task.OneServer {
 		s.observe(&s.slot)
@@ -291,7 +294,8 @@ func (s *simulation) hold(h holder) {
 	}
 }
 
-// firstToLeave returns whose run gives its seat back first, of those that have one in the pool of the slot.
+// firstToLeave returns whose run gives its seat back first, of those that have one in the pool of
+// the slot.
 func (s *simulation) firstToLeave() holder {
 	seats := s.seats[s.shared(s.slot.Task.Pool.Name)]
 	return slices.MinFunc(seats, func(a, b holder) int { return cmp.Compare(a.until, b.until) })

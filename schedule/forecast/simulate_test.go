@@ -35,7 +35,8 @@ func input(t testing.TB, zone, from string, span time.Duration, took map[string]
 	return in
 }
 
-// story returns what becomes of the slots, a line each: the instant of the slot, the task, and the start or why there is none.
+// story returns what becomes of the slots, a line each: the instant of the slot, the task, and the
+// start or why there is none.
 func story(in Input) string {
 	var b strings.Builder
 	Simulate(in, func(s *Slot) {

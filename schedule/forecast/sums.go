@@ -66,7 +66,8 @@ type Task struct {
 // Trouble returns how many slots are skipped that no condition and no pause skips.
 func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
 
-// Sum simulates the span and adds up what happens in it. If the input is done before the end, the sums cover the beginning only.
+// Sum simulates the span and adds up what happens in it. If the input is done before the end, the
+// sums cover the beginning only.
 func Sum(in Input) *Sums {
 	c := newCollector(in)
 	Simulate(in, c.observe)
@@ -90,7 +91,8 @@ func (f *Sums) Late() []Task {
 	return late
 }
 
-// Skipping returns the tasks of which slots are skipped that no condition and no pause skips, those with the most first.
+// Skipping returns the tasks of which slots are skipped that no condition and no pause skips, those
+// with the most first.
 func (f *Sums) Skipping() []Task {
 	skipping := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.Trouble() == 0 })
 	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.Trouble(), a.Trouble()) })
@@ -204,7 +206,8 @@ func (c *collector) run(load Load, at int64) {
 	hour.Most = max(hour.Most, len(c.ends))
 }
 
-// advance ends the runs that end until an instant, and enters the hour that holds it: what runs on counts there, too.
+// advance ends the runs that end until an instant, and enters the hour that holds it: what runs on
+// counts there, too.
 func (c *collector) advance(at int64) {
 	for c.hour+1 < len(c.sums.Hours) {
 		next := &c.sums.Hours[c.hour+1]

@@ -6,15 +6,17 @@ import (
 	"sched/schedule"
 )
 
-// A waiter is a background slot whose run waits for its mutex, or for a seat of its pool. Who came first goes first: waiters of one
-// mutex ask again at the same instant, in the order in which they came.
+// A waiter is a background slot whose run waits for its mutex, or for a seat of its pool. Who came
+// first goes first: waiters of one mutex ask again at the same instant, in the order in which they
+// came.
 type waiter struct {
 	slot  Slot
 	until int64 // when it has waited for long enough
 }
 
-// wait has the run of the slot wait for what others have, and reports false where it is skipped for that: its task does not wait, or
-// another run of it waits already. Skip is Overlap or Full, and free is when to ask again.
+// wait has the run of the slot wait for what others have, and reports false where it is skipped for
+// that: its task does not wait, or another run of it waits already. Skip is Overlap or Full, and
+// free is when to ask again.
 func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
 	task := s.slot.Task
 	key := mutexOf{task.Name, s.slot.Server}

@@ -76,7 +76,8 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 	}
 }
 
-// `sched run --at` of a slot of a long gap: the record that stands for its older slots stands for the others from then on.
+// `sched run --at` of a slot of a long gap: the record that stands for its older slots stands for
+// the others from then on.
 func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	ctx, db := context.Background(), openTest(t, t.TempDir())
 	row := missed("a", 10)
@@ -123,7 +124,8 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 }
 
-// The gap was counted, and then its first slot was run by hand, before the record of the gap was added.
+// The gap was counted, and then its first slot was run by hand, before the record of the gap was
+// added.
 func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)

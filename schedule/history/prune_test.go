@@ -169,7 +169,8 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 	}
 }
 
-// Each step looks at some tasks at least, so that a pass ends even where a look takes all the time there is.
+// Each step looks at some tasks at least, so that a pass ends even where a look takes all the time
+// there is.
 func TestAPassThatFindsNothingEnds(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for n := range 30 {

@@ -11,8 +11,8 @@ const (
 // Minute writes a time to the minute: "2026-03-29 10:00".
 func Minute(t time.Time, zone *time.Location) string { return t.In(zone).Format(date + " " + minute) }
 
-// MinuteZone is Minute with the name of the zone, for those who may think of another one, or of the hour before the
-// clocks changed: "2026-03-29 10:00 CEST".
+// MinuteZone is Minute with the name of the zone, for those who may think of another one, or of the
+// hour before the clocks changed: "2026-03-29 10:00 CEST".
 func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone) + zoneName(t, zone) }
 
 // MinuteNear writes a time to the minute with its zone, and with the date only when that is not the
@@ -30,8 +30,8 @@ func Second(t time.Time, zone *time.Location) string { return t.In(zone).Format(
 // SecondZone is Second with the name of the zone: "2026-03-29 10:00:00 CEST".
 func SecondZone(t time.Time, zone *time.Location) string { return Second(t, zone) + zoneName(t, zone) }
 
-// SecondOffset writes a time to the second with the offset of the zone that it carries, whose name may be lost, as
-// after JSON: "2026-03-29 10:00:00 +02:00". The zero time is "".
+// SecondOffset writes a time to the second with the offset of the zone that it carries, whose name
+// may be lost, as after JSON: "2026-03-29 10:00:00 +02:00". The zero time is "".
 func SecondOffset(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -39,8 +39,8 @@ func SecondOffset(t time.Time) string {
 	return t.Format(date + " " + second + " -07:00")
 }
 
-// Slot writes the time at which a task is due: to the minute, or to the second where it is not at the start of a
-// minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
+// Slot writes the time at which a task is due: to the minute, or to the second where it is not at
+// the start of a minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
 func Slot(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(date) + " " + SlotOfDay(t, zone)
 }
@@ -48,7 +48,8 @@ func Slot(t time.Time, zone *time.Location) string {
 // SlotZone is Slot with the name of the zone: "2026-03-29 10:00 CEST".
 func SlotZone(t time.Time, zone *time.Location) string { return Slot(t, zone) + zoneName(t, zone) }
 
-// SlotNear is Slot with the date only where that is not the one of near: "10:00", "10:00:30", "2026-03-28 10:00".
+// SlotNear is Slot with the date only where that is not the one of near: "10:00", "10:00:30",
+// "2026-03-28 10:00".
 func SlotNear(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
 		return SlotOfDay(t, zone)

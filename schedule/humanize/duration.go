@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Duration writes how long something takes, in the two largest units that matter: "310 ms", "9.5 s", "42 s",
-// "1 m 15 s", "2 h 0 m", "3 d 4 h". What is smaller is cut off. For a duration that is not negative.
+// Duration writes how long something takes, in the two largest units that matter: "310 ms", "9.5
+// s", "42 s", "1 m 15 s", "2 h 0 m", "3 d 4 h". What is smaller is cut off. For a duration that is
+// not negative.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -24,8 +25,9 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// DurationPrecise writes a duration to the tenth of a second below a minute, and to the second above, for notifications,
-// which are kept: "310 ms", "11.5 s", "1m15s", "20m", "1h0m". For a duration that is not negative.
+// DurationPrecise writes a duration to the tenth of a second below a minute, and to the second
+// above, for notifications, which are kept: "310 ms", "11.5 s", "1m15s", "20m", "1h0m". For a
+// duration that is not negative.
 func DurationPrecise(d time.Duration) string {
 	switch {
 	case d < time.Second:

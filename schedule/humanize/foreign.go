@@ -44,7 +44,8 @@ func Plain(printed string) string {
 	return b.String()
 }
 
-// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when it begins with none.
+// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when
+// it begins with none.
 func Escape(text string) int {
 	if len(text) < 2 || text[0] != 0x1b {
 		return 0

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Count writes a number with its noun, which takes an s in the plural: "1 slot", "0 slots", "12 slots".
+// Count writes a number with its noun, which takes an s in the plural: "1 slot", "0 slots", "12
+// slots".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -25,7 +26,8 @@ func Names(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Bytes writes a size of memory or of a file in units of 1,024 (IEC 80000-13): "512 KiB", "41 MiB", "1.5 GiB".
+// Bytes writes a size of memory or of a file in units of 1,024 (IEC 80000-13): "512 KiB", "41 MiB",
+// "1.5 GiB".
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:

@@ -14,10 +14,12 @@ import (
 // ErrChanged says that somebody else changed the crontab since it was read. Nothing was written.
 var ErrChanged = errors.New("the crontab was changed meanwhile by somebody else")
 
-// ErrCarriageReturn says that crontab(1) cannot be trusted to list the crontab as it is: Debian's writes \r for a CR.
+// ErrCarriageReturn says that crontab(1) cannot be trusted to list the crontab as it is: Debian's
+// writes \r for a CR.
 var ErrCarriageReturn = errors.New(`lines of the crontab end in CR LF, which crontab -l lists as \r`)
 
-// A ReadBackError says that the crontab reads differently from what was written, and what became of it.
+// A ReadBackError says that the crontab reads differently from what was written, and what became of
+// it.
 type ReadBackError struct{ Undone error }
 
 func (e *ReadBackError) Error() string {
@@ -37,8 +39,9 @@ func (e Edit) Check() error {
 	return nil
 }
 
-// Apply makes the edit the crontab: it keeps a copy of the old one in a folder, makes sure that it has not changed since it
-// was read, replaces it, and reads it back. Killed at any moment, or with an error, the crontab is the old one or the new one.
+// Apply makes the edit the crontab: it keeps a copy of the old one in a folder, makes sure that it
+// has not changed since it was read, replaces it, and reads it back. Killed at any moment, or with
+// an error, the crontab is the old one or the new one.
 func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
 	if err := e.Check(); err != nil {
 		return "", err

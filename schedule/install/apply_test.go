@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fake puts a crontab(1) on the PATH that keeps its file in a folder, and returns the path of that file. Its script may do
-// more before it writes ($1 is then "-").
+// fake puts a crontab(1) on the PATH that keeps its file in a folder, and returns the path of that
+// file. Its script may do more before it writes ($1 is then "-").
 func fake(t *testing.T, more string) string {
 	t.Helper()
 	dir := t.TempDir()

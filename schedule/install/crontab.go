@@ -44,8 +44,9 @@ func (c Crontab) Read() (text string, exists bool, err error) {
 	return out, true, nil
 }
 
-// Write makes the text the crontab. crontab(1) gets it as a file, and not through a pipe: from a pipe whose writer is killed
-// it would take what has come so far, or nothing, for the whole crontab.
+// Write makes the text the crontab. crontab(1) gets it as a file, and not through a pipe: from a
+// pipe whose writer is killed it would take what has come so far, or nothing, for the whole
+// crontab.
 func (c Crontab) Write(text string) error {
 	file, err := unnamed(text)
 	if err != nil {

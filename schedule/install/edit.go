@@ -11,8 +11,8 @@ type Edit struct {
 // IsNone reports whether nothing changes.
 func (e Edit) IsNone() bool { return e.Old == e.New }
 
-// Add returns the crontab with the line at its end, or in the place of an older one of the same schedule, and with the
-// lines of these numbers, from 1, commented out.
+// Add returns the crontab with the line at its end, or in the place of an older one of the same
+// schedule, and with the lines of these numbers, from 1, commented out.
 func (l Line) Add(text string, replace map[int]bool) Edit {
 	e := &editor{}
 	present := false
@@ -60,7 +60,8 @@ func (l Line) IsIn(text string) bool {
 	return false
 }
 
-// split returns the lines of a text without their line breaks. No cron takes a crontab whose last line has none.
+// split returns the lines of a text without their line breaks. No cron takes a crontab whose last
+// line has none.
 func split(text string) []string {
 	if text == "" {
 		return nil

@@ -89,7 +89,8 @@ func (e FileEdit) Apply() error {
 	return err
 }
 
-// put writes or removes the file. The draft has a dot in its name: cron reads no such file, and systemd no such unit.
+// put writes or removes the file. The draft has a dot in its name: cron reads no such file, and
+// systemd no such unit.
 func (f File) put() error {
 	if f.Text == "" {
 		if err := os.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -135,8 +136,8 @@ func (p Place) base() string {
 	return "sched-" + string(name) + "-" + p.ID()
 }
 
-// CronD returns the file in /etc/cron.d. It says which shell and PATH the tick has, since the settings of no other file
-// count for it.
+// CronD returns the file in /etc/cron.d. It says which shell and PATH the tick has, since the
+// settings of no other file count for it.
 func (p Place) CronD() File {
 	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " + shellWord(p.File) + "` removes it.\n" +
 		"SHELL=/bin/sh\n" +
@@ -144,7 +145,8 @@ func (p Place) CronD() File {
 		"* * * * * " + p.User + " " + percents(p.Command()) + p.mark() + "\n"}
 }
 
-// Find returns those files of the folder that Install wrote for the schedule, under whatever name it had then.
+// Find returns those files of the folder that Install wrote for the schedule, under whatever name
+// it had then.
 func (p Place) Find() []string {
 	found, _ := filepath.Glob(filepath.Join(p.Folder, "sched-*-"+p.ID()+"*"))
 	return found

@@ -56,8 +56,8 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 }
 
 // addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
-// yet to come: those are left to their minute. A slot that was to run once may lie in the range that
-// the tick recorded around it, which then stands for it.
+// yet to come: those are left to their minute. A slot that was to run once may lie in the range
+// that the tick recorded around it, which then stands for it.
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
@@ -80,8 +80,8 @@ func (b *backfill) addLeft(row state.Row) {
 	}
 }
 
-// resumedWithin is how late a slot still runs that a tick may have claimed for all servers before it
-// was killed, unless its task has missed: once, which says so itself.
+// resumedWithin is how late a slot still runs that a tick may have claimed for all servers before
+// it was killed, unless its task has missed: once, which says so itself.
 const resumedWithin = 3 * time.Minute
 
 // resumes reports whether a slot that a dead tick left runs in this one. Where the tick had claimed

@@ -13,7 +13,8 @@ import (
 // started last. It is there for such tasks, and a tick reads it only for them.
 const keyBoot = "boot"
 
-// freshBoot is how long ago the machine may have booted when its first tick ever comes: later the boot was before there was a schedule.
+// freshBoot is how long ago the machine may have booted when its first tick ever comes: later the
+// boot was before there was a schedule.
 const freshBoot = 10 * time.Minute
 
 // atBoot adds the slots of a boot to those that are due: of tasks that the machine's boot has not

@@ -43,8 +43,9 @@ func (a *Account) gap(ctx context.Context, last time.Time) *gap {
 	return g
 }
 
-// timesBefore says when the tasks were due that the last tick had, by their names: it had this schedule, or the last valid
-// one. It is nil where that is not known; then nothing counts as missed.
+// timesBefore says when the tasks were due that the last tick had, by their names: it had this
+// schedule, or the last valid one. It is nil where that is not known; then nothing counts as
+// missed.
 func (a *Account) timesBefore(ctx context.Context) map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
 	kept, err := a.plan.Values().LastValid(ctx, a.Schedule.File)

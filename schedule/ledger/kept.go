@@ -13,8 +13,8 @@ import (
 	"sched/schedule/state"
 )
 
-// mostKept is how many slots of a task wait for the store at most: those of a task that is due every minute would run a whole night
-// one after another.
+// mostKept is how many slots of a task wait for the store at most: those of a task that is due
+// every minute would run a whole night one after another.
 const mostKept = 60
 
 // Keep has a slot wait for which the store had no answer, or one that is paused
@@ -53,8 +53,8 @@ func (a *Account) waitingOf(task string) (n int) {
 }
 
 // keptSlots returns the slots that wait and that this tick tries again, the oldest first. Those for
-// which it is too late are skipped, and those of which nobody knows whether they are for this server
-// are left to a later tick.
+// which it is too late are skipped, and those of which nobody knows whether they are for this
+// server are left to a later tick.
 func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.Slot, err error) {
 	rows, err := a.plan.Runs().Waiting(ctx)
 	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
@@ -80,7 +80,8 @@ func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.
 	return slots, err
 }
 
-// mayBeHere reports whether a task is not for this server for the one reason that a label of it may be among those that are wrong.
+// mayBeHere reports whether a task is not for this server for the one reason that a label of it may
+// be among those that are wrong.
 func (a *Account) mayBeHere(name string) bool {
 	s, t := a.Schedule, a.named(name)
 	return s.Machine.Wrong != "" && t != nil && s.InUse(t) && slices.ContainsFunc(t.Servers, placement.IsLabel)
@@ -112,8 +113,8 @@ func waitedFor(w state.Row) string {
 }
 
 // newestPaused leaves out of the waiting slots those that were paused and are not the newest of
-// their task any more: another one waits, starts in this tick, or is planned by a live one. They are
-// skipped, since they were paused.
+// their task any more: another one waits, starts in this tick, or is planned by a live one. They
+// are skipped, since they were paused.
 func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
 	var all []due
 	for _, slot := range slices.Concat(waiting, starts) {

@@ -14,8 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A gap of a month holds millions of slots. For each task the newest ones have a row each, and all older ones one row
-// together.
+// A gap of a month holds millions of slots. For each task the newest ones have a row each, and all
+// older ones one row together.
 const (
 	maxRowsOfTask = 100
 	maxRows       = 1000 // of all tasks; not counting those for the older ones
@@ -39,7 +39,8 @@ func (b *backfill) addRows() {
 	}
 }
 
-// names returns the tasks with something missed: those of the schedule, and those that it has no more.
+// names returns the tasks with something missed: those of the schedule, and those that it has no
+// more.
 func (b *backfill) names() (names []string) {
 	for _, task := range b.account.Schedule.Tasks {
 		if len(b.missed[task.Name]) > 0 || b.inGap(task.Name) {

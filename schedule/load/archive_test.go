@@ -10,7 +10,8 @@ import (
 	"sched/schedule"
 )
 
-// sameFromArchive fails unless Archive makes the same schedule of the archive of s, with every task at its place.
+// sameFromArchive fails unless Archive makes the same schedule of the archive of s, with every task
+// at its place.
 func sameFromArchive(t *testing.T, s *schedule.Schedule) {
 	t.Helper()
 	text, err := s.Archive()
@@ -100,7 +101,8 @@ func TestTheArchiveOfOneFileIsThatFile(t *testing.T) {
 	}
 }
 
-// Before there were archives, a schedule was kept as one text with its includes merged in. It is read after an upgrade.
+// Before there were archives, a schedule was kept as one text with its includes merged in. It is
+// read after an upgrade.
 func TestATextThatIsNoArchiveIsASchedule(t *testing.T) {
 	merged := "# the schedule with everything that it includes, written by sched\n" +
 		"\"timezone\": \"UTC\"\nholidays: [\"12-25 Christmas\"]\ntasks:\n" +

@@ -44,7 +44,8 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
+// setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that
+// away.
 func setOutput(l *loader, t *taskDraft, n *node) {
 	switch {
 	case n.IsFalse():
@@ -66,7 +67,8 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// readTimeout reads a duration, or none, an older word for false, against that of a group or of defaults.
+// readTimeout reads a duration, or none, an older word for false, against that of a group or of
+// defaults.
 func readTimeout(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true

@@ -45,8 +45,8 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	}
 }
 
-// checkChains refuses triggers of tasks that do not exist, chains without an end, and tasks that neither have a time nor
-// are triggered.
+// checkChains refuses triggers of tasks that do not exist, chains without an end, and tasks that
+// neither have a time nor are triggered.
 func (l *loader) checkChains() {
 	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
 		return
@@ -133,7 +133,8 @@ func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger, clos
 	l.problemOf(use{place: last.Place, task: closing.Name, in: closing}, "take one of these triggers away; where it is inherited, `"+last.Key+": false` does", "trigger: a chain without an end: %s", b.String())
 }
 
-// warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded as skipped.
+// warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded
+// as skipped.
 func (l *loader) warnOfSwitchedOff() {
 	for _, t := range l.schedule.Tasks {
 		if t.Enabled {

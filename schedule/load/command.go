@@ -10,7 +10,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// setCommand reads what a task runs; it replaces an inherited command. It comes after shell in its table.
+// setCommand reads what a task runs; it replaces an inherited command. It comes after shell in its
+// table.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
 	t.Command, _ = readCommand(l.Reader, n, t.shell)
@@ -108,7 +109,8 @@ func readShell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return readArguments(r, n)
 }
 
-// readVariables reads a mapping of variables, and returns them together with those that are inherited.
+// readVariables reads a mapping of variables, and returns them together with those that are
+// inherited.
 func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]string) map[string]string {
 	if n.IsList() {
 		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", r.Key)
@@ -146,7 +148,8 @@ func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]stri
 	return all
 }
 
-// readVariable reads the value of one variable. It holds no file: env is part of the snapshot of each run.
+// readVariable reads the value of one variable. It holds no file: env is part of the snapshot of
+// each run.
 func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if n.IsNull() {
 		return "", r.RequireValue(n, `write "" for an empty one`)
@@ -185,7 +188,8 @@ func readAccount(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return text, true
 }
 
-// readUmask reads an octal umask. It needs the leading zero: YAML takes 27 for decimal, shells do not.
+// readUmask reads an octal umask. It needs the leading zero: YAML takes 27 for decimal, shells do
+// not.
 func readUmask(r *yamldoc.Reader, n *yamldoc.Node) (*int, bool) {
 	text, ok := r.Text(n)
 	if !ok {

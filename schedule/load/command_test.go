@@ -10,8 +10,8 @@ import (
 	"sched/schedule"
 )
 
-// The shell reads 27 as octal, YAML as decimal; YAML reads 027 as octal, and JSON not at all. What could
-// be read in two ways is refused.
+// The shell reads 27 as octal, YAML as decimal; YAML reads 027 as octal, and JSON not at all. What
+// could be read in two ways is refused.
 func TestUmask(t *testing.T) {
 	for _, row := range []struct {
 		text string
@@ -80,8 +80,8 @@ tasks:
 	}
 }
 
-// The snapshot of a run is what the processes that finish it know: as whom its hooks run is in it, and what is in
-// its files of variables is not.
+// The snapshot of a run is what the processes that finish it know: as whom its hooks run is in it,
+// and what is in its files of variables is not.
 func TestTheSnapshotHasAsWhomATaskRuns(t *testing.T) {
 	task := parseTest(t, one("user: deploy\numask: 0\nnice: 0\nenv_file: a.env")).Tasks[0]
 	text, err := json.Marshal(task)

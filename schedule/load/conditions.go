@@ -55,8 +55,8 @@ func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
 
 var timeSpan = regexp.MustCompile(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
 
-// pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times. It returns
-// "" for anything else.
+// pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times. It
+// returns "" for anything else.
 func pairOf(n *yamldoc.Node) string {
 	text := n.Value
 	if n.IsMapping() {

@@ -30,7 +30,8 @@ func setExpect(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// checkExpect refuses what contradicts expect in a task: what keeps it from being ever true, or from being ever false.
+// checkExpect refuses what contradicts expect in a task: what keeps it from being ever true, or
+// from being ever false.
 func (l *loader) checkExpect(n *node, t *taskDraft) {
 	own := n.Lookup("expect")
 	if hooks := n.Lookup("on_overdue"); hooks != nil && len(t.Hooks.OnOverdue) > 0 && t.Expect == (schedule.Expect{}) {
@@ -65,7 +66,8 @@ func firstOf(n, preferred *node, keys ...string) *node {
 	return n
 }
 
-// placeText is where a value stands, for a message about two of them; empty for one that is inherited.
+// placeText is where a value stands, for a message about two of them; empty for one that is
+// inherited.
 func (l *loader) placeText(n *node) string {
 	if n == nil {
 		return ""
@@ -76,7 +78,8 @@ func (l *loader) placeText(n *node) string {
 // gapsFrom is from when due times are looked at that no clock decides about.
 var gapsFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leastGap returns the shortest of the first times from one slot to the next; false where there are none.
+// leastGap returns the shortest of the first times from one slot to the next; false where there are
+// none.
 func leastGap(when cron.When) (least time.Duration, ok bool) {
 	const looked = 8
 	last, ok := when.Next(gapsFrom)

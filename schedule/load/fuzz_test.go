@@ -24,7 +24,8 @@ func dump(s *schedule.Schedule) string {
 	return b.String()
 }
 
-// FuzzLoad: whatever the text is, there is either a schedule, which its archive makes again, or a problem with a place.
+// FuzzLoad: whatever the text is, there is either a schedule, which its archive makes again, or a
+// problem with a place.
 func FuzzLoad(f *testing.F) {
 	for _, m := range mistakes {
 		f.Add([]byte(m.yaml))

@@ -36,7 +36,8 @@ func setHolidays(l *loader, s *settings, n *node) {
 	})
 }
 
-// holidayFile returns the file that the item names, or nil and a problem. named are those before it.
+// holidayFile returns the file that the item names, or nil and a problem. named are those before
+// it.
 func (l *loader) holidayFile(item *node, named map[string]bool) *yamldoc.Source {
 	if l.origin == fromArchive {
 		return l.nextArchived(item)
@@ -150,7 +151,8 @@ func parseDate(text string) (schedule.Date, bool) {
 	return d, err1 == nil && err2 == nil
 }
 
-// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
+// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there
+// are leap years.
 func exists(d schedule.Date) bool {
 	year, month, day := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Date()
 	return schedule.Date{Year: year, Month: month, Day: day} == d

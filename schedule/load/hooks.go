@@ -44,7 +44,8 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 	}
 }
 
-// traceItem records that the item of the current key, of a list that several levels add to, was set where the key now is.
+// traceItem records that the item of the current key, of a list that several levels add to, was set
+// where the key now is.
 func (l *loader) traceItem(i int) {
 	if l.Origins != nil {
 		l.Origins[l.Key+"."+strconv.Itoa(i)] = l.Origins[l.Key]

@@ -70,7 +70,8 @@ func (l *loader) matches(n *node) []string {
 	return l.afterEdit(pattern, paths)
 }
 
-// afterEdit returns the files that a pattern stands for, sorted, as they would be with Options.Texts.
+// afterEdit returns the files that a pattern stands for, sorted, as they would be with
+// Options.Texts.
 func (l *loader) afterEdit(pattern string, paths []string) []string {
 	for path, text := range l.options.Texts {
 		paths = slices.DeleteFunc(paths, func(p string) bool { return p == path })

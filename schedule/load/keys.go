@@ -11,11 +11,13 @@ import (
 // groups and defaults. subkeys.go has one for each mapping inside those. To add a key:
 //
 //  1. add the field to schedule.Schedule, schedule.Task or what else it belongs to;
-//  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
+//  2. add a row to its table: its name, where it may stand, how its value is read, what it means,
+//     and
 //     what it may be (is). A value replaces an inherited one, or merges with it, or has a setter of
 //     its own, called set…. With any key, false takes away what is inherited;
 //  3. write the reader, if none of yamldoc.Reader and of this package will do;
-//  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
+//  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of
+//     problems_test.go.
 //
 // Values are set in the order of the rows: messages need the name, and commands need the shell.
 

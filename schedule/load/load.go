@@ -53,7 +53,8 @@ type Options struct {
 	// accepts any, unexpanded.
 	CheckNotification func(schedule.Notification) (problem, hint string)
 
-	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
+	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task,
+	// and ticks do without.
 	Origins bool
 
 	// Texts are taken for the files at those absolute paths, after an edit; nil is a missing file.
@@ -165,7 +166,8 @@ func newLoader(file string, opts Options) (*loader, error) {
 	return l, nil
 }
 
-// readMain reads the main file: its settings first, since the tasks depend on them wherever they stand.
+// readMain reads the main file: its settings first, since the tasks depend on them wherever they
+// stand.
 func (l *loader) readMain(text []byte) {
 	root := l.Parse(text)
 	if root == nil {

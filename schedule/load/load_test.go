@@ -366,7 +366,8 @@ func TestTheStateFolderOfAnInvalidSchedule(t *testing.T) {
 	}
 }
 
-// Keys at the top that begin with x- hold what others are anchored to, as in Compose files. Anywhere else they are unknown.
+// Keys at the top that begin with x- hold what others are anchored to, as in Compose files.
+// Anywhere else they are unknown.
 func TestKeysThatBeginWithXAreForAnchors(t *testing.T) {
 	s, err := Text([]byte("x-slow: &slow {timeout: 2h}\ntasks:\n- {name: t, every: minute, command: x, <<: *slow}\n"), "/srv/shop/schedule.yaml", testOptions())
 	if err != nil || s.Tasks[0].Timeout != 2*time.Hour {

@@ -9,7 +9,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// checkPrefer refuses servers that are preferred where each runs the task, and those that are not among its servers.
+// checkPrefer refuses servers that are preferred where each runs the task, and those that are not
+// among its servers.
 func (l *loader) checkPrefer(n *node, t *taskDraft) {
 	own := n.Lookup("prefer")
 	if own != nil && !own.IsFalse() && !t.OneServer {

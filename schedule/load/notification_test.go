@@ -94,7 +94,8 @@ mail: {url: "smtp://me:${file:secrets/smtp}@localhost", from: "${FROM}"}
 	}
 }
 
-// Where nobody checks notifications, their secrets may be missing: the last valid schedule runs without them.
+// Where nobody checks notifications, their secrets may be missing: the last valid schedule runs
+// without them.
 func TestTheTasksDoNotDependOnTheSecretsOfNotifications(t *testing.T) {
 	opts := testOptions()
 	opts.CheckNotification = nil

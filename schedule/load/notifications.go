@@ -13,7 +13,8 @@ import (
 // mailSettings are what `mail` at the top of the file has, unexpanded.
 type mailSettings struct{ url, from string }
 
-// setMail reads the settings that the mails of all tasks take over. It comes before defaults and tasks.
+// setMail reads the settings that the mails of all tasks take over. It comes before defaults and
+// tasks.
 func setMail(l *loader, _ *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
@@ -75,7 +76,8 @@ func setWebhook(l *loader, h *hookDraft, n *node) {
 	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Webhook: text} })
 }
 
-// setAddresses reads one address or a list. Addresses that are empty when they are expanded are left out.
+// setAddresses reads one address or a list. Addresses that are empty when they are expanded are
+// left out.
 func setAddresses(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "mail")
 	if !l.RefuseEmptyList(n, "") {

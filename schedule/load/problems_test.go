@@ -108,7 +108,8 @@ var mistakes = []struct {
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
-	// true is no text: it once was the name of a mutex, a file called true, and a hook that did nothing. false takes away what is inherited.
+	// true is no text: it once was the name of a mutex, a file called true, and a hook that did
+	// nothing. false takes away what is inherited.
 	{"a mutex that is true", one("mutex: true"), []string{
 		"schedule.yaml:5:10: task \"t\": mutex must be text, not true\n  hint: leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"}},
 	{"an output that is true", one("output: true"), []string{

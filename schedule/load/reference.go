@@ -5,7 +5,8 @@ import "sched/schedule/yamldoc"
 // A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
 type Mapping string
 
-// The mappings are a closed list. Those after Included are values of keys of their name; a Hook is one of each hook key.
+// The mappings are a closed list. Those after Included are values of keys of their name; a Hook is
+// one of each hook key.
 const (
 	Top      Mapping = "schedule"
 	InTask   Mapping = "task"

@@ -43,7 +43,8 @@ func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) 
 	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
 }
 
-// replacesBy is replaces for a value that is read by what the loader knows: of keys that come before, or from Options.
+// replacesBy is replaces for a value that is read by what the loader knows: of keys that come
+// before, or from Options.
 func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
 	return func(l *loader, into *T, n *node) {
 		l.Forget()
@@ -70,8 +71,8 @@ func row[T any](name string, in scope, set setter[T], doc string, types ...is) k
 	return k
 }
 
-// takenAway reports whether n is the word false in a mapping that inherits, and returns what such a mapping has that
-// neither sets nor inherits anything.
+// takenAway reports whether n is the word false in a mapping that inherits, and returns what such a
+// mapping has that neither sets nor inherits anything.
 func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 	if !n.IsFalse() || l.bare == nil {
 		return nil, false
@@ -89,7 +90,8 @@ func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 	return bare, ok
 }
 
-// isBool reports whether the field itself is true or false: for such a key false is a value like any other.
+// isBool reports whether the field itself is true or false: for such a key false is a value like
+// any other.
 func isBool(field any) bool {
 	_, is := field.(*bool)
 	return is

@@ -9,10 +9,11 @@ import (
 )
 
 // This file writes the JSON Schema (draft 2020-12) of schedule.yaml from the rows of Keys.
-// schema_kinds.go adds the form of each kind of value, and the rules of mappings say what their keys
-// have to do with each other. `sched check` finds what a schema cannot say.
+// schema_kinds.go adds the form of each kind of value, and the rules of mappings say what their
+// keys have to do with each other. `sched check` finds what a schema cannot say.
 
-// Modeline is the line by which editors find the schema of a file, at a path relative to it or at a URL.
+// Modeline is the line by which editors find the schema of a file, at a path relative to it or at a
+// URL.
 func Modeline(path string) string { return "# yaml-language-server: $schema=" + path }
 
 // SchemaFile is what the schema is called beside a schedule.

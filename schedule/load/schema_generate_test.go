@@ -84,7 +84,8 @@ func (g *generator) task() map[string]any {
 	return task
 }
 
-// mapping takes some of the keys that the mapping may have, each with its example, or with a mistake.
+// mapping takes some of the keys that the mapping may have, each with its example, or with a
+// mistake.
 func (g *generator) mapping(of load.Mapping, some float64) map[string]any {
 	m := map[string]any{}
 	for _, key := range load.Keys(of) {

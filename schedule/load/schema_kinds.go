@@ -14,7 +14,8 @@ const (
 	datePattern     = `([0-9]{4}-)?[0-9]{2}-[0-9]{2}`
 )
 
-// scalar is what YAML takes for a text, a number or true and false: where a text is wanted, all of them are one.
+// scalar is what YAML takes for a text, a number or true and false: where a text is wanted, all of
+// them are one.
 var scalar = list("string", "number", "boolean")
 
 // matching accepts scalars; of those that are texts such as match the pattern.
@@ -38,8 +39,8 @@ func named(types ...any) jsonObject {
 	return object("type", types, "pattern", "^"+namePattern+"$", "minimum", 0)
 }
 
-// schemaKinds returns the definitions by the names of Type.Of, without mappings and kinds of property.
-// It is a function because ticks need none of it.
+// schemaKinds returns the definitions by the names of Type.Of, without mappings and kinds of
+// property. It is a function because ticks need none of it.
 func schemaKinds() jsonObject {
 	return object(
 		"flag", object("type", "boolean"),

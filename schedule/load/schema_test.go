@@ -22,8 +22,8 @@ import (
 	"sched/schedule/load"
 )
 
-// unsaid is what a schema cannot say: what docs/editors.md lists, and the problems of the loader which that is about, in
-// files that have some text in them.
+// unsaid is what a schema cannot say: what docs/editors.md lists, and the problems of the loader
+// which that is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
 	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
 	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
@@ -162,8 +162,9 @@ func plainScalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// agree holds the schema against the loader, and reports whether the schedule is valid. What the loader accepts the schema
-// accepts; what the loader refuses the schema refuses, unless it is only what a schema cannot say.
+// agree holds the schema against the loader, and reports whether the schedule is valid. What the
+// loader accepts the schema accepts; what the loader refuses the schema refuses, unless it is only
+// what a schema cannot say.
 func agree(t *testing.T, s *jsonschema.Schema, what, text string, read func() error) (valid bool) {
 	t.Helper()
 	value, err := instance(text)
@@ -302,7 +303,8 @@ func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	}
 }
 
-// false is in each place what it is for the loader: what takes an inherited value away, a value, or a mistake.
+// false is in each place what it is for the loader: what takes an inherited value away, a value, or
+// a mistake.
 func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 	s := compiled(t)
 	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InOutput} {
@@ -368,7 +370,8 @@ func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
 	}
 }
 
-// The schema in docs is the one for the modelines of our examples, and each of them has one that leads to it.
+// The schema in docs is the one for the modelines of our examples, and each of them has one that
+// leads to it.
 func TestTheExamplesLeadEditorsToTheSchema(t *testing.T) {
 	const kept = "../../docs/schedule.schema.json"
 	text, err := os.ReadFile(kept)

@@ -19,7 +19,8 @@ type settings struct {
 	pools                    []*node // their names, in the order of Pools
 }
 
-// readSettings reads the top-level keys into the schedule, and returns them with those that are read later.
+// readSettings reads the top-level keys into the schedule, and returns them with those that are
+// read later.
 func (l *loader) readSettings(root *node) settings {
 	s := l.schedule
 	s.Location = l.options.Local
@@ -87,7 +88,8 @@ const (
 	shortestLease = 5 * time.Second
 )
 
-// setStore reads one URL or a list of them. An empty URL alone, as of a variable that is not set, is no store.
+// setStore reads one URL or a list of them. An empty URL alone, as of a variable that is not set,
+// is no store.
 func setStore(l *loader, s *settings, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for locks on this machine alone") {
 		return

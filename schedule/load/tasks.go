@@ -33,7 +33,8 @@ type taskDraft struct {
 // defaultLimit is how much of an output is kept where the file does not say it.
 const defaultLimit = 64 << 20
 
-// readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be nil.
+// readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be
+// nil.
 func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	base := &taskDraft{
 		Task: schedule.Task{
@@ -62,7 +63,8 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	return base
 }
 
-// readEntries reads a list of tasks and groups, each with what base has as its defaults. n may be nil.
+// readEntries reads a list of tasks and groups, each with what base has as its defaults. n may be
+// nil.
 func (l *loader) readEntries(n *node, base *taskDraft) {
 	if n == nil {
 		return

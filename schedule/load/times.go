@@ -19,7 +19,8 @@ type timing struct {
 
 func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
 
-// setCron reads one expression or a list. Its times replace inherited ones, those of every: too (setWhen).
+// setCron reads one expression or a list. Its times replace inherited ones, those of every: too
+// (setWhen).
 func setCron(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
 	n.Each(func(item *node) bool {
@@ -96,7 +97,8 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 // isBoot reports whether a time is the boot of the machine.
 func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
 
-// checkBoot refuses what contradicts a boot: it is that of one machine, and nobody knows when the next one is.
+// checkBoot refuses what contradicts a boot: it is that of one machine, and nobody knows when the
+// next one is.
 func (l *loader) checkBoot(n *node, t *taskDraft) {
 	if !t.When.Boot {
 		return
@@ -190,7 +192,8 @@ func readMissedWithin(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) 
 	return d, ok
 }
 
-// readStartDeadline reads a duration, or none, an older word for false, against that of a group or of defaults.
+// readStartDeadline reads a duration, or none, an older word for false, against that of a group or
+// of defaults.
 func readStartDeadline(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true

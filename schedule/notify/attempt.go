@@ -69,14 +69,14 @@ func (a attempt) noAnswer() (reason, hint string) {
 	return "no answer within " + humanize.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
 }
 
-// An Error says why a message was not delivered, or cannot be. Text and Hint are one line each and have no secret
-// in them. An Error wraps no other error, since that could have one.
+// An Error says why a message was not delivered, or cannot be. Text and Hint are one line each and
+// have no secret in them. An Error wraps no other error, since that could have one.
 type Error struct {
 	Text      string // begins with Target.String
 	Hint      string // what to do about it; may be empty
 	Permanent bool   // the same attempt would fail again: by what the target is, or by what the other side answered
-	// Rest is the target of the next attempt where that is for some addresses of a mail only: the others have
-	// got the mail, or will never accept it. Nil: the whole target.
+	// Rest is the target of the next attempt where that is for some addresses of a mail only: the
+	// others have got the mail, or will never accept it. Nil: the whole target.
 	Rest *Target
 }
 

@@ -26,7 +26,8 @@ func (t Target) checkHTTP(address string) error {
 
 const maxRedirects = 5
 
-// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever comes of its body.
+// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever
+// comes of its body.
 func (t Target) do(ctx context.Context, r *http.Request) error {
 	r.Header.Set("User-Agent", "sched")
 	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
@@ -62,8 +63,9 @@ func newTransport() *http.Transport {
 	}
 }
 
-// checkRedirect is the CheckRedirect of an http.Client. It lets a few redirects pass, but none that would lose the message,
-// as 301, 302 and 303 make a GET without a body of a POST, or send it without encryption.
+// checkRedirect is the CheckRedirect of an http.Client. It lets a few redirects pass, but none that
+// would lose the message, as 301, 302 and 303 make a GET without a body of a POST, or send it
+// without encryption.
 func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	last := via[len(via)-1]
 	switch {
@@ -100,11 +102,12 @@ func (t Target) connectionError(a attempt, err error) *Error {
 	return t.temporary(text, hint)
 }
 
-// temporaryStatuses are those of 400-499 that another attempt may not meet. A path that is not there (404) may be one whose
-// server is being deployed, and 407 comes from a proxy.
+// temporaryStatuses are those of 400-499 that another attempt may not meet. A path that is not
+// there (404) may be one whose server is being deployed, and 407 comes from a proxy.
 var temporaryStatuses = []int{404, 407, 408, 425, 429}
 
-// statusError is the error of an answer with a status that is not 2xx. Other statuses than those of 400-499 are temporary.
+// statusError is the error of an answer with a status that is not 2xx. Other statuses than those of
+// 400-499 are temporary.
 func (t Target) statusError(code int, answer string) *Error {
 	e := t.temporary("answers "+statusText(code), "")
 	if answer != "" {
@@ -118,7 +121,8 @@ func (t Target) statusError(code int, answer string) *Error {
 	return e
 }
 
-// statusText is a status as people know it: `404 Not Found`. One without a name is the number alone.
+// statusText is a status as people know it: `404 Not Found`. One without a name is the number
+// alone.
 func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }

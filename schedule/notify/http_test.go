@@ -94,7 +94,8 @@ func TestErrorsOverHTTP(t *testing.T) {
 	}
 }
 
-// expect compares an error with the words that follow its target; an empty text stands for no error.
+// expect compares an error with the words that follow its target; an empty text stands for no
+// error.
 func expect(t *testing.T, e *notify.Error, target notify.Target, text, hint string, permanent bool) {
 	t.Helper()
 	switch {
@@ -201,7 +202,8 @@ func silentServers(t *testing.T) map[string]string {
 	return map[string]string{"never takes a byte": l.Addr().String()}
 }
 
-// endsWithTheContext sends with a short deadline, and with a context that is cancelled, and expects the error of each in time.
+// endsWithTheContext sends with a short deadline, and with a context that is cancelled, and expects
+// the error of each in time.
 func endsWithTheContext(t *testing.T, target notify.Target) {
 	t.Helper()
 	began := time.Now()

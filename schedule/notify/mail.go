@@ -54,8 +54,8 @@ type email struct {
 	text []byte // header and body; lines end in \r\n
 }
 
-// writeMail writes the message as a mail. Of one message it writes the same mail at every attempt, with the same Message-ID:
-// an inbox that gets it twice can show it once.
+// writeMail writes the message as a mail. Of one message it writes the same mail at every attempt,
+// with the same Message-ID: an inbox that gets it twice can show it once.
 func (t Target) writeMail(m Message) (e email, err error) {
 	from := t.Mail.From
 	if from == "" {
@@ -77,7 +77,8 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	if m.ID != "" {
 		msg.SetMessageIDWithValue(hashID(m.Schedule, m.ID) + "@" + domain)
 	}
-	// Programs for mail show what refers to the same Message-ID as one conversation: all mails about a task.
+	// Programs for mail show what refers to the same Message-ID as one conversation: all mails
+	// about a task.
 	msg.SetGenHeader(mail.HeaderReferences, "<"+hashID(m.Schedule, m.Task)+"@"+domain+">")
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
@@ -132,7 +133,8 @@ func defaultFrom(server string) string {
 	return "sched@" + hostname(server)
 }
 
-// hostname is the name of the server where that can stand behind the @ of an address, else localhost.
+// hostname is the name of the server where that can stand behind the @ of an address, else
+// localhost.
 func hostname(server string) string {
 	if server == "" || !isAddress("sched@"+server) {
 		return "localhost"

@@ -168,8 +168,8 @@ func smtpError(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: text}
 }
 
-// oddServer is a server that answers each command with what talk says; it hangs where that says "hang", and closes the connection where
-// it says "". Its greeting is the answer to "".
+// oddServer is a server that answers each command with what talk says; it hangs where that says
+// "hang", and closes the connection where it says "". Its greeting is the answer to "".
 func oddServer(t *testing.T, talk func(command string) string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

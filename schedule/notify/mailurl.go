@@ -20,17 +20,19 @@ type smtpServer struct {
 type tlsPolicy int
 
 const (
-	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker who could forge that
-	// could as well take the offer out (RFC 7435). Mail servers do the same among themselves.
+	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker
+	// who could forge that could as well take the offer out (RFC 7435). Mail servers do the same
+	// among themselves.
 	tlsIfOffered tlsPolicy = iota
 	tlsRequired
 	tlsNone
 )
 
-// parseMailURL reads the URL of a mail. The problem is for people, empty when there is none, and repeats nothing of the URL.
+// parseMailURL reads the URL of a mail. The problem is for people, empty when there is none, and
+// repeats nothing of the URL.
 //
-// A password is sent only where TLS, with a certificate that can be trusted, is required. The exceptions
-// are a server on this machine, and a URL that says tls=none.
+// A password is sent only where TLS, with a certificate that can be trusted, is required. The
+// exceptions are a server on this machine, and a URL that says tls=none.
 func parseMailURL(text string) (s smtpServer, problem string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Hostname() == "" {

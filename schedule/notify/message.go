@@ -2,8 +2,9 @@ package notify
 
 import "time"
 
-// A Message is what is sent about an event of a run, or about a slot that did not become a run. Messages that wait for
-// another attempt are kept as this JSON by the versions of sched before and after this one: its names do not change.
+// A Message is what is sent about an event of a run, or about a slot that did not become a run.
+// Messages that wait for another attempt are kept as this JSON by the versions of sched before and
+// after this one: its names do not change.
 type Message struct {
 	ID    string    `json:"id"`    // the same at every attempt to deliver this message, and no other message has it
 	Event Event     `json:"event"` // what it is about

@@ -21,7 +21,8 @@ import (
 	"strings"
 )
 
-// A Target is where messages go: exactly one of its fields is set. It holds secrets; String has none of them.
+// A Target is where messages go: exactly one of its fields is set. It holds secrets; String has
+// none of them.
 type Target struct {
 	Ping    *Ping    `json:"ping,omitempty"`
 	Webhook *Webhook `json:"webhook,omitempty"`
@@ -31,8 +32,9 @@ type Target struct {
 // A Ping is a GET request to exactly that URL. The request says nothing but that an event happened.
 type Ping struct {
 	URL string `json:"url"` // http or https
-	// Protocol selects the pinging API of healthchecks.io instead: the event and the outcome become the end of the
-	// path, the run's id the parameter rid, and the end of the output the body of a POST request.
+	// Protocol selects the pinging API of healthchecks.io instead: the event and the outcome become
+	// the end of the path, the run's id the parameter rid, and the end of the output the body of a
+	// POST request.
 	Protocol bool `json:"protocol,omitempty"`
 }
 
@@ -57,8 +59,8 @@ type Mail struct {
 	URL  string   `json:"url,omitempty"`  // smtp or smtps://[user:password@]host[:port][?tls=none or required]; empty: sendmail(8)
 }
 
-// Check reports what is wrong with the target itself, as an *Error that is permanent. It connects to nothing, so nil does
-// not mean that the target can be reached.
+// Check reports what is wrong with the target itself, as an *Error that is permanent. It connects
+// to nothing, so nil does not mean that the target can be reached.
 func (t Target) Check() error {
 	switch {
 	case t.Ping != nil:
@@ -74,11 +76,12 @@ func (t Target) Check() error {
 	return &Error{Text: "a notification without a target", Permanent: true}
 }
 
-// Send makes one attempt to deliver m to t. Nil means that the target has accepted it: a 2xx status, the reply of a mail
-// server to the end of the mail, exit code 0 of sendmail. Any other result is an *Error. Send checks t first.
+// Send makes one attempt to deliver m to t. Nil means that the target has accepted it: a 2xx
+// status, the reply of a mail server to the end of the mail, exit code 0 of sendmail. Any other
+// result is an *Error. Send checks t first.
 //
-// Send returns when ctx is done at the latest. Then the message may have arrived or not, and another attempt may deliver
-// it twice; Message.ID lets the other side notice.
+// Send returns when ctx is done at the latest. Then the message may have arrived or not, and
+// another attempt may deliver it twice; Message.ID lets the other side notice.
 func (t Target) Send(ctx context.Context, m Message) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -108,7 +111,8 @@ func (t Target) String() string {
 	return "nobody"
 }
 
-// hostOf returns the host of a URL, with its port where the URL names one; empty where there is none.
+// hostOf returns the host of a URL, with its port where the URL names one; empty where there is
+// none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -117,8 +121,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// bareAddresses leaves the names of people out. It does not repeat a text that is no address: that may be a secret in
-// the wrong place.
+// bareAddresses leaves the names of people out. It does not repeat a text that is no address: that
+// may be a secret in the wrong place.
 func bareAddresses(list []string) (bare []string) {
 	for _, text := range list {
 		if address, err := mail.ParseAddress(text); err == nil {

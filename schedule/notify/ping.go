@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxPingOutput is how many bytes of output a ping carries: healthchecks.io keeps 100 kB, and one that people host themselves
-// the first 10 kB unless configured otherwise. More would lose its end, which is what matters.
+// maxPingOutput is how many bytes of output a ping carries: healthchecks.io keeps 100 kB, and one
+// that people host themselves the first 10 kB unless configured otherwise. More would lose its end,
+// which is what matters.
 const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
@@ -43,8 +44,9 @@ func contentType(body string) string {
 	return "application/octet-stream"
 }
 
-// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/): the last part of the path, empty for a
-// success, and the body. The body is the output; where the path cannot say what happened, a line that does comes first.
+// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/): the last part
+// of the path, empty for a success, and the body. The body is the output; where the path cannot say
+// what happened, a line that does comes first.
 func (m Message) signal() (signal, body string) {
 	switch {
 	case m.Event == Start:
@@ -62,8 +64,8 @@ func (m Message) signal() (signal, body string) {
 	return "fail", m.headline() + "\n\n" + m.Output
 }
 
-// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side match start and end; a
-// rid that the URL has already stays.
+// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
+// match start and end; a rid that the URL has already stays.
 func withSignal(u *url.URL, signal, run string) *url.URL {
 	if signal != "" {
 		u = u.JoinPath(signal)

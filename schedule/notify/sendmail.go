@@ -16,12 +16,12 @@ import (
 // sendmailPaths are where the program is looked for, in this order: cron's PATH has no sbin.
 var sendmailPaths = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
 
-// permanentExitCodes are those of sendmail that another attempt would meet again: EX_USAGE, EX_DATAERR, EX_NOUSER and EX_NOHOST
-// of sysexits(3).
+// permanentExitCodes are those of sendmail that another attempt would meet again: EX_USAGE,
+// EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits(3).
 var permanentExitCodes = []int{64, 65, 67, 68}
 
-// sendmail hands the mail to the mail system of this machine. Nil means that this has queued it: whether it arrives is
-// for the mail system, which sends a bounce when it does not.
+// sendmail hands the mail to the mail system of this machine. Nil means that this has queued it:
+// whether it arrives is for the mail system, which sends a bounce when it does not.
 func (t Target) sendmail(ctx context.Context, e email) error {
 	path := findSendmail()
 	if path == "" {

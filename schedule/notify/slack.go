@@ -11,8 +11,8 @@ type slackMessage struct {
 	Text string `json:"text"`
 }
 
-// maxSlackOutput is how many bytes of output, escaped, the text carries: Slack splits texts of more than 4,000 characters, and
-// with them the block of code.
+// maxSlackOutput is how many bytes of output, escaped, the text carries: Slack splits texts of more
+// than 4,000 characters, and with them the block of code.
 const maxSlackOutput = 2500
 
 // slackText is the message as Slack's mrkdwn.
@@ -42,7 +42,8 @@ func (m Message) slackText() string {
 	return strings.Join(lines, "\n")
 }
 
-// slackCode is the end of the output, escaped, at most maxSlackOutput bytes long. Nothing in it ends the block of code.
+// slackCode is the end of the output, escaped, at most maxSlackOutput bytes long. Nothing in it
+// ends the block of code.
 func slackCode(output string) string {
 	output = strings.ReplaceAll(strings.TrimRight(humanize.Plain(output), " \t\n"), "```", "'''")
 	for limit := maxSlackOutput; ; {

@@ -26,7 +26,8 @@ type session struct {
 	raw    net.Conn // the connection below TLS: to close it does not wait for the other side
 }
 
-// sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all addresses.
+// sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all
+// addresses.
 func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error {
 	s := &session{attempt: beginAttempt(ctx, server.secrets), target: t, server: server}
 	conn, err := s.dial()
@@ -104,7 +105,8 @@ func (s *session) startTLS() error {
 	return nil
 }
 
-// authenticate gives user and password, where the URL has them, in the safest of the ways that both sides know.
+// authenticate gives user and password, where the URL has them, in the safest of the ways that both
+// sides know.
 func (s *session) authenticate() error {
 	if s.server.password == "" {
 		return nil
@@ -128,8 +130,9 @@ func (s *session) authenticate() error {
 	return s.connectionError(err)
 }
 
-// auth returns the safest way to authenticate of those that are offered; nil where none is known here. PLAIN and LOGIN
-// send the password itself: that they are allowed without TLS is safe since tlsPolicy has decided before (parseMailURL).
+// auth returns the safest way to authenticate of those that are offered; nil where none is known
+// here. PLAIN and LOGIN send the password itself: that they are allowed without TLS is safe since
+// tlsPolicy has decided before (parseMailURL).
 func (s smtpServer) auth(offered []string) smtp.Auth {
 	for _, known := range []struct {
 		mechanism string
@@ -148,7 +151,8 @@ func (s smtpServer) auth(offered []string) smtp.Auth {
 	return nil
 }
 
-// send sends the mail once, to all addresses that the server accepts. The error is about the others.
+// send sends the mail once, to all addresses that the server accepts. The error is about the
+// others.
 func (s *session) send(e email) error {
 	if err := s.Mail(envelope(e.from)); err != nil {
 		return s.replyError("does not take mail from "+e.from.Address, err)

@@ -14,7 +14,8 @@ func mailTo(url string, to ...string) notify.Target {
 	return notify.Target{Mail: &notify.Mail{URL: url, From: "sched@example.com", To: to}}
 }
 
-// Each row is a server and a URL, and whether the mail arrives encrypted; where the server has a mechanism, the password must arrive, too.
+// Each row is a server and a URL, and whether the mail arrives encrypted; where the server has a
+// mechanism, the password must arrive, too.
 func TestMailArrives(t *testing.T) {
 	for _, row := range []struct {
 		what      string
@@ -184,8 +185,8 @@ func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
 	}
 }
 
-// One address that is refused must not cost the others their mail, and one for which the server asks to come again must
-// not bring the others a mail with each attempt.
+// One address that is refused must not cost the others their mail, and one for which the server
+// asks to come again must not bring the others a mail with each attempt.
 func TestEachAddressIsAcceptedOrRefusedByItself(t *testing.T) {
 	server := &mailServer{recipients: map[string]error{
 		"gone@example.com":  smtpError(550, "no such user"),

@@ -11,7 +11,8 @@ import (
 
 func isReply(err error) bool { return errors.As(err, new(*textproto.Error)) }
 
-// isPermanentReply reports whether the server would reply the same to another attempt (RFC 5321, 4.2.1).
+// isPermanentReply reports whether the server would reply the same to another attempt (RFC 5321,
+// 4.2.1).
 func isPermanentReply(err error) bool {
 	reply := (*textproto.Error)(nil)
 	return errors.As(err, &reply) && reply.Code/100 == 5
@@ -43,7 +44,8 @@ func (s *session) connectionError(err error) *Error {
 	return s.temporary(text, hint)
 }
 
-// replyError is the error of a server that refused something. It is permanent if the server says so.
+// replyError is the error of a server that refused something. It is permanent if the server says
+// so.
 func (s *session) replyError(what string, err error) *Error {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) || s.ctx.Err() != nil {
@@ -54,8 +56,8 @@ func (s *session) replyError(what string, err error) *Error {
 	return e
 }
 
-// recipientError is the error when not all addresses were accepted. The server would accept the mail for those of later
-// another time, and for those of never at no time.
+// recipientError is the error when not all addresses were accepted. The server would accept the
+// mail for those of later another time, and for those of never at no time.
 func (s *session) recipientError(accepted int, later, never []string, last error) *Error {
 	refused := strings.Join(append(never, bareAddresses(later)...), ", ")
 	e := s.replyError("does not take mail for "+refused, last)
@@ -85,7 +87,8 @@ func (s *session) quote(reply *textproto.Error) string {
 	return fmt.Sprintf(": %d %s", reply.Code, redact(reply.Msg, s.secrets))
 }
 
-// maxReplies is how many bytes a mail server may send in a session, TLS included: one line of SMTP has at most 512.
+// maxReplies is how many bytes a mail server may send in a session, TLS included: one line of SMTP
+// has at most 512.
 const maxReplies = 256 << 10
 
 var errTooLong = errors.New("it answers without an end")

@@ -36,7 +36,8 @@ func (m Message) result() string {
 	return m.Outcome + ": " + reason
 }
 
-// subject is the headline with the schedule before it, in at most 200 characters: inboxes show no more.
+// subject is the headline with the schedule before it, in at most 200 characters: inboxes show no
+// more.
 func (m Message) subject() string {
 	subject := m.headline()
 	if m.Schedule != "" {
@@ -70,7 +71,8 @@ func (m Message) facts() (facts []fact) {
 	return facts
 }
 
-// command is what to type to see more: `sched logs` for a run, `sched why` for a slot that did not become one.
+// command is what to type to see more: `sched logs` for a run, `sched why` for a slot that did not
+// become one.
 func (m Message) command() string {
 	command := "sched "
 	option := ""

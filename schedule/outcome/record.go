@@ -45,7 +45,8 @@ func (o Outcome) Failure() bool {
 	return o == Failed || o == TimedOut || o == Stopped || o == Lost
 }
 
-// A Record is what is kept of one slot, or of several that were missed together. While a run lives it has no Outcome.
+// A Record is what is kept of one slot, or of several that were missed together. While a run lives
+// it has no Outcome.
 type Record struct {
 	Run        string          `json:"run"` // UUIDv7: sorts by time
 	Task       string          `json:"task"`
@@ -83,7 +84,8 @@ type Cause struct {
 	Outcome Outcome `json:"outcome"`
 }
 
-// A Triggered run is one that a hook of another run asked for. What became of it is said by its own record.
+// A Triggered run is one that a hook of another run asked for. What became of it is said by its own
+// record.
 type Triggered struct {
 	Task string `json:"task"`
 	Run  string `json:"run"`
@@ -111,7 +113,8 @@ func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed 
 // of their own. Slots counts them; before the record is added, those with a record, too.
 func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
-// Duration is the time from the start of the first attempt to the end of the run; 0 where the clock was set back in between.
+// Duration is the time from the start of the first attempt to the end of the run; 0 where the clock
+// was set back in between.
 func (r Record) Duration() time.Duration {
 	if r.Started.IsZero() {
 		return 0

@@ -15,7 +15,8 @@ const (
 	Every  Kind = "every"  // there was no success for too long
 )
 
-// An Incident is one time at which a task was overdue. It is over with the end of the run, or with the next success.
+// An Incident is one time at which a task was overdue. It is over with the end of the run, or with
+// the next success.
 type Incident struct {
 	ID       string        `json:"id"` // of Within that of the run
 	Task     string        `json:"task"`

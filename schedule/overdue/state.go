@@ -63,8 +63,8 @@ const (
 	longUntil = 400 * 24 * time.Hour
 )
 
-// noteClock compares the clock with the time since the boot, as the tick before did, and remembers that it was set. It reports
-// whether that changed something, and whether the clock was set.
+// noteClock compares the clock with the time since the boot, as the tick before did, and remembers
+// that it was set. It reports whether that changed something, and whether the clock was set.
 func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	elapsed, ok := clock.SinceBoot()
 	if id := clock.BootID(); ok && id != "" {
@@ -91,7 +91,8 @@ func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	return changed, set
 }
 
-// noteSet remembers that the clock was set. Where it was set back that takes back what it was set forward before.
+// noteSet remembers that the clock was set. Where it was set back that takes back what it was set
+// forward before.
 func (s *memory) noteSet(now time.Time, by time.Duration) {
 	if by > 0 {
 		s.Set = append(s.Set, setForward{now.UTC(), by})
@@ -108,8 +109,8 @@ func (s *memory) noteSet(now time.Time, by time.Duration) {
 	}
 }
 
-// elapsed returns how much time passed since a time that the clock showed. Where the clock was set that may be less than what passed,
-// and is not more.
+// elapsed returns how much time passed since a time that the clock showed. Where the clock was set
+// that may be less than what passed, and is not more.
 func (s *memory) elapsed(since, now time.Time) time.Duration {
 	d := now.Sub(since)
 	for _, set := range s.Set {

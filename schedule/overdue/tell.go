@@ -14,9 +14,10 @@ import (
 	"sched/schedule/state"
 )
 
-// Tell fires the on_overdue hooks of an incident, and returns notes about those that failed. Each is started once, whatever is killed;
-// notifications are put into the outbox once. Of a task of one_server that had no success one server tells: where that is not known
-// for now a later tick asks again.
+// Tell fires the on_overdue hooks of an incident, and returns notes about those that failed. Each
+// is started once, whatever is killed; notifications are put into the outbox once. Of a task of
+// one_server that had no success one server tells: where that is not known for now a later tick
+// asks again.
 func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
 	if t.OneServer && i.Kind == Every && c.Store != nil {
 		err := claim(c.Storage, i)
@@ -57,7 +58,8 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	return ours && err == nil, err
 }
 
-// claim claims an incident, for all servers. Its key is made of the last success, which is the same everywhere.
+// claim claims an incident, for all servers. Its key is made of the last success, which is the same
+// everywhere.
 func claim(storage run.Storage, i Incident) error {
 	key, until := i.Task+"@overdue-"+i.Since.UTC().Format("20060102T150405Z"), i.Since.Add(i.Expected+schedule.LookBack)
 	if i.Never {

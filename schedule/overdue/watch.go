@@ -19,8 +19,8 @@ type Watch struct {
 	Tasks  []*schedule.Task // those of which something is expected
 	Server string
 	Now    func() time.Time
-	// Elsewhere returns when the newest success of a task of one_server since then ended on another server; zero where there is none. Nil
-	// on a machine that stands alone.
+	// Elsewhere returns when the newest success of a task of one_server since then ended on another
+	// server; zero where there is none. Nil on a machine that stands alone.
 	Elsewhere func(task *schedule.Task, since time.Time) (time.Time, error)
 }
 
@@ -35,8 +35,8 @@ func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) err
 	})
 }
 
-// Look finds what is overdue, given the runs that live. It returns the incidents that began, and those of which on_overdue is still to
-// be told: these, and what ticks left that were killed.
+// Look finds what is overdue, given the runs that live. It returns the incidents that began, and
+// those of which on_overdue is still to be told: these, and what ticks left that were killed.
 func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 	if w == nil {
 		return nil, nil, nil
@@ -138,7 +138,8 @@ func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]
 	return newest, unknown
 }
 
-// forgetOthers forgets tasks of which nothing is expected any more: when it is again, that counts from then on.
+// forgetOthers forgets tasks of which nothing is expected any more: when it is again, that counts
+// from then on.
 func (w *Watch) forgetOthers(s *memory) (changed bool) {
 	for name := range s.Tasks {
 		if !slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
@@ -149,8 +150,9 @@ func (w *Watch) forgetOthers(s *memory) (changed bool) {
 	return changed
 }
 
-// lookAt returns the incidents of a task that begin now, and reports whether one is over. One that is over stays until it was told.
-// Unknown says that nobody knows whether the task has succeeded elsewhere.
+// lookAt returns the incidents of a task that begin now, and reports whether one is over. One that
+// is over stays until it was told. Unknown says that nobody knows whether the task has succeeded
+// elsewhere.
 func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, unknown bool) (began []Incident, over bool) {
 	ongoing := map[string]bool{} // incidents by their ids
 	for _, run := range live {
@@ -218,7 +220,8 @@ func (w *Watch) Told(i Incident) error {
 	})
 }
 
-// StillOpen returns those of a task's incidents that are not over: the run lives, or there was no success since.
+// StillOpen returns those of a task's incidents that are not over: the run lives, or there was no
+// success since.
 func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []Incident) {
 	for _, i := range all {
 		if i.Kind == Within && live[i.ID] || i.Kind == Every && !success.After(i.Since) {

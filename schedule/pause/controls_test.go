@@ -87,7 +87,8 @@ func TestNoChangeOfThePausesIsLost(t *testing.T) {
 	}
 }
 
-// A machine that joins a store does not bring its own pauses with it, and one that leaves takes none along.
+// A machine that joins a store does not bring its own pauses with it, and one that leaves takes
+// none along.
 func TestThePausesOfOneAreNotThoseOfAnother(t *testing.T) {
 	alone := Source{Dir: t.TempDir()}
 	joined := Source{Dir: alone.Dir, Store: storetest.New()}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Maintenance returns in words that the maintenance file of a schedule exists; "" where it does not, or there is none (""). The folder
-// is that of the schedule. After an error it is not known.
+// Maintenance returns in words that the maintenance file of a schedule exists; "" where it does
+// not, or there is none (""). The folder is that of the schedule. After an error it is not known.
 func Maintenance(file, folder string) (reason string, err error) {
 	if file == "" {
 		return "", nil

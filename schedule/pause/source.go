@@ -148,7 +148,8 @@ func (s Source) Pause(change func(Pauses) Pauses) error {
 	return nil
 }
 
-// Interrupt ends the ticks that wait for later slots of their minute: on this machine, or on all servers of the store.
+// Interrupt ends the ticks that wait for later slots of their minute: on this machine, or on all
+// servers of the store.
 func (s Source) Interrupt(i Interrupt) error {
 	if s.Store != nil {
 		return putInterrupt(context.Background(), s.Store, i)

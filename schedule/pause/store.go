@@ -22,7 +22,8 @@ const (
 	// interruptFor is longer than a tick stays for later slots of its minute.
 	interruptFor = time.Hour
 
-	// mostAhead is how far the version of a pause may be ahead of the clock of the store: see check.
+	// mostAhead is how far the version of a pause may be ahead of the clock of the store: see
+	// check.
 	mostAhead = time.Hour
 )
 
@@ -62,7 +63,8 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	return found, now, nil
 }
 
-// readPauses reads the pauses among the values of the table. Values that no sched wrote are left out.
+// readPauses reads the pauses among the values of the table. Values that no sched wrote are left
+// out.
 func readPauses(values map[string][]byte) Pauses {
 	pauses := Pauses{}
 	for name, value := range values {

@@ -50,8 +50,8 @@ func TestAPauseOnOneServerCountsOnAll(t *testing.T) {
 	}
 }
 
-// A store that was started again without its data gets the pauses back from servers that remember them.
-// One server was away for long, and remembers a pause as in effect that was ended meanwhile.
+// A store that was started again without its data gets the pauses back from servers that remember
+// them. One server was away for long, and remembers a pause as in effect that was ended meanwhile.
 func TestAStoreThatLostItsDataGetsThePausesBack(t *testing.T) {
 	store := storetest.New()
 	away := change(t, store, nil, "import", Pause{By: "ann"})
@@ -81,8 +81,8 @@ func TestAReaderThatOnlyLooksWritesNothing(t *testing.T) {
 	}
 }
 
-// A number that sched never gave must not keep a pause in effect for good: neither in the store, nor on
-// a server that has a copy of it.
+// A number that sched never gave must not keep a pause in effect for good: neither in the store,
+// nor on a server that has a copy of it.
 func TestAForgedVersionKeepsNoPauseInEffect(t *testing.T) {
 	for _, version := range []int64{math.MaxInt64, math.MinInt64, -1, 0, 1 << 52, time.Now().Add(time.Minute).UnixMicro()} {
 		store := storetest.New()

@@ -55,7 +55,8 @@ func (m Machine) String() string {
 // IsLabel reports whether a pattern is compared with labels, and not with names.
 func IsLabel(pattern string) bool { return strings.Contains(pattern, "=") }
 
-// Match reports whether a pattern that Check found right means a name or a label: * stands for any characters, ? for one.
+// Match reports whether a pattern that Check found right means a name or a label: * stands for any
+// characters, ? for one.
 func Match(pattern, text string) bool {
 	matches, _ := path.Match(pattern, text)
 	return matches
@@ -107,7 +108,8 @@ func consistsOf(text, others string) bool {
 	return text != ""
 }
 
-// mostText is how long the labels of a machine may be, in bytes: it announces them to the others with each tick.
+// mostText is how long the labels of a machine may be, in bytes: it announces them to the others
+// with each tick.
 const mostText = 4 << 10
 
 // Parse reads labels between spaces, commas or lines; # begins a comment. Wrong labels are left

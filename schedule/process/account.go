@@ -164,7 +164,8 @@ func ofAccount(pair string) bool {
 	return name == "HOME" || name == "USER" || name == "LOGNAME"
 }
 
-// setNice sets the priority of this thread, which on Linux has one of its own, and so of the program that replaces it.
+// setNice sets the priority of this thread, which on Linux has one of its own, and so of the
+// program that replaces it.
 func setNice(nice *int) error {
 	if nice == nil {
 		return nil

@@ -40,8 +40,9 @@ type setup struct {
 	Says      int             `json:"says"` // the descriptor for the reason why there is no command
 }
 
-// Become becomes the command that the environment describes, which is the rest of its environment. Where it returns there is no
-// command, and the process must end with the code. It reports false for an environment that is not from startAs.
+// Become becomes the command that the environment describes, which is the rest of its environment.
+// Where it returns there is no command, and the process must end with the code. It reports false
+// for an environment that is not from startAs.
 func Become(env []string) (code int, ok bool) {
 	var s setup
 	text, _ := Lookup(env)(setupVariable)
@@ -58,7 +59,8 @@ func Become(env []string) (code int, ok bool) {
 	return StartExitCode(err), true
 }
 
-// closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own user has open.
+// closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own
+// user has open.
 func (s setup) closeOthers() {
 	first := 3
 	if s.Keep {
@@ -71,8 +73,8 @@ func (s setup) closeOthers() {
 	syscall.CloseOnExec(s.Says)
 }
 
-// apply does what needs the rights of sched's own user first, and the rest with those of the task's user. It returns nil
-// after a copy, else the error why there is no command.
+// apply does what needs the rights of sched's own user first, and the rest with those of the task's
+// user. It returns nil after a copy, else the error why there is no command.
 func (s setup) apply(env []string) error {
 	who, err := accountOf(s.As)
 	if err != nil {
@@ -121,8 +123,8 @@ func (s setup) exec(who account, env []string) error {
 	return &os.PathError{Op: "exec", Path: path, Err: err}
 }
 
-// CloseOnExecFrom keeps the descriptors from first on from the processes that this one starts from now on, unless Fork passes
-// them. The descriptors stay open here.
+// CloseOnExecFrom keeps the descriptors from first on from the processes that this one starts from
+// now on, unless Fork passes them. The descriptors stay open here.
 func CloseOnExecFrom(first int) {
 	open, _ := os.ReadDir("/dev/fd")
 	for _, entry := range open {

@@ -14,8 +14,9 @@ import (
 	"sched/schedule"
 )
 
-// CopyTo makes the copy for the key output, with the rights of this process. It returns when ctx is done, with the cause of
-// that, also where the file is a named pipe without a reader, or on a file system that does not answer.
+// CopyTo makes the copy for the key output, with the rights of this process. It returns when ctx is
+// done, with the cause of that, also where the file is a named pipe without a reader, or on a file
+// system that does not answer.
 func CopyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	done := make(chan error, 1) // what hangs in the kernel is left behind
 	go func() { done <- copyTo(ctx, to, from) }()
@@ -43,7 +44,8 @@ func copyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	return err
 }
 
-// openCopy opens the file of a copy, and makes the folders that are missing. It waits for the reader of a named pipe until ctx is done.
+// openCopy opens the file of a copy, and makes the folders that are missing. It waits for the
+// reader of a named pipe until ctx is done.
 func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK
 	if to.Append {

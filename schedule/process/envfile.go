@@ -78,8 +78,8 @@ func readEnvFile(path string) (string, error) {
 	case os.Geteuid() == 0 && owner != nil && owner.Uid != 0:
 		return "", fmt.Errorf("it belongs to another user (uid %d), and the task runs as root", owner.Uid)
 	}
-	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for ever.
-	// Where nothing ever waits, as on disks, there is no deadline.
+	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for
+	// ever. Where nothing ever waits, as on disks, there is no deadline.
 	_ = file.SetReadDeadline(time.Now().Add(envFilePatience))
 	content, err := io.ReadAll(io.LimitReader(file, largestEnvFile))
 	if errors.Is(err, os.ErrDeadlineExceeded) {

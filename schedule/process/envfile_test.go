@@ -124,7 +124,8 @@ func TestDotenvReadsWhatOthersRead(t *testing.T) {
 	}
 }
 
-// godotenv drops what follows a $ in a password, and quotes the file in its errors: why it is not used.
+// godotenv drops what follows a $ in a password, and quotes the file in its errors: why it is not
+// used.
 func TestWhyDotenvIsOurs(t *testing.T) {
 	theirs, _ := godotenv.Unmarshal("SECRET=xTvDqw$27")
 	_, err := godotenv.Unmarshal("A=b\nhunter2!\nC=d")

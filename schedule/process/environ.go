@@ -21,8 +21,8 @@ func Lookup(env []string) func(string) (string, bool) {
 	}
 }
 
-// Environ returns the environment of a command or hook: base without the variables of runs (ofRuns), then env of the task,
-// then more; of two with one name the later.
+// Environ returns the environment of a command or hook: base without the variables of runs
+// (ofRuns), then env of the task, then more; of two with one name the later.
 func Environ(base []string, task schedule.Task, more ...string) []string {
 	env := make([]string, 0, len(base)+len(task.Env)+len(more))
 	at := make(map[string]int, cap(env))
@@ -49,7 +49,8 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
-// overFiles returns the variables of env that win over those of env_file: those that stand beside or below it.
+// overFiles returns the variables of env that win over those of env_file: those that stand beside
+// or below it.
 func overFiles(t *schedule.Task) (pairs []string) {
 	for _, name := range t.EnvOver {
 		if value, ok := t.Env[name]; ok {
@@ -59,8 +60,9 @@ func overFiles(t *schedule.Task) (pairs []string) {
 	return pairs
 }
 
-// The variables with which the processes of a background run find its storage. Commands and hooks do not get them.
-// StateVariable is the state folder; StoreVariable is the store as JSON (mutex.Config), with its passwords.
+// The variables with which the processes of a background run find its storage. Commands and hooks
+// do not get them. StateVariable is the state folder; StoreVariable is the store as JSON
+// (mutex.Config), with its passwords.
 const (
 	StateVariable = "SCHED_STATE"
 	StoreVariable = "SCHED_STORE"
@@ -82,8 +84,9 @@ func OfMachine(env []string, more ...string) []string {
 	})
 }
 
-// ofRuns are the variables that one run passes on to its own processes, and none of which a `sched` inside a task passes on
-// to those of its runs: else they would count as processes of the outer run.
+// ofRuns are the variables that one run passes on to its own processes, and none of which a `sched`
+// inside a task passes on to those of its runs: else they would count as processes of the outer
+// run.
 var ofRuns = []string{
 	StateVariable, StoreVariable, setupVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
@@ -91,9 +94,10 @@ var ofRuns = []string{
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
 
-// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the environment of the
-// caller. For a task of another user it checks only that they exist: whether that user may read them, only a process of
-// that user finds out (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the
+// environment of the caller. For a task of another user it checks only that they exist: whether
+// that user may read them, only a process of that user finds out
+// (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
 func CheckEnvFiles(t *schedule.Task, env []string) error {
 	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
 		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))

@@ -8,8 +8,8 @@ import (
 	"sched/schedule/process"
 )
 
-// A command runs in a process group of its own, in the folder of its task and with the environment of the caller and the
-// task.
+// A command runs in a process group of its own, in the folder of its task and with the environment
+// of the caller and the task.
 func ExampleSpec_Start() {
 	task := schedule.Task{Env: map[string]string{"GREETING": "hello"}}
 	p, err := process.Spec{

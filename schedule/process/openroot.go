@@ -14,7 +14,8 @@ import (
 // link is followed only when it is root's, and no other user could have put it there: it would lead
 // root to any file of the machine. Other users may have the folder and the file itself.
 //
-// It goes the way of the kernel, from folder to folder, so that nobody can change what it has passed.
+// It goes the way of the kernel, from folder to folder, so that nobody can change what it has
+// passed.
 func openAsRoot(path string, flags int, mode uint32) (file *os.File, err error) {
 	folder, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

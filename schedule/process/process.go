@@ -50,8 +50,8 @@ type Program struct {
 	keep bool     // see Spec.Keep
 }
 
-// spawn starts a program in a group of its own. Relative ones are found from its folder and the PATH of its environment, as a shell there
-// would: not from those of this process.
+// spawn starts a program in a group of its own. Relative ones are found from its folder and the
+// PATH of its environment, as a shell there would: not from those of this process.
 func (p Program) spawn() (*Process, error) {
 	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
 	if err != nil {
@@ -64,8 +64,8 @@ func (p Program) spawn() (*Process, error) {
 	return p.Fork()
 }
 
-// folderError is the error of a command that has no folder to run in. It does not wrap err: a folder that does not exist is
-// not a program that was not found (StartExitCode).
+// folderError is the error of a command that has no folder to run in. It does not wrap err: a
+// folder that does not exist is not a program that was not found (StartExitCode).
 func folderError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder %s does not exist", dir)
@@ -124,8 +124,8 @@ func WhileShort(start func() error) error {
 	}
 }
 
-// short reports whether an error says that there is no room: EAGAIN and ENOMEM for a process, EMFILE
-// and ENFILE for a file.
+// short reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
+// EMFILE and ENFILE for a file.
 func short(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -155,8 +155,8 @@ func (p *Process) ends() {
 	}
 }
 
-// Release has the kernel forget how a process ended that was started with Spec.Keep; one that lives is forgotten when it ends. Safe
-// to be called again.
+// Release has the kernel forget how a process ended that was started with Spec.Keep; one that lives
+// is forgotten when it ends. Safe to be called again.
 func (p *Process) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,10 +172,10 @@ func (p *Process) Release() {
 // forget has the kernel forget how the process ended. It does not wait: it has.
 func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
-// PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0
-// where that is not known: ru_maxrss (getrusage(2)) of a command begins with the memory that sched had when the command
-// replaced it, so what needs no more than that cannot be measured
-// (docs/internals/decisions.md#peak-memory-below-our-own-is-not-known).
+// PeakMemory returns the peak memory of a process that has ended and of its children that it waited
+// for, in bytes. It is 0 where that is not known: ru_maxrss (getrusage(2)) of a command begins with
+// the memory that sched had when the command replaced it, so what needs no more than that cannot be
+// measured (docs/internals/decisions.md#peak-memory-below-our-own-is-not-known).
 func (p *Process) PeakMemory() int64 {
 	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
 	peak := int64(p.Usage.Maxrss) * maxrssUnit
@@ -192,7 +192,8 @@ func ownPeak() int64 {
 	return int64(own.Maxrss)
 }
 
-// takePeak takes the peak memory from what a process wrote that was to become the command (sayPeak), and returns the rest.
+// takePeak takes the peak memory from what a process wrote that was to become the command
+// (sayPeak), and returns the rest.
 func (p *Process) takePeak(said string) (rest string) {
 	line, rest, _ := strings.Cut(said, "\n")
 	peak, err := strconv.ParseInt(line, 10, 64)
@@ -203,12 +204,14 @@ func (p *Process) takePeak(said string) (rest string) {
 	return rest
 }
 
-// sayPeak writes the peak memory of this process, which is about to become a command, to the descriptor.
+// sayPeak writes the peak memory of this process, which is about to become a command, to the
+// descriptor.
 func sayPeak(descriptor int) {
 	syscall.Write(descriptor, []byte(strconv.FormatInt(ownPeak(), 10)+"\n"))
 }
 
-// ExitCode returns the exit code of a process that has ended: 128 plus the signal if one ended it, as in a shell.
+// ExitCode returns the exit code of a process that has ended: 128 plus the signal if one ended it,
+// as in a shell.
 func (p *Process) ExitCode() int {
 	if p.status.Signaled() {
 		return 128 + int(p.status.Signal())
@@ -216,13 +219,15 @@ func (p *Process) ExitCode() int {
 	return p.status.ExitStatus()
 }
 
-// End ends the process and the rest of its group as Family.End does. Of those that survived KILL, and were left behind, it
-// returns the ids: if the process itself is among them, Done is not closed.
+// End ends the process and the rest of its group as Family.End does. Of those that survived KILL,
+// and were left behind, it returns the ids: if the process itself is among them, Done is not
+// closed.
 func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
 	return p.endFamily(ctx, Family{Groups: []int{p.PID}}, killAfter)
 }
 
-// EndRun is End that on Linux also ends what the process started outside its group for the attempt of the run.
+// EndRun is End that on Linux also ends what the process started outside its group for the attempt
+// of the run.
 func (p *Process) EndRun(ctx context.Context, run string, attempt int, killAfter time.Duration) (survivors []int) {
 	return p.endFamily(ctx, Family{[]int{p.PID}, run, attempt}, killAfter)
 }
@@ -251,8 +256,8 @@ func (p *Process) Ended() bool {
 }
 
 // EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. A process that does not end by KILL either, since it hangs in the kernel, is left
-// behind after a while.
+// whether the process ended by itself. A process that does not end by KILL either, since it hangs
+// in the kernel, is left behind after a while.
 func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

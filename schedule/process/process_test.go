@@ -53,7 +53,8 @@ func TestAProgramIsLookedForInThePathOfTheTask(t *testing.T) {
 	}
 }
 
-// A machine that has no room for another process for a moment has it a moment later; a hook that did not start is lost for good.
+// A machine that has no room for another process for a moment has it a moment later; a hook that
+// did not start is lost for good.
 func TestAForkIsTriedAgainWhileTheMachineHasNoRoom(t *testing.T) {
 	defer func() { forkExec = syscall.ForkExec }()
 	for _, row := range []struct {
@@ -106,7 +107,8 @@ func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
 	}
 }
 
-// Peak memory is the command's, or none: what sched itself has at the fork is not shown for a command that needs less.
+// Peak memory is the command's, or none: what sched itself has at the fork is not shown for a
+// command that needs less.
 func TestThePeakMemoryIsTheCommandsOwn(t *testing.T) {
 	const own = 64 << 20 // of this process
 	ballast := make([]byte, own)

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Waiting for a command that ignores TERM looked through all processes of the machine at each poll, some twenty times in a second.
-// It is to do so when it begins to send a signal, and when what it has found is gone or given up: four times in all.
+// Waiting for a command that ignores TERM looked through all processes of the machine at each poll,
+// some twenty times in a second. It is to do so when it begins to send a signal, and when what it
+// has found is gone or given up: four times in all.
 func TestEndingAFamilyLooksThroughAllProcessesFourTimes(t *testing.T) {
 	reads := func() (n int) {
 		text, err := os.ReadFile("/proc/self/io") // proc(5)

@@ -13,8 +13,8 @@ import (
 	"sched/schedule"
 )
 
-// A Spec describes a command or a hook of a task that is about to be started, as the user of the task, with the task's
-// umask, priority and environment.
+// A Spec describes a command or a hook of a task that is about to be started, as the user of the
+// task, with the task's umask, priority and environment.
 type Spec struct {
 	Task      *schedule.Task
 	Command   schedule.Command
@@ -22,16 +22,16 @@ type Spec struct {
 	Caller    []string // the environment of the caller
 	Variables []string // the SCHED_ ones
 	Output    *os.File // nil: nowhere
-	// Locks are inherited by the command, unless it runs as another user: what that leaves behind could
-	// keep a lock of ours, or take it again.
+	// Locks are inherited by the command, unless it runs as another user: what that leaves behind
+	// could keep a lock of ours, or take it again.
 	Locks []*os.File
 
 	Keep    bool // where a process can become the parent of orphans: the kernel keeps how it ended until Process.Release, for the next parent
 	Lenient bool // start it even where files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
-// Start starts it, directly where the task has none of `user`, `group`, `umask` and `nice`. For the exit code of an error
-// see StartExitCode.
+// Start starts it, directly where the task has none of `user`, `group`, `umask` and `nice`. For the
+// exit code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	if spec.Task.As != (schedule.As{}) {
 		locks := spec.Locks
@@ -61,8 +61,8 @@ func foreign(as schedule.As) bool {
 	return err != nil || who.change && who.uid != os.Geteuid()
 }
 
-// startAs starts a process of sched that becomes the user and then the command (Become). Its descriptors from 3 on are
-// the files.
+// startAs starts a process of sched that becomes the user and then the command (Become). Its
+// descriptors from 3 on are the files.
 func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	var said, says *os.File
 	err := WhileShort(func() (err error) {
@@ -88,7 +88,8 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		caller = slices.DeleteFunc(slices.Clone(caller), ofAccount)
 	}
 	env := append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
-	// In a session of its own it has no terminal: with the terminal of root it could type into root's shell.
+	// In a session of its own it has no terminal: with the terminal of root it could type into
+	// root's shell.
 	p, err := Program{
 		Path: Self(), Argv: []string{"sched", BecomeArgument}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
 		How: &syscall.SysProcAttr{Setsid: true}, said: said, keep: spec.Keep,
@@ -102,7 +103,8 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 // errNotFound is the error of a program without a path that no folder of PATH has.
 var errNotFound = errors.New("there is no such command in PATH")
 
-// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env; of two PATHs the last counts.
+// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env; of two PATHs
+// the last counts.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -119,7 +121,8 @@ func lookPath(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }
 
-// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where it has none.
+// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where
+// it has none.
 func Find(name, path, dir string) string {
 	for _, folder := range filepath.SplitList(path) {
 		file := filepath.Join(folder, name)

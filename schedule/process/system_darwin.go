@@ -27,9 +27,9 @@ func (m member) alive() bool { return syscall.Kill(m.pid, 0) == nil }
 // HasGroup reports whether the group lives on: see Orphans.
 func HasGroup(_ string, group int) bool { return len(Orphans("", group, 0)) > 0 }
 
-// Orphans returns the group of the run's command if it lives on. Without /proc it cannot read which run a process belongs
-// to; but a process of the run still has its output open where this is called, and the kernel gives no number away while
-// its group has processes.
+// Orphans returns the group of the run's command if it lives on. Without /proc it cannot read which
+// run a process belongs to; but a process of the run still has its output open where this is
+// called, and the kernel gives no number away while its group has processes.
 func Orphans(_ string, group, _ int) []int {
 	if group != 0 && (member{-group, group}).alive() {
 		return []int{group}
@@ -40,7 +40,8 @@ func Orphans(_ string, group, _ int) []int {
 // OtherRunHas cannot tell without /proc.
 func OtherRunHas(*os.File, string) bool { return false }
 
-// keepsOrphans says that no process of this system can become the parent of what its descendants leave behind.
+// keepsOrphans says that no process of this system can become the parent of what its descendants
+// leave behind.
 const keepsOrphans = false
 
 // KeepOrphans does nothing.
@@ -58,7 +59,8 @@ func Age(int) time.Duration { return 0 }
 // awaitEnd reports that there is no descriptor for a process here.
 func (p *Process) awaitEnd() bool { return false }
 
-// look waits for the end of the process, and sets how it ended. It reports whether it has, or whether that cannot be known.
+// look waits for the end of the process, and sets how it ended. It reports whether it has, or
+// whether that cannot be known.
 func (p *Process) look(options int) (ended bool) {
 	_, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
 	return err != syscall.EINTR

@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FindsByRun says that this system can tell which processes were started for a run: by the environment in /proc (proc(5)).
+// FindsByRun says that this system can tell which processes were started for a run: by the
+// environment in /proc (proc(5)).
 const FindsByRun = true
 
-// A member is a process of a Family that was found, and is no zombie. A zombie may stay for ever: a program that was not made
-// to be PID 1 of a container never waits for its children.
+// A member is a process of a Family that was found, and is no zombie. A zombie may stay for ever: a
+// program that was not made to be PID 1 of a container never waits for its children.
 type member struct {
 	pid, group int
 	start      string // when it started, in ticks since the boot: with the pid it names one process and no later one
@@ -35,7 +36,8 @@ func (f Family) members() (all []member) {
 	return all
 }
 
-// started reports whether the process was started for the run and attempt of the family, or a later attempt.
+// started reports whether the process was started for the run and attempt of the family, or a later
+// attempt.
 func (f Family) started(pid int) bool {
 	if f.Run == "" || pid == os.Getpid() {
 		return false
@@ -75,7 +77,8 @@ func readMember(pid int) (m member, living bool) {
 	return member{pid, group, startTicks(stat)}, true
 }
 
-// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks since the boot; empty where there is none.
+// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks since
+// the boot; empty where there is none.
 func startTicks(stat []byte) string {
 	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 19 {
 		return string(fields[19])
@@ -83,8 +86,8 @@ func startTicks(stat []byte) string {
 	return ""
 }
 
-// runOf returns the run and the attempt for which a process was started; none for a process that was not, or whose
-// environment this process may not read.
+// runOf returns the run and the attempt for which a process was started; none for a process that
+// was not, or whose environment this process may not read.
 func runOf(pid int) (run string, attempt int) {
 	for _, pair := range ReadProc(pid, "environ") {
 		if value, ok := bytes.CutPrefix(pair, []byte("SCHED_RUN=")); ok {
@@ -112,9 +115,10 @@ func ParseStat(stat []byte) (state byte, parent, group int) {
 	return fields[0][0], parent, group
 }
 
-// Orphans returns the groups of the run's command that live on: that of the last attempt that was written down (group 0:
-// none was), and where sched was killed before it could do that, any of the next attempt. What else an
-// earlier attempt left behind, in groups of its own, is a daemon and does not count.
+// Orphans returns the groups of the run's command that live on: that of the last attempt that was
+// written down (group 0: none was), and where sched was killed before it could do that, any of the
+// next attempt. What else an earlier attempt left behind, in groups of its own, is a daemon and
+// does not count.
 func Orphans(run string, group, attempt int) (left []int) {
 	eachProcess(func(pid int) {
 		of, n := runOf(pid)
@@ -129,8 +133,8 @@ func Orphans(run string, group, attempt int) (left []int) {
 	return left
 }
 
-// HasGroup reports whether a process of the group was started for the run. It looks through all processes of the machine only
-// where the first of the group has ended.
+// HasGroup reports whether a process of the group was started for the run. It looks through all
+// processes of the machine only where the first of the group has ended.
 func HasGroup(run string, group int) bool {
 	if _, living := readMember(group); living {
 		of, _ := runOf(group)
@@ -159,22 +163,23 @@ func OtherRunHas(file *os.File, run string) (has bool) {
 	return has
 }
 
-// ReadProc returns the environment or the arguments of a process (name: environ or cmdline, proc(5)); none where this
-// process may not read them.
+// ReadProc returns the environment or the arguments of a process (name: environ or cmdline,
+// proc(5)); none where this process may not read them.
 func ReadProc(pid int, name string) [][]byte {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
 	return bytes.Split(text, []byte{0})
 }
 
-// keepsOrphans says that a process of this system can become the parent of what its descendants leave behind.
+// keepsOrphans says that a process of this system can become the parent of what its descendants
+// leave behind.
 const keepsOrphans = true
 
-// KeepOrphans makes this process, and the program that it may become, the parent of what its descendants leave behind
-// (PR_SET_CHILD_SUBREAPER in prctl(2)).
+// KeepOrphans makes this process, and the program that it may become, the parent of what its
+// descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
 func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans). One that has ended
-// is Ended at once. False for any other process.
+// Adopt returns a process that another one started, and that has become a child of this one since
+// (KeepOrphans). One that has ended is Ended at once. False for any other process.
 func Adopt(pid int) (*Process, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	state, parent, _ := ParseStat(text)
@@ -189,8 +194,8 @@ func Adopt(pid int) (*Process, bool) {
 	return p, true
 }
 
-// OrphanOf returns the process group that was started for the attempt of the run, and whose first process is a child of this
-// process; 0 where there is none that lives.
+// OrphanOf returns the process group that was started for the attempt of the run, and whose first
+// process is a child of this process; 0 where there is none that lives.
 func OrphanOf(run string, attempt int) (group int) {
 	eachProcess(func(pid int) {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -204,7 +209,8 @@ func OrphanOf(run string, attempt int) (group int) {
 	return group
 }
 
-// Age returns how long ago a process was started, by a clock that nobody sets; 0 where that cannot be read.
+// Age returns how long ago a process was started, by a clock that nobody sets; 0 where that cannot
+// be read.
 func Age(pid int) time.Duration {
 	const ticks = 100 // of a second: USER_HZ of every architecture that Go knows
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -216,8 +222,9 @@ func Age(pid int) time.Duration {
 	return max(0, time.Duration(syscall.TimespecToNsec(syscall.Timespec(now)))-time.Duration(started)*time.Second/ticks)
 }
 
-// awaitEnd waits for the end of the process with a descriptor that stands for it (pidfd_open(2)): a supervisor of a thousand
-// commands would need a thousand threads to wait in wait4(2). It reports whether it has waited; false before Linux 5.3.
+// awaitEnd waits for the end of the process with a descriptor that stands for it (pidfd_open(2)): a
+// supervisor of a thousand commands would need a thousand threads to wait in wait4(2). It reports
+// whether it has waited; false before Linux 5.3.
 func (p *Process) awaitEnd() bool {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
@@ -238,7 +245,8 @@ func (p *Process) awaitEnd() bool {
 	return ended
 }
 
-// look sets how the process ended, and reports whether it has, or whether that cannot be known. Unless the options have WNOHANG, it waits.
+// look sets how the process ended, and reports whether it has, or whether that cannot be known.
+// Unless the options have WNOHANG, it waits.
 func (p *Process) look(options int) (ended bool) {
 	if p.keep {
 		return p.lookKept(options)
@@ -247,7 +255,8 @@ func (p *Process) look(options int) (ended bool) {
 	return pid == p.PID || err != nil && err != syscall.EINTR
 }
 
-// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for whoever becomes its parent.
+// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for whoever becomes
+// its parent.
 func (p *Process) lookKept(options int) (ended bool) {
 	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
 		_, _, code       int32

@@ -22,9 +22,10 @@ type AliveError struct {
 
 func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
 
-// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. Where there is none it
-// returns *AliveError if one is running, and the record of the last one if that has ended. Where there never was any it ends the newest
-// one that waits for its turn and that no process watches; else the error is ErrNothing.
+// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry.
+// Where there is none it returns *AliveError if one is running, and the record of the last one if
+// that has ended. Where there never was any it ends the newest one that waits for its turn and that
+// no process watches; else the error is ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	ctx := context.Background()
 	live, lost, err := c.DB.Going(ctx)
@@ -82,7 +83,8 @@ func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 	return r.conclude(code), nil
 }
 
-// FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with the code (nil: 0).
+// FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with
+// the code (nil: 0).
 func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, code *int) (outcome.Record, error) {
 	if code == nil {
 		code = new(int)

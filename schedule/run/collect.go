@@ -105,8 +105,8 @@ func (c Caller) take(row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else with what settle finds
-// out.
+// conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else
+// with what settle finds out.
 func (r *Run) conclude(code *int) outcome.Record {
 	switch {
 	case r.row.Phase == state.Finishing:

@@ -20,8 +20,8 @@ import (
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
 
-// deferRetry leaves the next attempt to a later tick, where that is a long time away. It reports whether that was
-// written down; then the run waits when this process ends.
+// deferRetry leaves the next attempt to a later tick, where that is a long time away. It reports
+// whether that was written down; then the run waits when this process ends.
 func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []string) bool {
 	if !r.row.Background || wait <= deferAfter || r.DB.InMemory() {
 		return false

@@ -16,8 +16,9 @@ import (
 // Finish ends a run of this process whose command is over, and returns its record.
 func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(result) }
 
-// FailBeforeStart finishes a run whose command cannot be started, or must not since a condition command failed: the error is
-// the reason, and printed becomes the run's output. Like any run that began, it fires its hooks even if this process is killed.
+// FailBeforeStart finishes a run whose command cannot be started, or must not since a condition
+// command failed: the error is the reason, and printed becomes the run's output. Like any run that
+// began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	r.output.Write(printed)
 	result := r.soFar()

@@ -42,8 +42,8 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 	}
 }
 
-// A request that could not begin on a full disk has left its name in a seat. It begins with another seat at the next tick, and has that one
-// alone: its pool counted as full with one run.
+// A request that could not begin on a full disk has left its name in a seat. It begins with another
+// seat at the next tick, and has that one alone: its pool counted as full with one run.
 func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()

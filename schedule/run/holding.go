@@ -18,7 +18,8 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as one lock.
+// This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as
+// one lock.
 
 // NeedOf returns what a run of the task must hold. What is taken already it leaves open.
 func NeedOf(task *schedule.Task) mutex.Need {
@@ -112,8 +113,8 @@ func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool
 	return need.Sitting(held), err
 }
 
-// renewLease renews the lease of the run's lock until its renewer is ended. The context that it returns ends when the lease is lost, if
-// the task has on_lost_lease: stop.
+// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
+// returns ends when the lease is lost, if the task has on_lost_lease: stop.
 func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
 	ctx, renewer := r.Leases.Renew(ctx, lease.Of{
 		Lock: r.lock, Note: r.note, Stop: r.task.StopOnLostLease,
@@ -123,7 +124,8 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) 
 	return ctx, renewer
 }
 
-// HolderOf returns a live run as the holder of its mutex. Before its command has started it has no pid.
+// HolderOf returns a live run as the holder of its mutex. Before its command has started it has no
+// pid.
 func HolderOf(row state.Row) mutex.Holder {
 	holder := mutex.Holder{Run: row.ID, Host: row.Server, Task: row.Task, Since: outcome.Begun(row.ID)}
 	if row.Begun() {
@@ -132,8 +134,8 @@ func HolderOf(row state.Row) mutex.Holder {
 	return holder
 }
 
-// StillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A holder without a Run left
-// nothing that can be read.
+// StillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A
+// holder without a Run left nothing that can be read.
 func StillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
 		return "still running, held " + holder.String()

@@ -141,8 +141,8 @@ func (h *hooks) begun() []state.Hook {
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
-// run runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
-// Those that have ended before are left out.
+// run runs the commands among the hooks of one key, one after another, and returns the notes about
+// those that failed. Those that have ended before are left out.
 func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
@@ -157,8 +157,8 @@ func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	return notes
 }
 
-// hookDir is the folder of the task. Where that does not exist it is the schedule's: an on_failure hook must be able to report
-// just that.
+// hookDir is the folder of the task. Where that does not exist it is the schedule's: an on_failure
+// hook must be able to report just that.
 func (h *hooks) hookDir() string {
 	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
 		return h.task.Dir

@@ -10,8 +10,9 @@ import (
 	"sched/schedule/state"
 )
 
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of messages about the
-// start: the run's lock is held meanwhile. While a longer command runs, there is time enough.
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
 const startDeliveryPatience = 5 * time.Second
 
 // Supervise supervises a background run to the end of its command, and calls finish to start its
@@ -41,8 +42,8 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 		r.finish(result)
 		return
 	}
-	// Where that is impossible, as on a full disk, this process alone knows the result: the exit code alone is no proof of one
-	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	// Where that is impossible, as on a full disk, this process alone knows the result: the exit
+	// code alone is no proof of one (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	err := r.settled(result)
 	if err == nil {
 		r.releaseProcesses()
@@ -65,8 +66,8 @@ func (r *Run) finishWith(result outcome.Record, finish func(Trailing) error) {
 	}
 }
 
-// sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not
-// delivered stays in the outbox, and ticks report it.
+// sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts.
+// What is not delivered stays in the outbox, and ticks report it.
 func (r *Run) sendAlone() (wait func()) {
 	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
 	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }

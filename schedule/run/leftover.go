@@ -12,10 +12,12 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about runs whose supervisor was killed. Its witness has become the parent of their commands, and goes on with
-// them where the supervisor was: nothing is started twice, timeouts count from the start, and exit codes are the true ones.
+// This file is about runs whose supervisor was killed. Its witness has become the parent of their
+// commands, and goes on with them where the supervisor was: nothing is started twice, timeouts
+// count from the start, and exit codes are the true ones.
 
-// A leftover is what the supervisor of a run left when it was killed. The methods of a nil one are those of a run that begins.
+// A leftover is what the supervisor of a run left when it was killed. The methods of a nil one are
+// those of a run that begins.
 type leftover struct {
 	attempt int              // that was started last; 0 where none was
 	process *process.Process // the command of that attempt; nil where none was started

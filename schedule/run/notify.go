@@ -19,7 +19,8 @@ type keyedHooks struct {
 	hooks []schedule.Hook
 }
 
-// hooks fire the hooks of a run in this process, and remember what of them is still to be delivered.
+// hooks fire the hooks of a run in this process, and remember what of them is still to be
+// delivered.
 type hooks struct {
 	*Run
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
@@ -59,8 +60,8 @@ var events = map[string]notify.Event{
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
-// queue puts the notifications of a key into the outbox, except those that were put there before. They are
-// sent by send, or by a later tick.
+// queue puts the notifications of a key into the outbox, except those that were put there before.
+// They are sent by send, or by a later tick.
 func (h *hooks) queue(f keyedHooks, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
@@ -70,7 +71,8 @@ func (h *hooks) queue(f keyedHooks, result outcome.Record) {
 	}
 }
 
-// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start, too.
+// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
+// too.
 func (h *hooks) queueStartPings() {
 	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
@@ -80,7 +82,8 @@ func (h *hooks) queueStartPings() {
 	}
 }
 
-// tailBytes is a few more than a message carries, so that it can begin with a whole character or line.
+// tailBytes is a few more than a message carries, so that it can begin with a whole character or
+// line.
 const tailBytes = notify.OutputLimit + 4
 
 // queueOne puts one notification into the outbox, if it is for a run that ended with the result,
@@ -134,13 +137,15 @@ func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outco
 	return true
 }
 
-// send begins an attempt for each delivery that this process put into the outbox, and returns at once.
+// send begins an attempt for each delivery that this process put into the outbox, and returns at
+// once.
 func (h *hooks) send() {
 	h.Sender.Send(h.deliveries...)
 	h.deliveries = nil
 }
 
-// message returns what is sent about an event of the run, whose times are shown in the schedule's zone.
+// message returns what is sent about an event of the run, whose times are shown in the schedule's
+// zone.
 func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
 	sender, zone := h.task.Sender, h.zone()
 	in := func(t time.Time) time.Time {

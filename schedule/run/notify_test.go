@@ -14,7 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// An endedRuns is a machine on which runs of one task end, and put their notifications into the outbox.
+// An endedRuns is a machine on which runs of one task end, and put their notifications into the
+// outbox.
 type endedRuns struct {
 	*testing.T
 	dir  string

@@ -24,7 +24,8 @@ type Seen struct {
 	err  error
 }
 
-// seenFor is how long a look is good for others. Who begins to wait meanwhile comes later than they.
+// seenFor is how long a look is good for others. Who begins to wait meanwhile comes later than
+// they.
 const seenFor = 50 * time.Millisecond
 
 // look returns the queue as it was at some moment after since.

@@ -37,8 +37,8 @@ func waiter(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration)
 	return &queue{run: r}
 }
 
-// Runs of several processes wait for a mutex and for seats of a pool. The one that has waited longest
-// is first in each queue in which it stands.
+// Runs of several processes wait for a mutex and for seats of a pool. The one that has waited
+// longest is first in each queue in which it stands.
 func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	dir := t.TempDir()
 	process := func() Caller {
@@ -85,8 +85,8 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	}
 }
 
-// Runs that wait in one process share what they see. Who comes sees all the same who came before, and
-// soon each sees who has left.
+// Runs that wait in one process share what they see. Who comes sees all the same who came before,
+// and soon each sees who has left.
 func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	dir := t.TempDir()
 	storage := StorageAt(dir, nil)

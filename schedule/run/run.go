@@ -28,7 +28,8 @@ type Caller struct {
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *lease.Leases  // of the process; nil: those of each run alone
 	Queues  *Seen          // what runs that wait in the process have seen; nil: each looks itself
-	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
+	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits
+	// for and could do without.
 	Terminate context.Context
 }
 
@@ -62,8 +63,9 @@ type Run struct {
 	record outcome.Record
 }
 
-// Begin writes down that a run is about to start, and opens its output. From here on the run will be finished,
-// whatever happens to this process. Then the lock (nil: none) belongs to the run; after an error it is still the caller's.
+// Begin writes down that a run is about to start, and opens its output. From here on the run will
+// be finished, whatever happens to this process. Then the lock (nil: none) belongs to the run;
+// after an error it is still the caller's.
 func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {

@@ -39,8 +39,9 @@ func (r *Run) settle(code *int) outcome.Record {
 	return result
 }
 
-// orphans returns the process groups of the command that live on, whatever they have open. Where the system cannot tell which
-// these are, the group that was written down counts as one of them as long as a process has the run's output open.
+// orphans returns the process groups of the command that live on, whatever they have open. Where
+// the system cannot tell which these are, the group that was written down counts as one of them as
+// long as a process has the run's output open.
 func (r *Run) orphans(group, attempt int) []int {
 	if !process.FindsByRun && !output.InUse(r.record.Output) {
 		return nil

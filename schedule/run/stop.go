@@ -35,7 +35,8 @@ type Stopping struct {
 }
 
 const (
-	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time of two hooks.
+	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
+	// of two hooks.
 	stopPatience = 2 * (hookTimeout + hookKillAfter)
 	// pollEvery is the time between two looks at the run's row.
 	pollEvery = 20 * time.Millisecond
@@ -86,7 +87,8 @@ type stopper struct {
 	lookAt  time.Time // when to look again for a process group that was not found
 }
 
-// follow waits for the end of the run, and signals its command until then. The error is that of Stop.
+// follow waits for the end of the run, and signals its command until then. The error is that of
+// Stop.
 func (s *stopper) follow() (Stopping, error) {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
 		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
@@ -125,8 +127,8 @@ func (s *stopper) follow() (Stopping, error) {
 	}
 }
 
-// signal signals the command of the last attempt, if its process group is that of the run: the kernel may have given the
-// number to processes of others.
+// signal signals the command of the last attempt, if its process group is that of the run: the
+// kernel may have given the number to processes of others.
 func (s *stopper) signal(a state.Attempt) {
 	if a.PID == 0 {
 		return
@@ -180,8 +182,8 @@ func stoppedBy(result *outcome.Record, stop state.Stop) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
-// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop, and reports false when
-// ctx was done first.
+// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
+// and reports false when ctx was done first.
 func (r *Run) waitUnlessStopped(ctx context.Context, d time.Duration) bool {
 	for ; d > time.Second; d -= time.Second {
 		if !clock.Wait(ctx, time.Second) {

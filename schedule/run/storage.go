@@ -11,7 +11,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Storage is where runs keep what they must not forget: the state folder of this machine, and the store that its servers share.
+// A Storage is where runs keep what they must not forget: the state folder of this machine, and the
+// store that its servers share.
 type Storage struct {
 	Dir   string      // the state folder
 	DB    *state.DB   // its database, or one in memory while that cannot be written
@@ -44,8 +45,8 @@ func (s Storage) Variables() []string {
 	return variables
 }
 
-// StorageFrom returns the storage that the environment of a process of a background run names; ok is false in any other
-// process.
+// StorageFrom returns the storage that the environment of a process of a background run names; ok
+// is false in any other process.
 func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
 	s = StorageAt(getenv(process.StateVariable), nil)
 	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {

@@ -17,8 +17,8 @@ import (
 	"sched/schedule/state"
 )
 
-// Execute supervises and finishes the run in this process, and returns its record. When terminate is done the command is
-// stopped; when kill is done too it is killed at once.
+// Execute supervises and finishes the run in this process, and returns its record. When terminate
+// is done the command is stopped; when kill is done too it is killed at once.
 func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
 	return r.ExecuteThen(terminate, kill, func() {})
 }
@@ -31,8 +31,9 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 	return r.finish(result)
 }
 
-// supervise runs the before-hooks and then the command, as often as the task says, and returns the result. It is
-// the same code for foreground and background runs. A result without an outcome means that the retry was deferred.
+// supervise runs the before-hooks and then the command, as often as the task says, and returns the
+// result. It is the same code for foreground and background runs. A result without an outcome means
+// that the retry was deferred.
 func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 	terminate, renewer := r.renewLease(terminate)
 	result := r.attempts(terminate, kill, renewer)
@@ -67,8 +68,8 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) 
 	return result
 }
 
-// firstAttempt returns the number of the attempt to begin with, and what the run came to before that. A result with an outcome
-// is that of a run that starts no attempt.
+// firstAttempt returns the number of the attempt to begin with, and what the run came to before
+// that. A result with an outcome is that of a run that starts no attempt.
 func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
 	if r.row.Phase == state.Running { // its supervisor was killed
 		return r.goOn()
@@ -89,8 +90,9 @@ func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, at
 	return result, attempt
 }
 
-// before runs the before-hooks up to the first that fails; its note is the reason why the run failed. Notifications are
-// sent meanwhile, and fail nothing. Where a supervisor that was killed has started hooks, it goes on after those.
+// before runs the before-hooks up to the first that fails; its note is the reason why the run
+// failed. Notifications are sent meanwhile, and fail nothing. Where a supervisor that was killed
+// has started hooks, it goes on after those.
 func (r *Run) before(terminate context.Context) (note string) {
 	defer r.hooks.send()
 	if len(r.task.Hooks.Before) > 0 && r.begun != nil {
@@ -157,7 +159,8 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	measure(result, p)
 }
 
-// start starts the command. It returns nil where that is impossible, or not wanted any more, and sets the outcome.
+// start starts the command. It returns nil where that is impossible, or not wanted any more, and
+// sets the outcome.
 func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *process.Process {
 	if terminate.Err() != nil {
 		stopped(result, "before attempt %d", n)
@@ -213,14 +216,15 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	return p
 }
 
-// keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is written down. Were this process
-// killed in between, nobody would know.
+// keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is
+// written down. Were this process killed in between, nobody would know.
 func (r *Run) keeps() bool { return r.row.Background }
 
 // keep notes that the kernel keeps how the process ends.
 func (r *Run) keep(p *process.Process) { r.kept = append(r.kept, p) }
 
-// releaseProcesses has the kernel forget how the processes of the run ended: what they came to is written down now.
+// releaseProcesses has the kernel forget how the processes of the run ended: what they came to is
+// written down now.
 func (r *Run) releaseProcesses() {
 	for _, p := range r.kept {
 		p.Release()
@@ -246,13 +250,15 @@ func (r *Run) again(wait time.Duration, result outcome.Record) {
 	})
 }
 
-// noteEnding writes down that the command is about to be ended, for the process that may have to go on here.
+// noteEnding writes down that the command is about to be ended, for the process that may have to go
+// on here.
 func (r *Run) noteEnding(attempt int, result *outcome.Record) {
 	kind, reason := endingKind(result.Outcome), result.Reason
 	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.row.ID, attempt, kind, reason) }, nil)
 }
 
-// mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome then: another run may go on by now.
+// mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome
+// then: another run may go on by now.
 func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
 	lost := r.lease.HeldToStart()
 	if lost != "" {
@@ -267,7 +273,8 @@ func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
-// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any more.
+// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
+// more.
 func leftBehind(survivors []int) (notes []string) {
 	for _, pid := range survivors {
 		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
@@ -275,8 +282,9 @@ func leftBehind(survivors []int) (notes []string) {
 	return notes
 }
 
-// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when the command ended by
-// itself; else it is to be ended. The age is how long the command has run already.
+// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
+// the command ended by itself; else it is to be ended. The age is how long the command has run
+// already.
 func (r *Run) wait(terminate context.Context, p *process.Process, age time.Duration) (outcome.Outcome, string) {
 	if p.Ended() { // before this process came to it, and nobody knows how long ago: not its timeout
 		return "", ""
@@ -327,9 +335,10 @@ func stopped(result *outcome.Record, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
 
-// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of the kernel any more. So it is where
-// the supervisor was killed, which had the descriptor, and the command has closed its own: the witness goes on with the run,
-// or where that was killed, too, the command lives on.
+// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
+// the kernel any more. So it is where the supervisor was killed, which had the descriptor, and the
+// command has closed its own: the witness goes on with the run, or where that was killed, too, the
+// command lives on.
 func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	db := s.DB
 	if db.InMemory() {

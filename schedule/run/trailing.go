@@ -18,11 +18,13 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is the trailing `sched finish MUTEX CODE --run RUN` of background runs: their supervisor starts it, and it fires the hooks after
-// the command. Runs whose commands end at the same moment share one such process, which has these four arguments for each of them
+// This file is the trailing `sched finish MUTEX CODE --run RUN` of background runs: their
+// supervisor starts it, and it fires the hooks after the command. Runs whose commands end at the
+// same moment share one such process, which has these four arguments for each of them
 // (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
-// A Trailing is a run whose command has ended, and whose result is written down. What is left of it is its `sched finish`.
+// A Trailing is a run whose command has ended, and whose result is written down. What is left of it
+// is its `sched finish`.
 type Trailing struct {
 	run    *Run
 	result outcome.Record
@@ -36,8 +38,9 @@ const (
 	descriptorsEach = 2
 )
 
-// FinishApart starts the trailing `sched finish` of the runs, which are of one state folder, with the program at the path self. The part
-// of this process in the runs ends with that. After an error it has not begun.
+// FinishApart starts the trailing `sched finish` of the runs, which are of one state folder, with
+// the program at the path self. The part of this process in the runs ends with that. After an error
+// it has not begun.
 func FinishApart(self string, ended []Trailing) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -65,8 +68,8 @@ func FinishApart(self string, ended []Trailing) error {
 		return err
 	}
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
-	// What the process has to say of a run goes to the output of that run (complain). What Go says of the process itself, as when it
-	// crashes, has to go to one of them.
+	// What the process has to say of a run goes to the output of that run (complain). What Go says
+	// of the process itself, as when it crashes, has to go to one of them.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, finisher.HandOver(ctx, first.own.ID, ids...))
@@ -150,7 +153,8 @@ func isOwnFile(descriptor int) bool {
 	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
-// complain tells people what nothing else can tell of the run: on stderr, or in its output, where this process finishes several.
+// complain tells people what nothing else can tell of the run: on stderr, or in its output, where
+// this process finishes several.
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.apart {

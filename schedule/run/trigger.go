@@ -49,8 +49,8 @@ func (h *hooks) ask(r state.Row) error {
 	return err
 }
 
-// startTriggered starts what the hooks have asked for, unless this process is told to end: then the next tick does. A state
-// folder that cannot be written is for ticks, too.
+// startTriggered starts what the hooks have asked for, unless this process is told to end: then the
+// next tick does. A state folder that cannot be written is for ticks, too.
 func (h *hooks) startTriggered(result outcome.Record) {
 	ending := h.Terminate != nil && h.Terminate.Err() != nil
 	if len(result.Triggered) == 0 || ending || h.DB.InMemory() {

@@ -29,18 +29,20 @@ type turn struct {
 	waited time.Duration // for so long already, in processes before this one
 	atMost time.Duration // of which the wait may take so long in all
 
-	// ended returns why the run need not wait any more; nil while it does. It is asked each time before the run tries.
+	// ended returns why the run need not wait any more; nil while it does. It is asked each time
+	// before the run tries.
 	ended func() error
 	// refused says why the run must not start now that its turn has come; "" where it may.
 	refused func() string
 	patient bool // it waits on while it is refused, and stands in no queue meanwhile
-	// took writes down what the run has now, and for how long it has waited. After an error it gives that back, and waits on.
+	// took writes down what the run has now, and for how long it has waited. After an error it
+	// gives that back, and waits on.
 	took func(mutex.Holding, time.Duration) error
 }
 
-// A line is where a run stands with others that wait. It decides nothing but who tries first: that a
-// mutex is never held twice is for the mutex. Where the order is not known, runs still exclude each
-// other, in whatever order.
+// A line is where a run stands with others that wait. It decides nothing but who tries first: that
+// a mutex is never held twice is for the mutex. Where the order is not known, runs still exclude
+// each other, in whatever order.
 type line interface {
 	// stand has the run stand in the queues of these names, and in no other. It returns a
 	// *BehindError when another run is first in one of them. Any other error says that the order is
@@ -76,7 +78,8 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// await waits until the run has what it needs. The error is a *skipError, that of ended, or the cause of the context.
+// await waits until the run has what it needs. The error is a *skipError, that of ended, or the
+// cause of the context.
 func (w turn) await(ctx context.Context) (time.Duration, error) {
 	var lacks error // nil while nothing was tried
 	begun := time.Now()
@@ -108,7 +111,8 @@ func (w turn) await(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// refusedStill returns why a run must wait on that was refused when it was its turn; nil where it may try again.
+// refusedStill returns why a run must wait on that was refused when it was its turn; nil where it
+// may try again.
 func (w turn) refusedStill(lacks error) error {
 	if !errors.As(lacks, new(*skipError)) {
 		return nil
@@ -119,8 +123,8 @@ func (w turn) refusedStill(lacks error) error {
 	return nil
 }
 
-// queues returns where a run stands that lacks what the error says: in the queue for its mutex from the beginning, and in that for a
-// seat while it is a seat that it lacks.
+// queues returns where a run stands that lacks what the error says: in the queue for its mutex from
+// the beginning, and in that for a seat while it is a seat that it lacks.
 func (w turn) queues(lacks error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
@@ -133,8 +137,8 @@ func (w turn) queues(lacks error) (names []string) {
 	return names
 }
 
-// try takes what the run needs, if that is free and the run may start. The error is a *skipError where it may not. Stands are the queues
-// in which it stands.
+// try takes what the run needs, if that is free and the run may start. The error is a *skipError
+// where it may not. Stands are the queues in which it stands.
 func (w turn) try(ctx context.Context, waited time.Duration, stands []string) error {
 	need := w.need
 	need.Taken = w.taken(stands)
@@ -173,7 +177,8 @@ func (w turn) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	}
 }
 
-// freeOwn frees what the run has itself, on a store: the process that waited before was killed before it wrote that down.
+// freeOwn frees what the run has itself, on a store: the process that waited before was killed
+// before it wrote that down.
 func (w turn) freeOwn(ctx context.Context, err error) {
 	var held *mutex.HeldError
 	var full *mutex.FullError
@@ -209,8 +214,8 @@ func whyNot(lacks error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", lacks)
 }
 
-// The time between two looks is a twentieth of how long the run has waited, within these bounds. With a store all runs of a process look
-// at the same moments: then one round trip does for all.
+// The time between two looks is a twentieth of how long the run has waited, within these bounds.
+// With a store all runs of a process look at the same moments: then one round trip does for all.
 const (
 	lookAgain, lookAgainInStore = 100 * time.Millisecond, 250 * time.Millisecond
 	lookAgainAtMost             = time.Second

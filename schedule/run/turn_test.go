@@ -30,7 +30,8 @@ func (l *others) behind(names ...string) error {
 	return nil
 }
 
-// waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and waits for a second more.
+// waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and
+// waits for a second more.
 func waitFor(t *testing.T, dir, run string, waited time.Duration) turn {
 	return turn{
 		need: mutex.Need{Mutex: "db"}, store: mutex.Files{Dir: dir}, line: &others{},
@@ -68,7 +69,8 @@ func TestTheMutexIsHeldSinceTheTurnCame(t *testing.T) {
 	}
 }
 
-// A run that is refused is skipped, or waits on in no queue until it may start, or its time is over.
+// A run that is refused is skipped, or waits on in no queue until it may start, or its time is
+// over.
 func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 	dir := t.TempDir()
 	w := waitFor(t, dir, "first", 0)

@@ -11,8 +11,8 @@ import (
 	"sched/schedule/state"
 )
 
-// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The record has the
-// outcome; the one that it returns has the notes about hooks that failed. A tick that is killed
+// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The record has
+// the outcome; the one that it returns has the notes about hooks that failed. A tick that is killed
 // meanwhile leaves a row that is finishing, and the next one fires the hooks that have not ended.
 // The error is *state.StaleError when another process has the row.
 func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record, error) {
@@ -56,8 +56,8 @@ func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []str
 	return notes
 }
 
-// Fail fires the hooks that come after a failed run, releases the lock (nil: none) between commands and notifications, and
-// returns the record with the notes about hooks that failed.
+// Fail fires the hooks that come after a failed run, releases the lock (nil: none) between commands
+// and notifications, and returns the record with the notes about hooks that failed.
 func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
 	record, hooks := u.r.Record(), u.r.hooks.after(u.r.Record())
 	for _, h := range hooks {

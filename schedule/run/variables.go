@@ -12,7 +12,8 @@ func (r *Run) variables(attempt int) []string {
 	return append(TaskVariables(r.record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 }
 
-// TaskVariables returns the SCHED_ variables that condition commands have, too: they run before there is an attempt.
+// TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
+// there is an attempt.
 func TaskVariables(record outcome.Record) []string {
 	variables := []string{
 		"SCHED_TASK=" + record.Task,

@@ -12,12 +12,14 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about runs that began to wait for what others have (`without_overlapping: wait`). Their supervisor waits.
+// This file is about runs that began to wait for what others have (`without_overlapping: wait`).
+// Their supervisor waits.
 
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
 var errStopAsked = errors.New("stopped while it waited")
 
-// awaitTurn waits until the run has what it must hold. A result with an outcome is that of a run whose command will not start.
+// awaitTurn waits until the run has what it must hold. A result with an outcome is that of a run
+// whose command will not start.
 func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	record := r.record
 	if !record.Queued() {
@@ -59,7 +61,8 @@ func (r *Run) stopError() error {
 	return nil
 }
 
-// refused returns why the run must not start now that its turn has come: a pause, or maintenance. What cannot be found out is no reason.
+// refused returns why the run must not start now that its turn has come: a pause, or maintenance.
+// What cannot be found out is no reason.
 func (r *Run) refused() string {
 	now := clock.Now()
 	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()

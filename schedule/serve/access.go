@@ -3,8 +3,8 @@ package serve
 import "net/http"
 
 // An access decides who may do what: by token, session, key in a path, or user of a socket. Guard
-// comes before every route; Who and Key say who asks. docs/serve.md has the threats. It may be used by
-// several goroutines.
+// comes before every route; Who and Key say who asks. docs/serve.md has the threats. It may be used
+// by several goroutines.
 type access struct {
 	Config
 	tokens   tokens

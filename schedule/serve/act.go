@@ -25,8 +25,8 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// A PauseRequest says what is paused, until when and why. Without Tasks and Tags it is everything; without For and Until it is until
-// somebody ends it.
+// A PauseRequest says what is paused, until when and why. Without Tasks and Tags it is everything;
+// without For and Until it is until somebody ends it.
 type PauseRequest struct {
 	Tasks  []string `json:"tasks,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
@@ -51,7 +51,8 @@ func (r *request) actor() control.Actor {
 	return actor
 }
 
-// later returns the time that a body names as in so many seconds or at a time; ok is false where it names none.
+// later returns the time that a body names as in so many seconds or at a time; ok is false where it
+// names none.
 func (r *request) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
@@ -198,8 +199,8 @@ func postStop(r *request) (any, error) {
 	return content{status: status, value: now}, err
 }
 
-// beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it any more. Done tells why it was not
-// stopped, or nil.
+// beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it
+// any more. Done tells why it was not stopped, or nil.
 func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:

@@ -251,7 +251,8 @@ func TestABodyOfAGigabyte(t *testing.T) {
 	}
 }
 
-// Who opens ten thousand connections, and sends nothing or half a request, keeps nobody else out, and does not make them wait.
+// Who opens ten thousand connections, and sends nothing or half a request, keeps nobody else out,
+// and does not make them wait.
 func TestManySlowConnections(t *testing.T) {
 	b := newBox(t, shop)
 	listener, err := Listen("127.0.0.1:0", false)
@@ -311,8 +312,8 @@ func TestManySlowConnections(t *testing.T) {
 	}
 }
 
-// Who sends a body byte by byte is told to end some time, and keeps nobody else from their answer meanwhile: more of them than there are
-// answers at a time.
+// Who sends a body byte by byte is told to end some time, and keeps nobody else from their answer
+// meanwhile: more of them than there are answers at a time.
 func TestManySlowBodies(t *testing.T) {
 	slow := func(b *box) (net.Conn, *bufio.Reader) {
 		t.Helper()
@@ -581,7 +582,8 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	}
 }
 
-// Behind a proxy the address is the last one of the header, which the proxy has put there: those before it came from outside.
+// Behind a proxy the address is the last one of the header, which the proxy has put there: those
+// before it came from outside.
 func TestBehindAProxy(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
 	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[ScopeOperate]}

@@ -10,11 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MostConnections is how many connections there may be. One more takes the place of the one that has asked for nothing for longest:
-// who opens thousands and sends nothing, or sends slowly, keeps nobody else out. It waits while all of them are being answered.
+// MostConnections is how many connections there may be. One more takes the place of the one that
+// has asked for nothing for longest: who opens thousands and sends nothing, or sends slowly, keeps
+// nobody else out. It waits while all of them are being answered.
 const MostConnections = 1024
 
-// filesOfOurs are descriptors that connections leave for everything else: histories, logs, the files of runs.
+// filesOfOurs are descriptors that connections leave for everything else: histories, logs, the
+// files of runs.
 const filesOfOurs = 256
 
 // A bounded listener has so many connections at a time.
@@ -64,7 +66,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// longestIdle returns the connection that has not been answered for longest; nil where all are being answered.
+// longestIdle returns the connection that has not been answered for longest; nil where all are
+// being answered.
 func (b *bounded) longestIdle() (longest *counted) {
 	for c := range b.all {
 		if !c.answered && (longest == nil || c.since < longest.since) {
@@ -108,7 +111,8 @@ func countedOf(conn net.Conn) *counted {
 	return c
 }
 
-// marking marks the connection of a request as one that is answered. The server takes the mark away when the answer is sent.
+// marking marks the connection of a request as one that is answered. The server takes the mark away
+// when the answer is sent.
 func marking(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(countedKey{}).(*counted); ok {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// What is being answered stays, however many connections come; the others make room. Where all are being answered the next one waits.
+// What is being answered stays, however many connections come; the others make room. Where all are
+// being answered the next one waits.
 func TestWhatIsAnsweredStays(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,7 +98,8 @@ func (c slowConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A connection that made room when its handler had returned was closed before its answer was sent: whoever had asked got nothing.
+// A connection that made room when its handler had returned was closed before its answer was sent:
+// whoever had asked got nothing.
 func TestAConnectionMakesRoomWhenItsAnswerIsSent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

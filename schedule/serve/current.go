@@ -9,8 +9,8 @@ import (
 	"sched/schedule"
 )
 
-// current is the schedule as it is now. It is read again when one of its files has changed, and from time to time: a new file may be
-// among those that it includes.
+// current is the schedule as it is now. It is read again when one of its files has changed, and
+// from time to time: a new file may be among those that it includes.
 type current struct {
 	load func() (*schedule.Schedule, error, error)
 

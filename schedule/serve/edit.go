@@ -21,10 +21,12 @@ import (
 	"sched/schedule/view"
 )
 
-// This file writes tasks: one YAML file for each in the folder of --edit, which the schedule's own include reads. The file stays the
-// truth: what was written here can be changed by hand and committed, and there is no other place where a task could be.
+// This file writes tasks: one YAML file for each in the folder of --edit, which the schedule's own
+// include reads. The file stays the truth: what was written here can be changed by hand and
+// committed, and there is no other place where a task could be.
 
-// mayName is how a task may be called; the loader checks it, too. It is compiled when it is needed: each start of sched would pay for it.
+// mayName is how a task may be called; the loader checks it, too. It is compiled when it is needed:
+// each start of sched would pay for it.
 var mayName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // taskFile is the file of a task. No name has a +.
@@ -57,7 +59,8 @@ func tagOf(text []byte) string {
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read it, or would read drafts, too.
+// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read it, or
+// would read drafts, too.
 func (s *Server) CheckEdit() error {
 	const name = "sched-serve-tries-this"
 	path := s.taskFile(name)
@@ -164,8 +167,8 @@ func (s *Server) edit(do func() error) error {
 	return do()
 }
 
-// editable returns the text of the file of a task; nil for a task that is new. The error says that it is defined elsewhere, or is
-// not what the one who asks has seen.
+// editable returns the text of the file of a task; nil for a task that is new. The error says that
+// it is defined elsewhere, or is not what the one who asks has seen.
 func (r *request) editable(name string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
@@ -244,7 +247,8 @@ func taskText(name string, keys []byte) []byte {
 	return []byte(b.String())
 }
 
-// taskKeys returns the keys of the task in the body, as YAML. All that it can do wrong is found when the schedule is read with it.
+// taskKeys returns the keys of the task in the body, as YAML. All that it can do wrong is found
+// when the schedule is read with it.
 func (r *request) taskKeys(name string) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
@@ -257,7 +261,8 @@ func (r *request) taskKeys(name string) ([]byte, error) {
 		"the body is neither YAML nor JSON")
 }
 
-// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in the path, is left out.
+// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
+// the path, is left out.
 func yamlOf(body []byte, name string) ([]byte, error) {
 	wrong := func(err error) ([]byte, error) {
 		return nil, NewProblem(http.StatusBadRequest, "send one object with the keys of the task", "the body cannot be read: %s", plainJSON(err))

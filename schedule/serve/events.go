@@ -11,7 +11,8 @@ import (
 	"sched/schedule/view"
 )
 
-// events is an answer that goes on: server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+// events is an answer that goes on: server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 type events struct {
 	ctx        context.Context
 	w          http.ResponseWriter
@@ -21,11 +22,13 @@ type events struct {
 const (
 	// mostStreams is how many streams there may be at a time.
 	mostStreams = 256
-	// heartbeat is the time between two signs of life: proxies end a connection on which nothing happens for a minute.
+	// heartbeat is the time between two signs of life: proxies end a connection on which nothing
+	// happens for a minute.
 	heartbeat = 15 * time.Second
 	// slowest is how long a reader may take for one event.
 	slowest = 10 * time.Second
-	// longestStream is how long a stream lasts: a token may have been revoked since. Browsers connect again by themselves.
+	// longestStream is how long a stream lasts: a token may have been revoked since. Browsers
+	// connect again by themselves.
 	longestStream = time.Hour
 )
 
@@ -84,7 +87,8 @@ func getEvents(r *request) (any, error) {
 	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
 }
 
-// followChanges sends what changes until the reader has gone away: what came after the event that it has seen last, where that is known.
+// followChanges sends what changes until the reader has gone away: what came after the event that
+// it has seen last, where that is known.
 func followChanges(e *events, w *watcher, last string) {
 	listener, known := w.Listen(last)
 	defer listener.Leave()

@@ -11,7 +11,8 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Whatever is sent as a cursor, the answer is a list or says what is wrong with it, and nothing is worse than that.
+// Whatever is sent as a cursor, the answer is a list or says what is wrong with it, and nothing is
+// worse than that.
 func FuzzCursors(f *testing.F) {
 	b := newBox(f, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
@@ -52,7 +53,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// answers sends a request past the network, and checks that the answer is JSON with one of the statuses.
+// answers sends a request past the network, and checks that the answer is JSON with one of the
+// statuses.
 func (b *box) answers(t *testing.T, method, path, body string, statuses ...int) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost"+prefix+path, strings.NewReader(body))

@@ -51,8 +51,9 @@ func (a *access) unwelcome(r *http.Request) *Problem {
 	return nil
 }
 
-// calledByName reports whether the request names this server. A page of another site may have the browser look up its own name, and get
-// our address: DNS rebinding. Such a request has that name. A socket has no name that can be looked up.
+// calledByName reports whether the request names this server. A page of another site may have the
+// browser look up its own name, and get our address: DNS rebinding. Such a request has that name. A
+// socket has no name that can be looked up.
 func (a *access) calledByName(r *http.Request) bool {
 	if _, ok := peerOf(r.Context()); ok {
 		return true

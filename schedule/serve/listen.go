@@ -13,8 +13,8 @@ import (
 	"sched/schedule/view"
 )
 
-// Listen listens at host:port or unix:PATH. An address that is not of this machine alone is refused unless exposed: with TLS, or behind a
-// proxy that has it.
+// Listen listens at host:port or unix:PATH. An address that is not of this machine alone is refused
+// unless exposed: with TLS, or behind a proxy that has it.
 func Listen(address string, exposed bool) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
@@ -41,7 +41,8 @@ func Listen(address string, exposed bool) (net.Listener, error) {
 	return newBounded(l), nil
 }
 
-// listenUnix listens at a socket that only its owner (and root) can open. One that nobody listens at any more is replaced.
+// listenUnix listens at a socket that only its owner (and root) can open. One that nobody listens
+// at any more is replaced.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {

@@ -77,7 +77,8 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 	}
 }
 
-// pollRun returns how far the run is. One that waits for a tick has no file yet, so it is looked up anew.
+// pollRun returns how far the run is. One that waits for a tick has no file yet, so it is looked up
+// anew.
 func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Record, again time.Duration, err error) {
 	if one.State != view.RunWaiting {
 		return source.Poll(e.ctx, one.Begin)

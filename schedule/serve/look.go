@@ -170,7 +170,8 @@ func getRuns(r *request) (any, error) {
 	return pageOf(view.RecordsOf(records), cursor), nil
 }
 
-// historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have a history, so its name is not checked.
+// historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have
+// a history, so its name is not checked.
 func (r *request) historyQuery() (q state.Query, err error) {
 	query := r.URL.Query()
 	since, serr := r.past("since")

@@ -11,7 +11,8 @@ import (
 	"sched/schedule/view"
 )
 
-// document returns the OpenAPI document of the routes that the server has (https://spec.openapis.org/oas/v3.0.3).
+// document returns the OpenAPI document of the routes that the server has
+// (https://spec.openapis.org/oas/v3.0.3).
 func (s *Server) document() ([]byte, error) {
 	d := documenter{schemas: map[string]any{}}
 	paths := map[string]map[string]any{}
@@ -133,7 +134,8 @@ func (d documenter) responses(r route) map[string]any {
 	return all
 }
 
-// schema returns the schema of a type; that of a struct is a reference to the one that is collected under its name.
+// schema returns the schema of a type; that of a struct is a reference to the one that is collected
+// under its name.
 func (d documenter) schema(of reflect.Type) map[string]any {
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -169,7 +171,8 @@ func (d documenter) schema(of reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-// object returns the schema of a struct: its fields as they are encoded. Those without omitempty are always there.
+// object returns the schema of a struct: its fields as they are encoded. Those without omitempty
+// are always there.
 func (d documenter) object(of reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, field := range reflect.VisibleFields(of) {

@@ -13,7 +13,8 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is what pages for people (package web) are given: what there is to look at, and a way to call the routes as whoever looks.
+// This file is what pages for people (package web) are given: what there is to look at, and a way
+// to call the routes as whoever looks.
 
 // A Visit is one request for a page, with the schedule as it is now.
 type Visit struct {
@@ -55,8 +56,9 @@ func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error)
 	return v.request.forecast(from, length)
 }
 
-// Call calls a route of the API for whoever sent a page's form: with their rights and their name in the audit log.
-// Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *Problem.
+// Call calls a route of the API for whoever sent a page's form: with their rights and their name in
+// the audit log. Path is escaped and begins behind /api/v1. The answer is decoded into a value that
+// may be nil; the error is a *Problem.
 func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -97,7 +97,8 @@ func problemTexts(problems []schedule.Problem) (texts []string) {
 	return texts
 }
 
-// writeProblem answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
+// writeProblem answers with a problem. Where nobody was let in, or a body may still come, the
+// connection ends.
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")

@@ -66,8 +66,8 @@ func (s *Server) answering(of route) http.Handler {
 // longestBody bounds the time in which a body comes.
 const longestBody = 10 * time.Second
 
-// receive reads the body, where the route takes one, before the request gets a place among those that are answered: who sends slowly keeps
-// nobody else from theirs.
+// receive reads the body, where the route takes one, before the request gets a place among those
+// that are answered: who sends slowly keeps nobody else from theirs.
 func (r *request) receive(w http.ResponseWriter, of route) (err error) {
 	if !of.takesBody() {
 		return nil
@@ -110,8 +110,8 @@ func (s *Server) admit(of route, r *http.Request) (Who, error) {
 // longestAnswer bounds the time in which an answer is made.
 const longestAnswer = 20 * time.Second
 
-// prepare checks the parameters, waits for a place among the requests that are answered, and loads the schedule. A stream gives its
-// place back before it begins.
+// prepare checks the parameters, waits for a place among the requests that are answered, and loads
+// the schedule. A stream gives its place back before it begins.
 func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	if err := of.checkQuery(r.Request); err != nil {
 		return nil, err
@@ -315,7 +315,8 @@ func (r *request) bytes(name string) (int64, error) {
 	return n, nil
 }
 
-// longest is the longest duration that is taken, and the farthest in the future that something is asked for.
+// longest is the longest duration that is taken, and the farthest in the future that something is
+// asked for.
 const longest = 10 * 366 * 24 * time.Hour
 
 func duration(name string, seconds float64) (time.Duration, error) {

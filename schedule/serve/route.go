@@ -8,7 +8,8 @@ import (
 	"sched/schedule/view"
 )
 
-// A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same rows.
+// A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same
+// rows.
 type route struct {
 	method, path string
 	scope        Scope
@@ -41,7 +42,8 @@ var (
 	limitParam  = param{name: "limit", kind: "integer", about: "at most so many items"}
 )
 
-// checkQuery refuses parameters that the route does not know: one that is misspelt would mean everything.
+// checkQuery refuses parameters that the route does not know: one that is misspelt would mean
+// everything.
 func (of route) checkQuery(r *http.Request) error {
 	query := r.URL.Query()
 	for name, values := range query {

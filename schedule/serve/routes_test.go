@@ -15,7 +15,8 @@ import (
 	"sched/schedule/view"
 )
 
-// Each route answers as the document says, when all is well and with each of the problems that it may have.
+// Each route answers as the document says, when all is well and with each of the problems that it
+// may have.
 func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b := newBox(t, shop)
 	if err := b.doc.Validate(context.Background()); err != nil {
@@ -186,8 +187,8 @@ func (b *box) editAgain() {
 	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
 }
 
-// everyRouteRefuses asks each route for what none has: an unknown parameter, a strange name of the server, no token, a token that is not
-// enough, and with a schedule that is invalid.
+// everyRouteRefuses asks each route for what none has: an unknown parameter, a strange name of the
+// server, no token, a token that is not enough, and with a schedule that is invalid.
 func (b *box) everyRouteRefuses() {
 	b.Helper()
 	b.write("schedule.yaml", "tasks: [")
@@ -233,7 +234,8 @@ func (b *box) everyRouteRefuses() {
 	}
 }
 
-// tooManyOr is 429, but for the routes with a key: they need the schedule first, which is invalid then.
+// tooManyOr is 429, but for the routes with a key: they need the schedule first, which is invalid
+// then.
 func tooManyOr(r route) int {
 	if r.scope == ScopeHook || r.scope == ScopeBadge {
 		return http.StatusServiceUnavailable

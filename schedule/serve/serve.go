@@ -11,17 +11,20 @@ import (
 	"time"
 )
 
-// timeouts are how long one connection has for the header of a request, for all of a request, for its answer, and between two. Streams have
-// deadlines of their own.
+// timeouts are how long one connection has for the header of a request, for all of a request, for
+// its answer, and between two. Streams have deadlines of their own.
 type timeouts struct{ header, read, write, idle time.Duration }
 
-// HeaderTimeout is for the header of a request. Tests of what must not wait for it have a longer one.
+// HeaderTimeout is for the header of a request. Tests of what must not wait for it have a longer
+// one.
 var HeaderTimeout = 5 * time.Second
 
-// quietLog is where net/http tells of connections that ended oddly: anybody could fill a disk with that.
+// quietLog is where net/http tells of connections that ended oddly: anybody could fill a disk with
+// that.
 var quietLog = log.New(io.Discard, "", 0)
 
-// ServeUntil answers requests until ctx is done, and then ends within a few seconds: streams end at once. With a certificate it speaks TLS.
+// ServeUntil answers requests until ctx is done, and then ends within a few seconds: streams end at
+// once. With a certificate it speaks TLS.
 func ServeUntil(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler) error {
 	return serveUntil(ctx, l, certificate, handler, timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
 }

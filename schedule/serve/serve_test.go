@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Who sends a header or a body byte by byte, or does not read the answer, loses the connection in time; others are answered meanwhile.
+// Who sends a header or a body byte by byte, or does not read the answer, loses the connection in
+// time; others are answered meanwhile.
 func TestWhoIsSlowLosesTheConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -29,12 +29,14 @@ type Config struct {
 	Secure      bool     // browsers reach it by https
 }
 
-// Schedules is how a Server comes to the schedule and acts on it. The functions may be called from several goroutines.
+// Schedules is how a Server comes to the schedule and acts on it. The functions may be called from
+// several goroutines.
 type Schedules struct {
 	// Load returns the schedule, or what runs in its place and in invalid what is wrong with it
 	// now.
 	Load func() (valid *schedule.Schedule, invalid, err error)
-	// Check reads the schedule as if those files, by path, had that text, and nil were a file that is not there.
+	// Check reads the schedule as if those files, by path, had that text, and nil were a file that
+	// is not there.
 	Check func(files map[string][]byte) (*schedule.Schedule, error)
 	// View is for looking: its Source writes nothing.
 	View func(*schedule.Schedule) view.Source
@@ -62,13 +64,16 @@ type Server struct {
 	openapi     []byte
 }
 
-// mostWork is how many requests are answered at the same time: each may have a history open, with a cache of its own.
+// mostWork is how many requests are answered at the same time: each may have a history open, with a
+// cache of its own.
 const mostWork = 4
 
-// mostStopping is how many runs are being stopped at the same time: each is followed to its end, also when nobody waits for the answer.
+// mostStopping is how many runs are being stopped at the same time: each is followed to its end,
+// also when nobody waits for the answer.
 const mostStopping = 64
 
-// mostForeseeing is how many requests for forecasts wait or are answered at the same time: an answer may have half a megabyte.
+// mostForeseeing is how many requests for forecasts wait or are answered at the same time: an
+// answer may have half a megabyte.
 const mostForeseeing = 8
 
 // New returns a server that serves nothing yet: see Handler.
@@ -94,7 +99,8 @@ const prefix = "/api/v1"
 // Assets is the prefix of what pages consist of, whoever looks: the style and the script.
 const Assets = "/assets/"
 
-// offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
+// offers reports whether the server has a route: --read-only and a missing --edit take them away,
+// and not only their answers.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
 	case ScopeOperate, ScopeHook:
@@ -105,8 +111,8 @@ func (s *Server) offers(r route) bool {
 	return true
 }
 
-// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see whoIs); with nil there
-// is nothing else.
+// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever
+// may look (see whoIs); with nil there is nothing else.
 func (s *Server) Handler(pages http.Handler) http.Handler {
 	return s.access.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := s.mux.Handler(r)
@@ -123,7 +129,8 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 	}))
 }
 
-// showing lets those through who may look, and sends browsers without a session to the form where they sign in.
+// showing lets those through who may look, and sends browsers without a session to the form where
+// they sign in.
 func (s *Server) showing(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.mayLook(r)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// sessions are those of browsers that have signed in, by the hash of their cookie. They are kept in memory: they end with the server.
+// sessions are those of browsers that have signed in, by the hash of their cookie. They are kept in
+// memory: they end with the server.
 type sessions struct {
 	now func() time.Time
 
@@ -53,7 +54,8 @@ func (s *sessions) useLink(code string) (Scope, bool) {
 	return one.scope, ok && s.now().Before(one.until)
 }
 
-// begin begins a session and returns the value of its cookie. Where there are too many, those that end first are forgotten.
+// begin begins a session and returns the value of its cookie. Where there are too many, those that
+// end first are forgotten.
 func (s *sessions) begin(one session) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

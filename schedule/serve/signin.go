@@ -7,8 +7,9 @@ import (
 	"net/http"
 )
 
-// This file is how a browser gets a session: with a login link, which works once, or with a token in a form. The link itself changes
-// nothing, since programs that show previews follow links, too: the button does.
+// This file is how a browser gets a session: with a login link, which works once, or with a token
+// in a form. The link itself changes nothing, since programs that show previews follow links, too:
+// the button does.
 
 // SignIn adds the pages for signing in and out.
 func (a *access) SignIn(mux *http.ServeMux) {

@@ -45,7 +45,8 @@ func newSecret() string {
 // MostTokens is how many tokens there may be.
 const MostTokens = 1000
 
-// AddToken makes a token for the schedule of the state folder, and returns its text, which is kept nowhere. The name must be new.
+// AddToken makes a token for the schedule of the state folder, and returns its text, which is kept
+// nowhere. The name must be new.
 func AddToken(dir string, t Token) (text string, err error) {
 	text = newSecret()
 	if t.Scope != ScopeBadge && t.Scope != ScopeHook {
@@ -124,7 +125,8 @@ type tokens struct {
 	byHash map[string]Token
 }
 
-// find returns the token with that text. An error is why the file cannot be read: then nobody is let in.
+// find returns the token with that text. An error is why the file cannot be read: then nobody is
+// let in.
 func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(tokenHash(text)) }
 
 func (t *tokens) findHash(hash string) (Token, bool, error) {

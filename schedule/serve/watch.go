@@ -14,7 +14,8 @@ import (
 // listeners what has changed: runs, ticks, pauses, requests, and the schedule itself. It looks once
 // for all of them. Ticks tell nobody, so that they need not know of servers.
 type watcher struct {
-	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now.
+	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in
+	// invalid what is wrong now.
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
 
 	mu        sync.Mutex
@@ -65,8 +66,8 @@ type watchListener struct {
 	number int
 }
 
-// Listen begins to watch where nobody does, and returns a listener that goes on behind the event with the id last, or with what changes
-// from now on: then known is false. Leave must be called.
+// Listen begins to watch where nobody does, and returns a listener that goes on behind the event
+// with the id last, or with what changes from now on: then known is false. Leave must be called.
 func (w *watcher) Listen(last string) (l *watchListener, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +96,8 @@ func (l *watchListener) ID() string { return eventID(l.began, l.number) }
 
 func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
 
-// Next returns the events since the last call, and what is closed when there are more; false when some of them are forgotten.
+// Next returns the events since the last call, and what is closed when there are more; false when
+// some of them are forgotten.
 func (l *watchListener) Next() (all []watchEvent, wake <-chan struct{}, ok bool) {
 	w := l.w
 	w.mu.Lock()
@@ -119,7 +121,8 @@ func (w *watcher) tell(name string, value any) {
 	w.cond = make(chan struct{})
 }
 
-// watch looks until nobody has listened for a while, so that a browser that connects again finds what it has missed.
+// watch looks until nobody has listened for a while, so that a browser that connects again finds
+// what it has missed.
 func (w *watcher) watch() {
 	const patience = 30
 	var seen sight

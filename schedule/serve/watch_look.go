@@ -23,7 +23,8 @@ type sight struct {
 	mark     int64
 }
 
-// look compares what there is with what was seen, and tells what has changed. What cannot be read is looked at again the next time.
+// look compares what there is with what was seen, and tells what has changed. What cannot be read
+// is looked at again the next time.
 func (w *watcher) look(seen *sight) {
 	s, invalid, err := w.Schedule()
 	if err != nil {

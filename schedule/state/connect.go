@@ -227,8 +227,10 @@ func (f *file) openEmpty() error {
 }
 
 // openToLook opens the file in a way that leaves the folder as it is:
-//   - When the log (-wal) is there, it is opened for reading alone: a process has the database open, or was killed.
-//   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we close.
+//   - When the log (-wal) is there, it is opened for reading alone: a process has the database
+//     open, or was killed.
+//   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we
+//     close.
 //   - Where it can make none, as on a full or read-only disk, nobody writes: the file is read as it
 //     is.
 //

@@ -180,8 +180,8 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	return live, lost, err
 }
 
-// Queue returns the rows that wait for a mutex or a seat and that a living process looks after, with
-// their snapshots. What has waited longest comes first.
+// Queue returns the rows that wait for a mutex or a seat and that a living process looks after,
+// with their snapshots. What has waited longest comes first.
 func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
 	alive := map[int64]bool{}

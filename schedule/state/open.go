@@ -16,10 +16,12 @@ type DB struct{ file *file }
 // they are missing (0700, 0600). It waits for other processes for as long as patience says, each
 // time that it has to.
 //
-//   - A damaged file is renamed (SetAside), and a new one is begun. That also happens later, in the call that meets the damage.
+//   - A damaged file is renamed (SetAside), and a new one is begun. That also happens later, in the
+//     call that meets the damage.
 //   - The file of a newer sched is left as it is; the error is *NewerError.
 //   - An error that is Unwritable says that a tick has to do without the file: see OpenMemory.
-//   - The error is *statedir.ForeignError, or another one of statedir.Check, for a folder that we must not use.
+//   - The error is *statedir.ForeignError, or another one of statedir.Check, for a folder that we
+//     must not use.
 func Open(dir string, patience time.Duration) (*DB, error) {
 	return opened(&file{dir: dir, access: writing, patience: patience})
 }

@@ -124,8 +124,8 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 }
 
 // Left returns the rows that ticks have planned and not come to yet: those that dead ones left and
-// those of live ones, each the oldest first. What is left is taken out of the plan: rows that waited
-// before wait again, and the others are gone.
+// those of live ones, each the oldest first. What is left is taken out of the plan: rows that
+// waited before wait again, and the others are gone.
 func (p *Plan) Left(ctx context.Context) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)

@@ -72,9 +72,9 @@ func (v Values) Set(ctx context.Context, name string, what any) error {
 	return v.store.write(ctx, func(q querier) error { return setValue(ctx, q, name, string(text)) })
 }
 
-// Change replaces a value by what change makes of it, which is nil for one that stays as it is. Text
-// is the value as it was written as JSON; nil when there is none. Nobody else changes it meanwhile.
-// Change may be called twice.
+// Change replaces a value by what change makes of it, which is nil for one that stays as it is.
+// Text is the value as it was written as JSON; nil when there is none. Nobody else changes it
+// meanwhile. Change may be called twice.
 func (v Values) Change(ctx context.Context, name string, change func(text []byte) (any, error)) error {
 	return v.store.write(ctx, func(q querier) error {
 		var text sql.NullString

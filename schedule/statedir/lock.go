@@ -18,9 +18,10 @@ const (
 	readerPause = 500 * time.Microsecond
 )
 
-// Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this descriptor open. It returns
-// ErrLocked when another process holds the lock. Processes that only read (Held) share it for a moment: they are
-// waited for, or `sched list` would make a tick find a lost run alive.
+// Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this
+// descriptor open. It returns ErrLocked when another process holds the lock. Processes that only
+// read (Held) share it for a moment: they are waited for, or `sched list` would make a tick find a
+// lost run alive.
 func Lock(file *os.File) error {
 	fd := int(file.Fd())
 	for range readerTries {
@@ -40,8 +41,8 @@ func Lock(file *os.File) error {
 	return ErrLocked
 }
 
-// LockWithin is Lock for a lock that others hold for a moment only: it waits for them, and returns ErrLocked when
-// patience has passed.
+// LockWithin is Lock for a lock that others hold for a moment only: it waits for them, and returns
+// ErrLocked when patience has passed.
 func LockWithin(file *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if err := Lock(file); !errors.Is(err, ErrLocked) || time.Now().After(end) {
@@ -50,15 +51,16 @@ func LockWithin(file *os.File, patience time.Duration) error {
 	}
 }
 
-// Held reports whether a process holds the lock of a file that was opened to be read. It may share the lock
-// until the file is closed.
+// Held reports whether a process holds the lock of a file that was opened to be read. It may share
+// the lock until the file is closed.
 func Held(file *os.File) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The
-// error is ErrLocked when another process holds it, and os.ErrNotExist when there is none, also when another process
-// removed or renamed it since it was opened.
+// OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a
+// missing one, with mode 0600. The error is ErrLocked when another process holds it, and
+// os.ErrNotExist when there is none, also when another process removed or renamed it since it was
+// opened.
 func OpenLocked(path string, flags int) (*os.File, error) {
 	for {
 		file, err := OpenPlain(path, flags)
@@ -85,8 +87,8 @@ func IsAt(file *os.File, path string) bool {
 	return err == nil && serr == nil && os.SameFile(opened, there)
 }
 
-// Exclusively does something that only one process may do in the folder at a time. It waits for others for some seconds, and makes the
-// folder where there is none.
+// Exclusively does something that only one process may do in the folder at a time. It waits for
+// others for some seconds, and makes the folder where there is none.
 func Exclusively(dir string, do func() error) error {
 	if err := MakeDir(dir); err != nil {
 		return err

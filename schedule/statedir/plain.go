@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// LargestRead is the most bytes of a file in a state folder that ReadAll reads. It is far beyond what is written there:
-// the journal of a tick with 10,000 tasks has some 5 MiB.
+// LargestRead is the most bytes of a file in a state folder that ReadAll reads. It is far beyond
+// what is written there: the journal of a tick with 10,000 tasks has some 5 MiB.
 const LargestRead = 64 << 20
 
-// A NotPlainError says that there is something else in the place of a file in a state folder: a named pipe, for which
-// a process would wait for ever, a device, a folder.
+// A NotPlainError says that there is something else in the place of a file in a state folder: a
+// named pipe, for which a process would wait for ever, a device, a folder.
 type NotPlainError struct {
 	Path string
 	Kind string // what it is, in words
@@ -22,10 +22,11 @@ func (e *NotPlainError) Error() string {
 	return fmt.Sprintf("%s is %s, not a file; remove it", e.Path, e.Kind)
 }
 
-// OpenPlain is os.OpenFile for a file in a state folder, with mode 0600 for a new one. It waits for nothing, and the error
-// is *NotPlainError where there is no plain file.
+// OpenPlain is os.OpenFile for a file in a state folder, with mode 0600 for a new one. It waits for
+// nothing, and the error is *NotPlainError where there is no plain file.
 func OpenPlain(path string, flags int) (*os.File, error) {
-	// Without O_NONBLOCK a named pipe would stop us here for ever. On a plain file it has no effect.
+	// Without O_NONBLOCK a named pipe would stop us here for ever. On a plain file it has no
+	// effect.
 	file, err := os.OpenFile(path, flags|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 	if err != nil {
 		if wrong := CheckPlain(path); wrong != nil {
@@ -44,8 +45,8 @@ func OpenPlain(path string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// CheckPlain returns a *NotPlainError where something is at the path, or where a link there leads, that is no plain file. It
-// opens nothing.
+// CheckPlain returns a *NotPlainError where something is at the path, or where a link there leads,
+// that is no plain file. It opens nothing.
 func CheckPlain(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &NotPlainError{path, kind(info.Mode())}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a file that only we may read, and makes its folder (mode 0700) and the file where flags say so. It tries
-// the file first: the folder is missing once. See OpenPlain.
+// Open opens a file that only we may read, and makes its folder (mode 0700) and the file where
+// flags say so. It tries the file first: the folder is missing once. See OpenPlain.
 func Open(path string, flags int) (*os.File, error) {
 	file, err := OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) && flags&os.O_CREATE != 0 {
@@ -22,8 +22,8 @@ func Open(path string, flags int) (*os.File, error) {
 	return file, err
 }
 
-// MakeDir makes a folder (mode 0700), and those above it, where they are missing. A link to nowhere is an error that says that
-// the folder cannot be written (Unwritable).
+// MakeDir makes a folder (mode 0700), and those above it, where they are missing. A link to nowhere
+// is an error that says that the folder cannot be written (Unwritable).
 func MakeDir(path string) error {
 	err := os.MkdirAll(path, 0o700)
 	if wrong, ok := errors.AsType[*os.PathError](err); ok && errors.Is(err, os.ErrExist) {
@@ -32,8 +32,8 @@ func MakeDir(path string) error {
 	return err
 }
 
-// ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file of more than LargestRead
-// bytes is an error.
+// ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file
+// of more than LargestRead bytes is an error.
 func ReadAll(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -50,9 +50,9 @@ func ReadAll(file *os.File) ([]byte, error) {
 	return text[:n], err
 }
 
-// Replace makes text the content of the file at path, in one step: a kill or a power cut at any moment leaves the old
-// file or the new one. The folder must be there. Of two processes that replace the same file at the same moment
-// one may fail, unless a lock keeps them apart.
+// Replace makes text the content of the file at path, in one step: a kill or a power cut at any
+// moment leaves the old file or the new one. The folder must be there. Of two processes that
+// replace the same file at the same moment one may fail, unless a lock keeps them apart.
 func Replace(path string, text []byte) error {
 	draft := path + ".new"
 	if err := WriteSynced(draft, text); err != nil {
@@ -66,8 +66,8 @@ func Replace(path string, text []byte) error {
 	return nil
 }
 
-// WriteSynced writes a file that only we may read, and to disk; its folder is made where that is missing. Where it
-// fails there is no file.
+// WriteSynced writes a file that only we may read, and to disk; its folder is made where that is
+// missing. Where it fails there is no file.
 func WriteSynced(path string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	file, err := Open(path, flags)

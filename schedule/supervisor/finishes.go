@@ -7,8 +7,8 @@ import (
 	"sched/schedule/run"
 )
 
-// finishes starts the trailing `sched finish` of runs: one process for the runs that have ended since the last one was started. Safe for
-// concurrent use.
+// finishes starts the trailing `sched finish` of runs: one process for the runs that have ended
+// since the last one was started. Safe for concurrent use.
 type finishes struct {
 	self        string // the path of sched
 	startsFirst func() // waits while runs are started that are yet to begin
@@ -25,15 +25,17 @@ type trailing struct {
 }
 
 const (
-	// finishInterval is the shortest time between two processes that finish runs. Runs that end meanwhile share the second one: half
-	// of the CPU of a short background run was the start of a process of its own.
+	// finishInterval is the shortest time between two processes that finish runs. Runs that end
+	// meanwhile share the second one: half of the CPU of a short background run was the start of a
+	// process of its own.
 	finishInterval = 10 * time.Millisecond
-	// mostTogether is how many runs share one: each has three descriptors and four arguments, and is finished again by a tick when the
-	// process is killed.
+	// mostTogether is how many runs share one: each has three descriptors and four arguments, and
+	// is finished again by a tick when the process is killed.
 	mostTogether = 32
 )
 
-// start has the run finished. It returns when a process was started that does; after an error there is none.
+// start has the run finished. It returns when a process was started that does; after an error there
+// is none.
 func (f *finishes) start(t run.Trailing) error {
 	one := trailing{t, make(chan error, 1)}
 	f.mu.Lock()

@@ -39,12 +39,12 @@ type link struct {
 	given      int // runs
 }
 
-// sendPatience bounds the wait for a supervisor that does not read. One that was stopped is left alone, and the runs go to
-// another.
+// sendPatience bounds the wait for a supervisor that does not read. One that was stopped is left
+// alone, and the runs go to another.
 const sendPatience = 5 * time.Second
 
-// Give gives a run to a supervisor, which it starts where there is none. Then this process has no part in the run any more. After
-// an error the run still belongs to this process.
+// Give gives a run to a supervisor, which it starts where there is none. Then this process has no
+// part in the run any more. After an error the run still belongs to this process.
 func (h *Handover) Give(r *run.Run) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,15 +63,16 @@ func (h *Handover) Give(r *run.Run) error {
 	return failed
 }
 
-// Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The first Give returns the error.
+// Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The
+// first Give returns the error.
 func (h *Handover) Ahead(storage run.Storage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link(storage)
 }
 
-// Await waits until the commands of all runs that were given so far have been started, for as long as that may take at most. It is to
-// be called once.
+// Await waits until the commands of all runs that were given so far have been started, for as long
+// as that may take at most. It is to be called once.
 func (h *Handover) Await(atMost time.Duration) {
 	h.mu.Lock()
 	l := h.newest
@@ -216,7 +217,8 @@ func connection(file *os.File) (*net.UnixConn, error) {
 // A supervisor has this many descriptors open at most: for each run, and others.
 const perRun, otherDescriptors = 8, 64
 
-// mostRuns is how many runs one supervisor may get: each needs a few descriptors, of which a process may have so many.
+// mostRuns is how many runs one supervisor may get: each needs a few descriptors, of which a
+// process may have so many.
 var mostRuns = sync.OnceValue(func() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Max > 1<<20 {

@@ -44,14 +44,15 @@ type supervisor struct {
 	came     time.Time       // when the newest run came
 }
 
-// Supervise is the supervisor with the id: it watches the runs that it gets until the last of them has ended. When terminate is done
-// it stops their commands, when kill is done too it kills them. An error says that this process is none that a witness started.
+// Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
+// has ended. When terminate is done it stops their commands, when kill is done too it kills them.
+// An error says that this process is none that a witness started.
 func Supervise(terminate, kill context.Context, caller run.Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, false)
 }
 
-// SuperviseOn is Supervise in the place of a supervisor that was killed, and whose commands are now children of this process: it
-// first takes over the runs that it had.
+// SuperviseOn is Supervise in the place of a supervisor that was killed, and whose commands are now
+// children of this process: it first takes over the runs that it had.
 func SuperviseOn(terminate, kill context.Context, caller run.Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, true)
 }
@@ -130,7 +131,8 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 	return owner, owner.Files()[0], link, err
 }
 
-// receive begins to watch each run that the tick gives. It returns when there are no more, and reports whether the tick said so.
+// receive begins to watch each run that the tick gives. It returns when there are no more, and
+// reports whether the tick said so.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
@@ -201,14 +203,15 @@ func (s *supervisor) begun(socket *net.UnixConn) {
 }
 
 const (
-	// startsInterval is the longest time between two runs of a tick that counts as one stream of them.
+	// startsInterval is the longest time between two runs of a tick that counts as one stream of
+	// them.
 	startsInterval = 20 * time.Millisecond
 	// startsPatience bounds how long the hooks of a run wait for the starts of others.
 	startsPatience = time.Second
 )
 
-// startsFirst waits while other runs come and are started: of a thousand commands that end at once the first would otherwise have
-// their `finish`, a process each, beside the starts of the last.
+// startsFirst waits while other runs come and are started: of a thousand commands that end at once
+// the first would otherwise have their `finish`, a process each, beside the starts of the last.
 func (s *supervisor) startsFirst() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		s.mu.Lock()

@@ -26,8 +26,8 @@ func Discover(dir string) *Discovery {
 	return &Discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
 }
 
-// In adds what has come to the follower. A folder is read again when its time has changed, or was that of a moment ago: files may
-// come within one tick of the clock of the file system.
+// In adds what has come to the follower. A folder is read again when its time has changed, or was
+// that of a moment ago: files may come within one tick of the clock of the file system.
 func (d *Discovery) In(f *Follower) {
 	tasks, err := os.ReadDir(d.dir)
 	if err != nil {

@@ -37,7 +37,8 @@ const lookForEnd = time.Second
 // its row is written, and a tick that cannot write never writes it.
 const unknownFor = time.Minute
 
-// ended reports whether the run is over, so that nothing more will be printed. It looks once in lookForEnd.
+// ended reports whether the run is over, so that nothing more will be printed. It looks once in
+// lookForEnd.
 func (s *source) ended() bool {
 	if now := time.Now(); now.Before(s.quit) {
 		return false
@@ -57,7 +58,8 @@ func (s *source) ended() bool {
 	return err == nil && row.Phase == state.Ended
 }
 
-// read prints the whole lines that came since the last time. A file is opened when it holds something.
+// read prints the whole lines that came since the last time. A file is opened when it holds
+// something.
 func (s *source) read(print func(Line)) {
 	if s.file == nil {
 		if info, err := os.Stat(s.path); err != nil || info.Size() == 0 {

@@ -22,8 +22,8 @@ type Line struct {
 
 const lookEvery = 200 * time.Millisecond
 
-// A Follower reads the outputs of runs, and calls Print for each line, from one goroutine. Print may take as long as it
-// likes. After an error of Print it prints nothing more.
+// A Follower reads the outputs of runs, and calls Print for each line, from one goroutine. Print
+// may take as long as it likes. After an error of Print it prints nothing more.
 type Follower struct {
 	Print func(Line) error
 
@@ -36,7 +36,8 @@ type Follower struct {
 	printed int // lines, for who waits at the end
 }
 
-// Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and does not wait.
+// Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
+// does not wait.
 func (f *Follower) Add(record outcome.Record) {
 	f.add(record.Task, record.Run, record.Output, false)
 	f.add(record.Task, record.Run, output.HooksPath(record.Output), true)
@@ -54,7 +55,8 @@ type catchUp struct {
 	done chan struct{}
 }
 
-// CatchUp waits until all that a run printed, which has ended, was read and printed, for patience at most. It reports whether it was.
+// CatchUp waits until all that a run printed, which has ended, was read and printed, for patience
+// at most. It reports whether it was.
 func (f *Follower) CatchUp(run string, patience time.Duration) bool {
 	done := make(chan struct{})
 	timer := time.NewTimer(patience)
@@ -77,7 +79,8 @@ func (f *Follower) looks() chan catchUp {
 	return f.asked
 }
 
-// Follow reads until ctx is done, and then once more to the end. Where discover is not nil it is called before each look.
+// Follow reads until ctx is done, and then once more to the end. Where discover is not nil it is
+// called before each look.
 func (f *Follower) Follow(ctx context.Context, discover func(*Follower)) {
 	timer := time.NewTicker(lookEvery)
 	defer timer.Stop()
@@ -104,7 +107,8 @@ func (f *Follower) Follow(ctx context.Context, discover func(*Follower)) {
 	}
 }
 
-// look reads all files to their ends, and lets go of those whose runs have ended, as the one with that id has.
+// look reads all files to their ends, and lets go of those whose runs have ended, as the one with
+// that id has.
 func (f *Follower) look(over string) {
 	f.mu.Lock()
 	f.sources = append(f.sources, f.added...)

@@ -103,7 +103,8 @@ func TestLinesComeWhole(t *testing.T) {
 	}
 }
 
-// A run that begins and ends between two looks is found, too, and so are its hooks; runs of before are not.
+// A run that begins and ends between two looks is found, too, and so are its hooks; runs of before
+// are not.
 func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
 	before, _ := begin(t, dir, "before")

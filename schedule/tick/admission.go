@@ -9,16 +9,17 @@ import (
 	"sched/schedule/humanize"
 )
 
-// An admitter decides whether a slot may start at this moment: by its task's conditions of time, pauses, maintenance, and how late
-// it is. Locks and condition commands come after it. Safe for concurrent use.
+// An admitter decides whether a slot may start at this moment: by its task's conditions of time,
+// pauses, maintenance, and how late it is. Locks and condition commands come after it. Safe for
+// concurrent use.
 type admitter struct {
 	tick        *Tick
 	controls    *controlsCache
 	maintenance *maintenance
 }
 
-// refusal returns the reason why a slot may not start at this moment; "" when it may. Held says that the reason is a pause or a
-// maintenance, which will be over.
+// refusal returns the reason why a slot may not start at this moment; "" when it may. Held says
+// that the reason is a pause or a maintenance, which will be over.
 func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
 	holds := func(check admission.Check) admission.Check {
 		return func(task *schedule.Task, at time.Time) string {
@@ -41,8 +42,9 @@ func (a *admitter) refuses(slot schedule.Slot) bool {
 	return reason != ""
 }
 
-// paused returns by whom and why a task is paused that is to start at the given time, or now where that is later
-// (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" when it is not paused.
+// paused returns by whom and why a task is paused that is to start at the given time, or now where
+// that is later (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" when it
+// is not paused.
 func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 	now := humanize.Later(at, clock.Now())
 	if pause, ok := a.controls.now().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
@@ -51,8 +53,8 @@ func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 	return ""
 }
 
-// inMaintenance returns why a task that is to start at the given time does not run in maintenance; "" when it may. Where that
-// cannot be found out the task runs.
+// inMaintenance returns why a task that is to start at the given time does not run in maintenance;
+// "" when it may. Where that cannot be found out the task runs.
 func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
 	if a.tick.Schedule.Maintenance == "" {
 		return ""
@@ -79,8 +81,8 @@ func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
 	return slot.Task.WaitUntil(slot.At, from)
 }
 
-// anyTime reports whether it is never too late for a slot: that of a tick whose minute was given, and one that was missed, for
-// which missed_within has decided already.
+// anyTime reports whether it is never too late for a slot: that of a tick whose minute was given,
+// and one that was missed, for which missed_within has decided already.
 func (a *admitter) anyTime(slot schedule.Slot) bool {
 	return a.tick.Replay || slot.At.Before(a.tick.Minute)
 }

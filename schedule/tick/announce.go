@@ -21,7 +21,8 @@ const (
 	// announceEvery is how often a tick announces this server to the others.
 	announceEvery = 10 * time.Second
 
-	// MostOffset is how far a clock may be off before that is reported: due times and claims go by it.
+	// MostOffset is how far a clock may be off before that is reported: due times and claims go by
+	// it.
 	MostOffset = 10 * time.Second
 
 	// repeatAfter is how often a problem that goes on is reported.

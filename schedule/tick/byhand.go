@@ -17,7 +17,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended now with the code (nil: 0).
+// FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended
+// now with the code (nil: 0).
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
 	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
 	defer caller.Self.Close()

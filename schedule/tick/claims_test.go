@@ -14,8 +14,8 @@ import (
 	"sched/schedule/cluster"
 )
 
-// A slot may turn out not to start while its lock is being asked for: it is paused at this moment, or a signal came.
-// A tick once waited for ever for the lock that it wanted to give back.
+// A slot may turn out not to start while its lock is being asked for: it is paused at this moment,
+// or a signal came. A tick once waited for ever for the lock that it wanted to give back.
 func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: a, cron: "* * * * *", background: true, without_overlapping: true, command: "true"}
@@ -46,8 +46,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// A tick claims at its beginning what may start, but for tasks whose condition commands may say no, and the run that begins is the one
-// that has the claim.
+// A tick claims at its beginning what may start, but for tasks whose condition commands may say no,
+// and the run that begins is the one that has the claim.
 func TestWhatIsClaimedAhead(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: plain, cron: "* * * * *", one_server: true, command: "true"}

@@ -12,8 +12,9 @@ import (
 	"sched/schedule/run"
 )
 
-// conditions runs the condition commands (when, skip) of a tick's slots beside everything else, but those of one task one slot at
-// a time: its slots keep their order, and a command that hangs in a task of every second hangs once. Safe for concurrent use.
+// conditions runs the condition commands (when, skip) of a tick's slots beside everything else, but
+// those of one task one slot at a time: its slots keep their order, and a command that hangs in a
+// task of every second hangs once. Safe for concurrent use.
 type conditions struct {
 	starter    *starter
 	active     chan struct{}  // has an element for each background slot whose commands run
@@ -23,8 +24,9 @@ type conditions struct {
 	newest map[*schedule.Task]chan struct{} // closed when the task's newest slot is decided
 }
 
-// The condition commands of so many background slots run at a time. Those that take longer than conditionPatience do not count any
-// more: they wait for something, and shall make no other slot wait.
+// The condition commands of so many background slots run at a time. Those that take longer than
+// conditionPatience do not count any more: they wait for something, and shall make no other slot
+// wait.
 const (
 	maxActive         = 16
 	conditionPatience = time.Second
@@ -66,8 +68,8 @@ func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	return s
 }
 
-// check fills in the verdict of the slot: it runs the commands unless something else keeps the slot from starting. When the slot's
-// context is done there may be no verdict.
+// check fills in the verdict of the slot: it runs the commands unless something else keeps the slot
+// from starting. When the slot's context is done there may be no verdict.
 func (c *conditions) check(s *conditional) {
 	ctx := s.ctx
 	if s.before != nil {
@@ -87,8 +89,8 @@ func (c *conditions) check(s *conditional) {
 	}
 }
 
-// decide does what the verdict of a slot demands: it skips the slot, fails it, or begins its run. Failed reports that it failed
-// without a run.
+// decide does what the verdict of a slot demands: it skips the slot, fails it, or begins its run.
+// Failed reports that it failed without a run.
 func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
@@ -120,7 +122,8 @@ func (c *conditions) failUnanswered(s *conditional) {
 	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
-// start checks the conditions of a background slot, and hands its run over when they allow it. It does not wait: background does.
+// start checks the conditions of a background slot, and hands its run over when they allow it. It
+// does not wait: background does.
 func (c *conditions) start(ctx context.Context, slot schedule.Slot) {
 	s := c.add(ctx, slot)
 	c.background.Go(func() {

@@ -22,8 +22,9 @@ const (
 // controlsEvery is how often a tick that waits for later slots reads the controls.
 const controlsEvery = time.Second
 
-// A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads them again when they are stale, or
-// every second while the tick waits for later slots of its minute. Safe for concurrent use.
+// A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads
+// them again when they are stale, or every second while the tick waits for later slots of its
+// minute. Safe for concurrent use.
 type controlsCache struct {
 	source pause.Source
 	report Report
@@ -50,8 +51,8 @@ func (c *controlsCache) now() pause.Controls {
 	return c.last
 }
 
-// readAhead reads the controls, if they will be needed, while the tick does something else. The function that it returns waits
-// until they were read.
+// readAhead reads the controls, if they will be needed, while the tick does something else. The
+// function that it returns waits until they were read.
 func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	var reading sync.WaitGroup
 	if needed {
@@ -80,9 +81,10 @@ func (c *controlsCache) set(read pause.Controls, polled bool) {
 	c.last, c.read, c.polled = read, time.Now(), polled
 }
 
-// watch reads the controls every second until ctx is done, and then returns false, or until there is an interrupt for this tick.
-// Age returns how long ago the tick began. An interrupt that was there at first counts if it is younger than the tick, which may
-// have read an older schedule; one that lies in the future comes from a clock that was wrong.
+// watch reads the controls every second until ctx is done, and then returns false, or until there
+// is an interrupt for this tick. Age returns how long ago the tick began. An interrupt that was
+// there at first counts if it is younger than the tick, which may have read an older schedule; one
+// that lies in the future comes from a clock that was wrong.
 func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pause.Interrupt, bool) {
 	first := c.now()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
@@ -100,8 +102,9 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	return pause.Interrupt{}, false
 }
 
-// stay returns a context that is done when ctx is, and at an interrupt as long as this tick waits for later slots of its minute.
-// The tick stops looking for interrupts when leave was called as often as leaves says.
+// stay returns a context that is done when ctx is, and at an interrupt as long as this tick waits
+// for later slots of its minute. The tick stops looking for interrupts when leave was called as
+// often as leaves says.
 func (r *running) stay(ctx context.Context, leaves int32, slots []schedule.Slot) (staying context.Context, leave func()) {
 	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.After(r.Minute) }) {
 		return ctx, func() {}

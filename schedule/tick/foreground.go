@@ -58,7 +58,8 @@ func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 	}
 }
 
-// conditional asks the condition commands of a slot and runs it, skips it or fails it, as they answer. The slots after it wait.
+// conditional asks the condition commands of a slot and runs it, skips it or fails it, as they
+// answer. The slots after it wait.
 func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 	asked := q.tick.conditions.add(ctx, slot)
 	defer close(asked.decided)

@@ -11,10 +11,12 @@ import (
 	"sched/schedule/pause"
 )
 
-// A task may be due several times in a minute. Its slots are absolute, so a tick that has such slots runs until the last of
-// them has started. Each starts on time, or not at all once the next slot of its task is due (admission.TooLate).
+// A task may be due several times in a minute. Its slots are absolute, so a tick that has such
+// slots runs until the last of them has started. Each starts on time, or not at all once the next
+// slot of its task is due (admission.TooLate).
 
-// startLater hands over the background runs of slots in later seconds of the minute, those of one instant together.
+// startLater hands over the background runs of slots in later seconds of the minute, those of one
+// instant together.
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
 		if reason := r.reach(staying, slots[0]); reason != "" {
@@ -27,8 +29,9 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	}
 }
 
-// reach waits for the instant of a slot and returns "", or returns the reason why the instant does not come: ctx is done, or the
-// clock was set back so far that this minute lies ahead again and later ticks will have it.
+// reach waits for the instant of a slot and returns "", or returns the reason why the instant does
+// not come: ctx is done, or the clock was set back so far that this minute lies ahead again and
+// later ticks will have it.
 func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	for ctx.Err() == nil {
 		now := clock.Now().Round(0) // by the wall clock alone

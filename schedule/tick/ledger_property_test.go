@@ -19,7 +19,8 @@ import (
 	"sched/schedule/state"
 )
 
-// live is Tick.Run for a tick that may die in every step, for which the kernel then closes its files.
+// live is Tick.Run for a tick that may die in every step, for which the kernel then closes its
+// files.
 func (w *world) live(mortal bool) { w.liveAs(w.tick(), mortal) }
 
 func (w *world) liveAs(t *Tick, mortal bool) {
@@ -62,8 +63,9 @@ func (w *world) lastTick() time.Time {
 	return last
 }
 
-// Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed, whatever people replay, and when the
-// clock is set back. A slot that somebody asked for once more may have several, and none of them is missed.
+// Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed, whatever
+// people replay, and when the clock is set back. A slot that somebody asked for once more may have
+// several, and none of them is missed.
 func TestEverySlotHasOneOutcome(t *testing.T) {
 	seeds := 8
 	switch {
@@ -77,8 +79,8 @@ func TestEverySlotHasOneOutcome(t *testing.T) {
 	}
 }
 
-// replay ticks as people do beside cron: for a minute of the past, which may be one that was missed, for one task alone, or
-// for this minute once more.
+// replay ticks as people do beside cron: for a minute of the past, which may be one that was
+// missed, for one task alone, or for this minute once more.
 func (w *world) replay(first time.Time) {
 	tick := w.tick()
 	switch w.random.IntN(4) {
@@ -94,7 +96,8 @@ func (w *world) replay(first time.Time) {
 	w.liveAs(tick, true)
 }
 
-// missedSlot returns the first slot of one of the missed records of a task, or the time given when it has none.
+// missedSlot returns the first slot of one of the missed records of a task, or the time given when
+// it has none.
 func (w *world) missedSlot(none time.Time) time.Time {
 	var missed []outcome.Record
 	for _, r := range w.records(w.schedule.Tasks[w.random.IntN(len(w.schedule.Tasks))].Name) {
@@ -153,8 +156,8 @@ func everySlotHasOneOutcome(t *testing.T, seed uint64) {
 	w.check(first, w.now.Add(time.Minute))
 }
 
-// withoutHistory does something while the history cannot be opened: it is one of a newer sched, by the
-// user_version in its header (https://www.sqlite.org/fileformat.html).
+// withoutHistory does something while the history cannot be opened: it is one of a newer sched, by
+// the user_version in its header (https://www.sqlite.org/fileformat.html).
 func (w *world) withoutHistory(do func()) {
 	file, err := os.OpenFile(filepath.Join(w.storage.Dir, "sched.db"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {

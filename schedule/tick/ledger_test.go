@@ -259,7 +259,8 @@ func TestALongGapOfManyTasks(t *testing.T) {
 	}
 }
 
-// A tick skips a slot and is killed before the task's on_skip hooks have ended. The next tick fires them, and the one after that does not.
+// A tick skips a slot and is killed before the task's on_skip hooks have ended. The next tick fires
+// them, and the one after that does not.
 func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: echo \"$SCHED_SLOT\" >> skipped}\n")
 	w.run("2026-01-01 10:43:00")
@@ -290,7 +291,8 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	}
 }
 
-// A tick is killed after an on_skip hook of it has failed, and before the history has that: the next tick puts it there.
+// A tick is killed after an on_skip hook of it has failed, and before the history has that: the
+// next tick puts it there.
 func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
 	w.at("2026-01-01 10:44:01")

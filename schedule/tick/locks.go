@@ -135,7 +135,8 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 	return held.Lock, err
 }
 
-// unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.
+// unknown is the reason of a skip because the store did not answer. It must never read as "still
+// running": the cure is another.
 func unknown(task *schedule.Task, err error) string {
 	switch {
 	case task.Pool.Name != "" && !task.WithoutOverlapping && !task.OneServer:

@@ -10,7 +10,8 @@ import (
 	"sched/schedule/state"
 )
 
-// watch returns what looks for tasks that are overdue; nil where nothing is expected of any, and for ticks with --at or --only.
+// watch returns what looks for tasks that are overdue; nil where nothing is expected of any, and
+// for ticks with --at or --only.
 func (t *Tick) watch() *overdue.Watch {
 	tasks := t.Schedule.Expecting()
 	if len(tasks) == 0 || t.Replay || t.Only != "" {
@@ -23,7 +24,8 @@ func (t *Tick) watch() *overdue.Watch {
 	return w
 }
 
-// lookForOverdue finds tasks that are overdue, says so once, and fires their on_overdue hooks beside everything else.
+// lookForOverdue finds tasks that are overdue, says so once, and fires their on_overdue hooks
+// beside everything else.
 func (r *running) lookForOverdue() {
 	w := r.watch()
 	if w == nil {

@@ -25,7 +25,8 @@ type Plan struct {
 	Waits  string // what it would wait for, as a run that has begun; empty when it would start at once
 }
 
-// Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
+// Plan returns the due tasks in the order in which they would start. It starts, locks and writes
+// nothing.
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
@@ -46,8 +47,8 @@ func (t *Tick) Plan() []Plan {
 	return plans
 }
 
-// wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it would run, as far as its
-// condition commands allow it.
+// wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it
+// would run, as far as its condition commands allow it.
 func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time) (reason, waits string) {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {

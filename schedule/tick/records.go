@@ -65,10 +65,12 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// writeAfter is how long what has ended may wait for the foreground runs of this tick, to be written together with them.
+// writeAfter is how long what has ended may wait for the foreground runs of this tick, to be
+// written together with them.
 const writeAfter = time.Second
 
-// writeUnlessSoon writes what was collected, unless soon comes in time: a transaction costs two fsyncs, however much is in it.
+// writeUnlessSoon writes what was collected, unless soon comes in time: a transaction costs two
+// fsyncs, however much is in it.
 func (r *records) writeUnlessSoon(soon <-chan struct{}) {
 	timer := time.NewTimer(writeAfter)
 	defer timer.Stop()
@@ -140,9 +142,10 @@ func (r *records) collectAgain(notes map[string][]string) {
 	}
 }
 
-// prune removes records that the history need not keep, with their outputs, when that is due: a pass a day in steps, each of twice
-// as many records as this tick adds, so that the pass ends. It goes by the clock, whatever the minute of the tick: a tick of a minute
-// to come would remove the whole history.
+// prune removes records that the history need not keep, with their outputs, when that is due: a
+// pass a day in steps, each of twice as many records as this tick adds, so that the pass ends. It
+// goes by the clock, whatever the minute of the tick: a tick of a minute to come would remove the
+// whole history.
 func (r *records) prune(added int) error {
 	db := r.history
 	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
@@ -166,7 +169,8 @@ func (r *records) prune(added int) error {
 	return err
 }
 
-// checkFor bounds the daily look at all pages of the history: meanwhile no other tick can write into it.
+// checkFor bounds the daily look at all pages of the history: meanwhile no other tick can write
+// into it.
 const checkFor = 3 * time.Second
 
 // checkPages finds damage in what ticks do not read, before people do.
@@ -179,7 +183,8 @@ func checkPages(db *history.DB) error {
 // sweepFor bounds the daily look for outputs of which the history knows nothing.
 const sweepFor = 3 * time.Second
 
-// sweepOutputs removes the outputs of which the history knows nothing, when they are older than it may be.
+// sweepOutputs removes the outputs of which the history knows nothing, when they are older than it
+// may be.
 func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration) error {
 	const least = 24 * time.Hour // no run that is about to begin has such an id
 	if keep <= 0 {

@@ -10,8 +10,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A tick writes twice when its foreground runs take long. On a disk that was full the first time, what it had skipped by then
-// was in no file, and forgotten by the second.
+// A tick writes twice when its foreground runs take long. On a disk that was full the first time,
+// what it had skipped by then was in no file, and forgotten by the second.
 func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	w := newWorld(t, 1, `
 - {name: t, cron: "* * * * *", command: "true"}

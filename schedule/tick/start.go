@@ -109,7 +109,8 @@ func (i *ids) has(id string) bool {
 	return i.all[id]
 }
 
-// begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.
+// begin begins the run of a slot whose task has no condition commands; false when the slot was
+// skipped or failed, which is recorded.
 func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
 	record := s.newRecord(slot)
 	if reason, held := s.admission.refusal(slot); reason != "" {
@@ -151,7 +152,8 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 	return begun, true
 }
 
-// keep leaves a slot for which the store had no answer to later ticks; false where it cannot be left. The first tick that does says so.
+// keep leaves a slot for which the store had no answer to later ticks; false where it cannot be
+// left. The first tick that does says so.
 func (s *starter) keep(slot schedule.Slot, why error) bool {
 	isNew, ok := s.ledger.Keep(slot, why.Error(), false)
 	if isNew && ok {
@@ -161,8 +163,9 @@ func (s *starter) keep(slot schedule.Slot, why error) bool {
 	return ok
 }
 
-// refuse gives its outcome to a slot that may not start at this moment. One that a pause or a maintenance keeps from it waits for the
-// end of that, where the task says so (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
+// refuse gives its outcome to a slot that may not start at this moment. One that a pause or a
+// maintenance keeps from it waits for the end of that, where the task says so
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
 func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
 		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: record.Slot}, reason, true)
@@ -230,8 +233,8 @@ func skipped(record outcome.Record, reason string) outcome.Record {
 	return record
 }
 
-// fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside everything
-// else. Done is called afterwards.
+// fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
+// everything else. Done is called afterwards.
 func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func(outcome.Record)) {
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
@@ -255,8 +258,8 @@ func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func
 // maxSkipping is how many slots fire their on_skip hooks at a time.
 const maxSkipping = 16
 
-// skipAll skips slots for one reason, and writes that down. Those of a task are reported together: a
-// minute may have sixty.
+// skipAll skips slots for one reason, and writes that down. Those of a task are reported together:
+// a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 	together := map[*schedule.Task][]outcome.Record{}
 	for _, slot := range slots {

@@ -22,8 +22,8 @@ import (
 	"sched/schedule/work"
 )
 
-// A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once and decides everything;
-// how late the tick starts and how long it takes change no decision.
+// A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
+// and decides everything; how late the tick starts and how long it takes change no decision.
 type Tick struct {
 	Schedule *schedule.Schedule
 	Valid    bool                                     // Schedule is that of the file, not the last valid one instead
@@ -48,7 +48,8 @@ type Host struct {
 	Environ []string // of the caller
 }
 
-// A Report receives what a tick does, as it happens. Several goroutines may call its functions at once.
+// A Report receives what a tick does, as it happens. Several goroutines may call its functions at
+// once.
 type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
 	Started func(outcome.Record)          // a background run was handed over; others may follow at once
@@ -67,9 +68,9 @@ type Result struct {
 	Covered        bool // another tick had the minute, so this one has started none of its slots
 }
 
-// Run runs the tick. It returns when the foreground tasks have ended and the background tasks were handed over. When
-// noNewStarts is done it starts no other task; when terminate is done it stops the running one, and when kill is done
-// too it kills it.
+// Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
+// handed over. When noNewStarts is done it starts no other task; when terminate is done it stops
+// the running one, and when kill is done too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
 	r := t.prepare()
@@ -83,8 +84,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.deliveries.start(kill)
 	announced := r.announceWhile()
 
-	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
-	// started on time while foreground tasks run.
+	// Background tasks first, so that no foreground task delays them. Those of a later second of
+	// this minute are started on time while foreground tasks run.
 	now, later := admission.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := admission.UntilSecond(foreground, t.Minute)
@@ -123,7 +124,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
 }
 
-// startPatience is how long a tick leaves the machine to the background commands that it has handed over.
+// startPatience is how long a tick leaves the machine to the background commands that it has handed
+// over.
 const startPatience = time.Second
 
 // running is a tick while it runs.
@@ -197,22 +199,23 @@ func (t *Tick) supervisors() *supervisor.Handover {
 	return t.handover
 }
 
-// Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts the supervisor. Run is to be
-// called then, or Leave.
+// Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts
+// the supervisor. Run is to be called then, or Leave.
 func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
 
 // Leave ends a tick that will not run.
 func (t *Tick) Leave() { t.supervisors().Close() }
 
-// startSupervisor starts the supervisor beside everything else, if one of the slots is that of a background task.
+// startSupervisor starts the supervisor beside everything else, if one of the slots is that of a
+// background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
 	if background, _ := admission.Split(due); len(background) > 0 {
 		go t.supervisors().Ahead(t.Storage)
 	}
 }
 
-// account enters this minute into the ledger, and returns the slots that the tick starts. From then on `sched work` may start the
-// next tick.
+// account enters this minute into the ledger, and returns the slots that the tick starts. From then
+// on `sched work` may start the next tick.
 func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
 	slots := r.ledger.Open(due)
@@ -221,7 +224,8 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	return slots
 }
 
-// skipRefused skips the slots that have waited until it was too late for them. The ledger has said so.
+// skipRefused skips the slots that have waited until it was too late for them. The ledger has said
+// so.
 func (r *running) skipRefused() {
 	for _, refused := range r.ledger.Refused() {
 		record := skipped(r.starter.newRecord(refused.Slot), refused.Reason)
@@ -258,7 +262,8 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
 }
 
-// startBackground hands over the runs of background slots. Those with condition commands come last, and nothing waits for them.
+// startBackground hands over the runs of background slots. Those with condition commands come last,
+// and nothing waits for them.
 func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 	free, conditional := admission.ConditionalLast(slots)
 	r.starter.startAll(ctx, free)

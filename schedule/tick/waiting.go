@@ -14,8 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor waits. While another run of the task
-// waits already the slot is skipped.
+// beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
+// waits. While another run of the task waits already the slot is skipped.
 func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no refusal) (*run.Run, bool) {
 	if reason := s.waitsAlready(slot.Task); reason != "" {
 		s.skip(record, slot.Task, reason)
@@ -50,8 +50,9 @@ func (s *starter) waitsAlready(task *schedule.Task) string {
 	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
 }
 
-// waitingRuns are the runs that wait for their turn on this machine, by task: those that a tick has begun, and those that it found at most
-// a second ago. So hundreds that begin to wait together look through all runs once. Safe for concurrent use.
+// waitingRuns are the runs that wait for their turn on this machine, by task: those that a tick has
+// begun, and those that it found at most a second ago. So hundreds that begin to wait together look
+// through all runs once. Safe for concurrent use.
 type waitingRuns struct {
 	mu     sync.Mutex
 	read   time.Time

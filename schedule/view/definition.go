@@ -11,8 +11,8 @@ import (
 	"sched/schedule/notify"
 )
 
-// A Definition is a task with how it is defined. It has no values of the environment, and no targets of notifications but their kind
-// and where they go without secrets.
+// A Definition is a task with how it is defined. It has no values of the environment, and no
+// targets of notifications but their kind and where they go without secrets.
 type Definition struct {
 	Task
 	Tags              []string `json:"tags"`

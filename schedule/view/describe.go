@@ -43,8 +43,9 @@ func Describe(r outcome.Record) string {
 	return b.String()
 }
 
-// Late says for how long a run waited for its turn, and how late one started besides that the schedule asked for, where that is more than
-// a tick takes; else "". One that is later than any missed slot may run was started with --at, and is not late.
+// Late says for how long a run waited for its turn, and how late one started besides that the
+// schedule asked for, where that is more than a tick takes; else "". One that is later than any
+// missed slot may run was started with --at, and is not late.
 func Late(r outcome.Record) (said string) {
 	if r.Waited >= time.Second && r.Ran() {
 		said = ", waited " + humanize.Duration(r.Waited)
@@ -68,7 +69,8 @@ func RunningText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
 }
 
-// LastToldText says when a server that has fallen silent said something last: what ran there may have ended.
+// LastToldText says when a server that has fallen silent said something last: what ran there may
+// have ended.
 func LastToldText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastTold)), row.Server)
 }
@@ -81,7 +83,8 @@ func CommandText(c schedule.Command) string {
 	return c.Line
 }
 
-// ConditionCommands says which conditions of a task are commands, whose answers only its tick will have; "" for none.
+// ConditionCommands says which conditions of a task are commands, whose answers only its tick will
+// have; "" for none.
 func ConditionCommands(t *schedule.Task) string {
 	if len(t.ConditionCommands) == 0 {
 		return ""
@@ -101,7 +104,8 @@ func conditionTexts(t *schedule.Task) []string {
 	return texts
 }
 
-// TriggeredBy says after which tasks another one is started: "after extract", "after extract, load or clean".
+// TriggeredBy says after which tasks another one is started: "after extract", "after extract, load
+// or clean".
 func TriggeredBy(by []Chained) string {
 	var names []string
 	for _, c := range by {

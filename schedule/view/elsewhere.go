@@ -25,7 +25,8 @@ func (s Source) Store() (mutex.Store, error) {
 	return s.Controls.Store, nil
 }
 
-// RunningElsewhere returns the runs that live on other servers, as these announced them last. Without a store there are none.
+// RunningElsewhere returns the runs that live on other servers, as these announced them last.
+// Without a store there are none.
 func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err error) {
 	if s.Controls.Store == nil {
 		return nil, nil
@@ -49,7 +50,8 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err err
 	return live, err
 }
 
-// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as far as the store tells.
+// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as
+// far as the store tells.
 func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome.Record) {
 	live, err := s.RunningElsewhere(ctx)
 	if err == nil && s.Controls.Store != nil {
@@ -97,14 +99,16 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 	return NotHere(newest, command)
 }
 
-// NotHere is the error for a run of another server, of which the store tells: the command has to be called there.
+// NotHere is the error for a run of another server, of which the store tells: the command has to be
+// called there.
 func NotHere(r outcome.Record, command string) error {
 	run := humanize.ShortRun(r.Run)
 	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, humanize.Line(r.Task), humanize.Line(r.Server), command, run)
 }
 
-// HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
-// missed. When the store does not answer it is about this machine alone, and tells so.
+// HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share
+// what they skipped or missed. When the store does not answer it is about this machine alone, and
+// tells so.
 func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []outcome.Record, err error) {
 	store, err := s.Store()
 	if err != nil {
@@ -172,7 +176,8 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Re
 	return page, next, nil
 }
 
-// ran returns those of the outcomes that a run has which took place; for no outcomes it returns all that it may have.
+// ran returns those of the outcomes that a run has which took place; for no outcomes it returns all
+// that it may have.
 func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {
 		return outcome.Ran
@@ -214,8 +219,9 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 	return p
 }
 
-// withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
-// out mutexes that tasks share: their holder may be a run of any of these tasks.
+// withHolders adds to live the runs that hold the lock of a task on another server and were not
+// announced yet. It leaves out mutexes that tasks share: their holder may be a run of any of these
+// tasks.
 func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []state.Row, here map[string][]Running) ([]state.Row, error) {
 	var names []string
 	for _, t := range s.Tasks {

@@ -16,8 +16,9 @@ import (
 	"sched/schedule/state"
 )
 
-// slotElsewhere says what became of a slot of a one_server task on the other servers of the store; "" where the task runs on every
-// server, where the slot ran here or is yet to come, and where the store does not answer, which is told.
+// slotElsewhere says what became of a slot of a one_server task on the other servers of the store;
+// "" where the task runs on every server, where the slot ran here or is yet to come, and where the
+// store does not answer, which is told.
 func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
 	s := w.source
 	store := s.Controls.Store
@@ -55,9 +56,10 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	return "no other server has told that it ran there"
 }
 
-// RanElsewhere returns the runs of other servers that took the slots which records of one_server tasks say did not run here, by the id of
-// the record: those that live, without an outcome, and those among the last thousand that ended. When the store does not answer there
-// are none, which is told.
+// RanElsewhere returns the runs of other servers that took the slots which records of one_server
+// tasks say did not run here, by the id of the record: those that live, without an outcome, and
+// those among the last thousand that ended. When the store does not answer there are none, which is
+// told.
 func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[string]outcome.Record {
 	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
 	if store == nil {
@@ -174,8 +176,8 @@ func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	return rows
 }
 
-// leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or skipped since the store did not
-// answer: another server may have run it.
+// leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or
+// skipped since the store did not answer: another server may have run it.
 func (s Source) leftOpen(ctx context.Context, t TaskHealth) (newest state.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false

@@ -15,8 +15,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Health is how a schedule is doing at one moment. Source.Status judges it, and Metrics writes it for
-// Prometheus.
+// A Health is how a schedule is doing at one moment. Source.Status judges it, and Metrics writes it
+// for Prometheus.
 type Health struct {
 	Schedule    *schedule.Schedule
 	At          time.Time
@@ -45,8 +45,8 @@ type TaskHealth struct {
 }
 
 // HealthOf returns how the schedule is doing at the time now, from its state folder. It writes
-// nothing, and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and on the
-// runs that live, not on the length of the history.
+// nothing, and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and
+// on the runs that live, not on the length of the history.
 func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 	health := &Health{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
 	index := map[string]*TaskHealth{}

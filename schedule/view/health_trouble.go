@@ -36,8 +36,9 @@ type TaskTrouble struct {
 	Overdue overdue.Incident // of IsOverdue
 }
 
-// A run is slow when it has taken more than slowFactor times as long as usual, and at least slowLeast more: a run of 10 s instead of 2
-// is no trouble. What is usual is known after slowKnown successes.
+// A run is slow when it has taken more than slowFactor times as long as usual, and at least
+// slowLeast more: a run of 10 s instead of 2 is no trouble. What is usual is known after slowKnown
+// successes.
 const (
 	slowFactor = 3
 	slowLeast  = time.Minute
@@ -90,7 +91,8 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	return all
 }
 
-// Explain fills in what HealthOf leaves out of the troubles, with a query for each: why runs failed, and how many slots were missed.
+// Explain fills in what HealthOf leaves out of the troubles, with a query for each: why runs
+// failed, and how many slots were missed.
 func (s *Health) Explain() error {
 	if len(s.Troubles) == 0 {
 		return nil

@@ -43,8 +43,9 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 	return r.Live, r.Lost, found, err
 }
 
-// find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
-// came, and at the end if that is yet to come, too: then the clock was wrong.
+// find returns the records that the query covers, newest first. A slot that is yet to come, of
+// --at, stands where its outcome came, and at the end if that is yet to come, too: then the clock
+// was wrong.
 func find(ctx context.Context, all *history.Records, q state.Query, now time.Time) ([]outcome.Record, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)

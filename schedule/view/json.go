@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// JSON is a value as --json prints it and the API answers it: indented, since people read it, too, with a line break at its end.
+// JSON is a value as --json prints it and the API answers it: indented, since people read it, too,
+// with a line break at its end.
 func JSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

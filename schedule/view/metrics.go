@@ -79,7 +79,8 @@ const (
 	counter = "counter"
 )
 
-// families are the metrics of each task. A value that is not known has no sample: a 0 would be a time in 1970.
+// families are the metrics of each task. A value that is not known has no sample: a 0 would be a
+// time in 1970.
 var families = []struct {
 	name, kind, help string
 	samples          func(m *metrics, t *TaskHealth, now time.Time)

@@ -23,7 +23,8 @@ import (
 	"sched/schedule/state"
 )
 
-// samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.
+// samples parses metrics as the node exporter does, and returns each sample as
+// `name{task,outcome}`.
 func samples(t *testing.T, text []byte) (map[string]float64, map[string]*dto.MetricFamily) {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)

@@ -51,7 +51,8 @@ type Slot struct {
 	Unmet   string   `json:"unmet"` // a condition that keeps it from running, as the schedule is now
 	Records []Record `json:"records"`
 
-	// Elsewhere is what became of it on the other servers of the store, of a one_server task that did not run here; else empty.
+	// Elsewhere is what became of it on the other servers of the store, of a one_server task that
+	// did not run here; else empty.
 	Elsewhere string `json:"elsewhere"`
 
 	At time.Time `json:"-"` // Slot, exactly
@@ -81,7 +82,8 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	return m, w.outcomes(ctx, m, e.Slots)
 }
 
-// spreadText says how much later than its expressions say a task is due, and for which time of theirs the minute stands.
+// spreadText says how much later than its expressions say a task is due, and for which time of
+// theirs the minute stands.
 func spreadText(t *schedule.Task, minute time.Time) string {
 	if t.When.Shift == 0 {
 		return ""
@@ -98,7 +100,8 @@ func toReason(v cron.Verdict) Reason {
 	return out
 }
 
-// clockText explains a change of the clocks at or right before the minute; empty when there was none.
+// clockText explains a change of the clocks at or right before the minute; empty when there was
+// none.
 func clockText(e cron.Explanation) string {
 	other := func(forward bool) string {
 		d := 24 * time.Hour // past the change

@@ -32,8 +32,8 @@ func expectOf(t *schedule.Task) *Expect {
 	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
 }
 
-// overdue returns how tasks are overdue, as the last tick found it and as far as that goes on. It reads nothing where nothing is
-// expected.
+// overdue returns how tasks are overdue, as the last tick found it and as far as that goes on. It
+// reads nothing where nothing is expected.
 func (s Source) overdue(ctx context.Context, all *history.Records, names []string) map[string][]Overdue {
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil

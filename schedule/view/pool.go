@@ -26,8 +26,9 @@ type Seat struct {
 	Running
 }
 
-// Pool returns who has the seats of a pool; nil for a task that has none. The live runs are those of this machine. Where there is a
-// store that does not answer it is told, and the others are left out.
+// Pool returns who has the seats of a pool; nil for a task that has none. The live runs are those
+// of this machine. Where there is a store that does not answer it is told, and the others are left
+// out.
 func (s Source) Pool(ctx context.Context, live []state.Row, of schedule.Pool) *Pool {
 	if of.Name == "" {
 		return nil

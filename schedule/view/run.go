@@ -28,7 +28,8 @@ const (
 	RunEnded    RunState = "ended"    // it has an outcome, or it never took place
 )
 
-// A Run is one run with all that is known of it. While it has not ended its outcome and its end are empty.
+// A Run is one run with all that is known of it. While it has not ended its outcome and its end are
+// empty.
 type Run struct {
 	Record
 	State   RunState `json:"state"`
@@ -193,7 +194,8 @@ func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
 }
 
-// Elsewhere returns the error for what only the run's own server can do, with that command; nil for a run of this server.
+// Elsewhere returns the error for what only the run's own server can do, with that command; nil for
+// a run of this server.
 func (r Run) Elsewhere(command string) error {
 	if !r.elsewhere {
 		return nil
@@ -201,8 +203,9 @@ func (r Run) Elsewhere(command string) error {
 	return NotHere(r.Begin, command)
 }
 
-// Poll returns how far a run of this machine is: its record without an outcome while it lives or waits, and after how long to ask
-// again, which is 0 when it is over. A record without an outcome is then that of a run which no process supervised to its end.
+// Poll returns how far a run of this machine is: its record without an outcome while it lives or
+// waits, and after how long to ask again, which is 0 when it is over. A record without an outcome
+// is then that of a run which no process supervised to its end.
 func (s Source) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {

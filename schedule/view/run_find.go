@@ -46,8 +46,9 @@ func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error
 	return outcome.Record{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
-// NewestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
-// outcome. The output is empty, or names a file that is missing, where nothing was printed.
+// NewestRun returns the run of a task that began last, whatever its slot, or the one named. One
+// that has not ended has no outcome. The output is empty, or names a file that is missing, where
+// nothing was printed.
 func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {

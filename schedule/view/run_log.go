@@ -16,8 +16,9 @@ type Log struct {
 	Size   int64 // of all that was printed so far
 }
 
-// Log returns what a run of this machine printed from offset on, or with tail the last bytes of it: at most limit bytes. With hooks it
-// is what its hooks printed. Where nothing was printed it is empty. The offset may be past the end.
+// Log returns what a run of this machine printed from offset on, or with tail the last bytes of it:
+// at most limit bytes. With hooks it is what its hooks printed. Where nothing was printed it is
+// empty. The offset may be past the end.
 func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err

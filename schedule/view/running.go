@@ -43,7 +43,8 @@ func pidOrNil(pid int) *int {
 	return &pid
 }
 
-// HolderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the task needs none.
+// HolderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the
+// task needs none.
 func HolderOf(live []state.Row, t *schedule.Task) string {
 	if !t.WithoutOverlapping {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A Source is what the answers are made of: a schedule with its state folder and, where it has one, its store, as one machine sees
-// them. Its methods may be called from several goroutines.
+// A Source is what the answers are made of: a schedule with its state folder and, where it has one,
+// its store, as one machine sees them. Its methods may be called from several goroutines.
 type Source struct {
 	Schedule *schedule.Schedule
 	Controls pause.Source
@@ -32,7 +32,8 @@ func (s Source) TicksMissing() string {
 	return TicksMissing(LastTick(s.Schedule.StateDir), s.Now())
 }
 
-// Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.
+// Maintenance says in words that there is maintenance at this moment; "" when there is none, or
+// when that cannot be found out.
 func (s Source) Maintenance() string {
 	reason, err := pause.Maintenance(s.Schedule.Maintenance, filepath.Dir(s.Schedule.File))
 	if err != nil {
@@ -41,7 +42,8 @@ func (s Source) Maintenance() string {
 	return reason
 }
 
-// Pauses returns the pauses, with those that are over. Where the store does not answer they are those that this machine read last.
+// Pauses returns the pauses, with those that are over. Where the store does not answer they are
+// those that this machine read last.
 func (s Source) Pauses() pause.Pauses {
 	read, err := s.Controls.Read()
 	if err != nil {

@@ -99,7 +99,8 @@ func (s Source) Status(of *Health) Status {
 	return answer
 }
 
-// NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what to type.
+// NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what
+// to type.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + humanize.Line(reason.Error())
 	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
@@ -146,7 +147,8 @@ func (of judged) down() (rows []Trouble) {
 	return rows
 }
 
-// store says that the store does not answer, and how many slots wait for it; empty where neither is so.
+// store says that the store does not answer, and how many slots wait for it; empty where neither is
+// so.
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {

@@ -12,7 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Task is a task of the schedule, with when it runs next, how its last run ended, and what runs and waits now.
+// A Task is a task of the schedule, with when it runs next, how its last run ended, and what runs
+// and waits now.
 type Task struct {
 	Name               string    `json:"name"`
 	Cron               []string  `json:"cron"`
@@ -41,7 +42,8 @@ type Task struct {
 	LastRun    outcome.Record `json:"-"` // Last, exactly; without a Run there is none
 }
 
-// A Due is a time at which a task is due. Unmet is the condition that will keep it from running then; empty where none will.
+// A Due is a time at which a task is due. Unmet is the condition that will keep it from running
+// then; empty where none will.
 type Due struct {
 	Slot  string `json:"slot"`
 	Unmet string `json:"unmet"`
@@ -60,8 +62,8 @@ type Tasks struct {
 	Err    error // why the history or the pauses could not be read: the items are good without them
 }
 
-// Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at. With a store it counts in what
-// other servers run, and ran last.
+// Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at.
+// With a store it counts in what other servers run, and ran last.
 func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	all, _ := s.Records(ctx) // TasksOf tells of the error
 	defer all.Close()
@@ -106,8 +108,8 @@ type past struct {
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
 
-// past reads what is known on this machine of some tasks. That the history cannot be read is told, and no reason to leave out what lives and
-// waits.
+// past reads what is known on this machine of some tasks. That the history cannot be read is told,
+// and no reason to leave out what lives and waits.
 func (s Source) past(ctx context.Context, all *history.Records, names []string, pauses pause.Pauses) (past, error) {
 	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, row := range all.Live {
@@ -211,8 +213,9 @@ func (row *Task) ShowIn(zone *time.Location) {
 	}
 }
 
-// nextRun returns when a task will run next after a time, as far as time decides: its conditions, and pauses that have an end. When a
-// pause without an end is over time does not tell, so it does not count.
+// nextRun returns when a task will run next after a time, as far as time decides: its conditions,
+// and pauses that have an end. When a pause without an end is over time does not tell, so it does
+// not count.
 func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
 	for {
 		next, ok := t.NextRun(after)

@@ -39,8 +39,9 @@ func WriteTextfile(path string, text []byte) error {
 	return err
 }
 
-// lockDraft opens the draft and locks it; the file is nil while another process has it. The folder may be that of the exporter's user,
-// who can put anything there: what is not a file of ours alone is removed, and never opened for long or written.
+// lockDraft opens the draft and locks it; the file is nil while another process has it. The folder
+// may be that of the exporter's user, who can put anything there: what is not a file of ours alone
+// is removed, and never opened for long or written.
 func lockDraft(path string) (*os.File, error) {
 	for range 10 {
 		draft, err := statedir.OpenLocked(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)

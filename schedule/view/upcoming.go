@@ -17,8 +17,9 @@ type Upcoming struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-// Upcoming returns the slots at or after from and before to, in the order of their times, those of one time in file order: at most
-// limit, after the slot of a task that after names (the zero value: all). More reports whether there are others.
+// Upcoming returns the slots at or after from and before to, in the order of their times, those of
+// one time in file order: at most limit, after the slot of a task that after names (the zero value:
+// all). More reports whether there are others.
 func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	names := TaskNames(s.Schedule)

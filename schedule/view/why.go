@@ -36,7 +36,8 @@ type Why struct {
 	Changes  []Change  `json:"changes"` // by people, in the last day; those that runs do not show
 }
 
-// An Inquiry is all that a Why was made of: the definition of the task, and what the state folder said of it at one moment.
+// An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
+// said of it at one moment.
 type Inquiry struct {
 	Answer  Why
 	Task    *schedule.Task
@@ -53,8 +54,8 @@ type Inquiry struct {
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
-// Why explains the minute of a task that holds at or, for the zero time, the last minute at which it was due and the next one. The
-// error is an *Error for a task that is not in the schedule.
+// Why explains the minute of a task that holds at or, for the zero time, the last minute at which
+// it was due and the next one. The error is an *Error for a task that is not in the schedule.
 func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -77,7 +78,8 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	return w, err
 }
 
-// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
+// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the
+// history has it.
 func noLongerThere(ctx context.Context, all *history.Records, name string, err error) error {
 	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
@@ -161,7 +163,8 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 	return err
 }
 
-// lastBoot explains the minute of the newest boot at which something became of the task; nil where there is none.
+// lastBoot explains the minute of the newest boot at which something became of the task; nil where
+// there is none.
 func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 	found, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Limit: 10})
 	for _, r := range found {

@@ -33,9 +33,10 @@ func backgroundRuns() (runs []backgroundRun) {
 	return withoutForks(runs, parents)
 }
 
-// withoutForks corrects what was taken for a supervisor and is the child of one: between fork(2) and execve(2) a process has the
-// arguments of its parent. Such a child is about to become a command, or a `sched finish`, which catches no signal: one that was told to
-// end with its supervisor fired no hooks.
+// withoutForks corrects what was taken for a supervisor and is the child of one: between fork(2)
+// and execve(2) a process has the arguments of its parent. Such a child is about to become a
+// command, or a `sched finish`, which catches no signal: one that was told to end with its
+// supervisor fired no hooks.
 func withoutForks(runs []backgroundRun, parents map[int]int) []backgroundRun {
 	supervisors := map[int]bool{}
 	for _, run := range runs {
@@ -47,7 +48,8 @@ func withoutForks(runs []backgroundRun, parents map[int]int) []backgroundRun {
 	return runs
 }
 
-// supervises reports whether these are the arguments of a supervisor, or of a witness in the place of one.
+// supervises reports whether these are the arguments of a supervisor, or of a witness in the place
+// of one.
 func supervises(argv [][]byte) bool {
 	return len(argv) > 2 && (string(argv[1]) == "start" || string(argv[1]) == "finish" && string(argv[2]) == "--tick")
 }

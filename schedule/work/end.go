@@ -14,8 +14,8 @@ const lookForEnd = 50 * time.Millisecond
 // children there is nothing to miss: an orphan becomes the child of its next living ancestor.
 const quietLooks = 3
 
-// An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish; 1, what
-// still runs is stopped, with its hooks; 2, its commands are killed.
+// An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish;
+// 1, what still runs is stopped, with its hooks; 2, its commands are killed.
 type ending struct {
 	worker *Worker
 	step   int
@@ -81,7 +81,8 @@ func (e *ending) signal(runs []backgroundRun) {
 	}
 }
 
-// A backgroundRun is a process of background runs other than a command: a witness, a supervisor, or `sched finish`.
+// A backgroundRun is a process of background runs other than a command: a witness, a supervisor, or
+// `sched finish`.
 type backgroundRun struct {
 	pid        int
 	supervisor bool

@@ -30,7 +30,8 @@ func InheritLink() (*Link, error) {
 	return &Link{os.NewFile(linkDescriptor, "the link to sched work")}, nil
 }
 
-// newLink returns both ends of a new link. Neither is inherited by a process unless it is passed to it.
+// newLink returns both ends of a new link. Neither is inherited by a process unless it is passed to
+// it.
 func newLink() (worker, tick *os.File, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -43,7 +44,8 @@ func newLink() (worker, tick *os.File, err error) {
 	return os.NewFile(uintptr(ends[0]), "the link to a tick"), os.NewFile(uintptr(ends[1]), "the link of a tick"), nil
 }
 
-// NoNewStarts returns a context that is done when ctx is, or when the tick shall start nothing more.
+// NoNewStarts returns a context that is done when ctx is, or when the tick shall start nothing
+// more.
 func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	noNewStarts, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -54,7 +56,8 @@ func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	return noNewStarts
 }
 
-// Covered lets `sched work` start the next tick. For a tick that cron started, whose link is nil, it does nothing.
+// Covered lets `sched work` start the next tick. For a tick that cron started, whose link is nil,
+// it does nothing.
 func (l *Link) Covered() {
 	if l != nil {
 		l.socket.Write([]byte{1})
@@ -65,13 +68,14 @@ const (
 	// leadTime is how long before its minute a tick starts, so that it can read its schedule.
 	leadTime = time.Second
 
-	// staleAfter is the wait after which the schedule is read again: the clock was set back meanwhile.
+	// staleAfter is the wait after which the schedule is read again: the clock was set back
+	// meanwhile.
 	staleAfter = 3 * leadTime
 )
 
-// Await waits for the minute of a tick that was started ahead of it. Came is false when ctx was done first,
-// or the clock was set back so far that the minute will get another tick. Long is true when the schedule that
-// was read before the wait may have changed since.
+// Await waits for the minute of a tick that was started ahead of it. Came is false when ctx was
+// done first, or the clock was set back so far that the minute will get another tick. Long is true
+// when the schedule that was read before the wait may have changed since.
 func Await(ctx context.Context, minute time.Time) (came, long bool) {
 	begun := time.Now()
 	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {

@@ -19,11 +19,12 @@ func (e *WorkingError) Error() string {
 	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
 }
 
-// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names that process, for people.
+// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names
+// that process, for people.
 func workLock(dir string) string { return filepath.Join(dir, "work") }
 
-// Hold makes this process the only `sched work` of the schedule, until it ends or calls release. The
-// error is *WorkingError when there is one already.
+// Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
+// The error is *WorkingError when there is one already.
 func Hold(dir string) (release func(), err error) {
 	if err := statedir.MakeDir(dir); err != nil {
 		return nil, err

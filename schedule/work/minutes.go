@@ -4,12 +4,14 @@ import "time"
 
 // Bounds on what `sched work` makes of a clock that does not go on evenly.
 const (
-	// lateAtMost is how many minutes get their tick late when `sched work` could not run. Of a longer
-	// time, as when a laptop slept, only the present minute gets its tick: the rest was missed.
+	// lateAtMost is how many minutes get their tick late when `sched work` could not run. Of a
+	// longer time, as when a laptop slept, only the present minute gets its tick: the rest was
+	// missed.
 	lateAtMost = 10
 
-	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A clock that
-	// was wrong by more was corrected, and what it showed before does not count: the rule of cron(8).
+	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A
+	// clock that was wrong by more was corrected, and what it showed before does not count: the
+	// rule of cron(8).
 	setBackAtMost = 3 * time.Hour
 )
 

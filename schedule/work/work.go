@@ -44,14 +44,16 @@ type tick struct {
 }
 
 const (
-	// coverPatience bounds the wait until a tick's minute is covered: then the next one is started beside it.
+	// coverPatience bounds the wait until a tick's minute is covered: then the next one is started
+	// beside it.
 	coverPatience = 20 * time.Second
 
 	// tryAgain is the pause after a tick could not be started.
 	tryAgain = time.Second
 )
 
-// Run starts ticks until a signal arrives, calls ending, ends what runs (see end), and returns the signal.
+// Run starts ticks until a signal arrives, calls ending, ends what runs (see end), and returns the
+// signal.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	process.KeepOrphans() // to tell the background runs of its own ticks from those of others
 	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
@@ -82,7 +84,8 @@ func (w *Worker) pause() time.Duration {
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
-// covered returns a channel that is closed when a pending minute may get its tick; nil when none has to wait.
+// covered returns a channel that is closed when a pending minute may get its tick; nil when none
+// has to wait.
 func (w *Worker) covered() <-chan struct{} {
 	if len(w.pending) == 0 || w.free() {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"sched/schedule/humanize"
 )
 
-// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands for
-// a variable that is unset or empty, as in the shell, and for a file that is missing or empty. $${ is a
-// literal ${; any other $ is only a $.
+// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands
+// for a variable that is unset or empty, as in the shell, and for a file that is missing or empty.
+// $${ is a literal ${; any other $ is only a $.
 type Expansion struct {
 	Getenv func(string) (string, bool) // nil means that none is set
 	Folder string                      // of the schedule: a PATH is relative to it

@@ -66,7 +66,8 @@ func Collect[V any](n *Node, read func(*Node) (V, bool)) (all []V, ok bool) {
 	return all, ok
 }
 
-// Pairs yields the keys of a mapping with their values, in the order of the file. A key may be any node.
+// Pairs yields the keys of a mapping with their values, in the order of the file. A key may be any
+// node.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {

@@ -10,8 +10,8 @@ type Origin struct {
 	Text    string // of a scalar as the file has it, with ${VAR}
 }
 
-// Origins holds for each key, with the keys above it (retry.delay), where the value in effect was set. A nil map is for
-// readers that nobody asks: they record nothing.
+// Origins holds for each key, with the keys above it (retry.delay), where the value in effect was
+// set. A nil map is for readers that nobody asks: they record nothing.
 type Origins map[string]Origin
 
 // Trace records that the value of the current key comes from n, which stands at the key name.
@@ -33,7 +33,8 @@ func (r *Reader) TraceAs(other string) {
 	}
 }
 
-// Forget removes what is recorded of the keys below the current one, whose value is about to be replaced as a whole.
+// Forget removes what is recorded of the keys below the current one, whose value is about to be
+// replaced as a whole.
 func (r *Reader) Forget() {
 	for key := range r.Origins {
 		if strings.HasPrefix(key, r.Key+".") {

@@ -10,8 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse returns the one value that the text of the current file is, with what its aliases and merge keys stand for in
-// their place. It returns nil when the text is no such value; that is a problem then.
+// Parse returns the one value that the text of the current file is, with what its aliases and merge
+// keys stand for in their place. It returns nil when the text is no such value; that is a problem
+// then.
 func (r *Reader) Parse(data []byte) *Node {
 	if !r.RequireText(data) {
 		return nil
@@ -33,7 +34,8 @@ func (r *Reader) Parse(data []byte) *Node {
 	return nil
 }
 
-// RequireText refuses data that is not text in UTF-8, or holds control characters. Parse does so by itself.
+// RequireText refuses data that is not text in UTF-8, or holds control characters. Parse does so by
+// itself.
 func (r *Reader) RequireText(data []byte) bool {
 	line, column, text := notText(data)
 	if text != "" {
@@ -68,15 +70,16 @@ func IsMapping(text []byte) bool {
 	return err == nil && len(documents) > 0 && (*Node)(documents[0].Content[0]).IsMapping()
 }
 
-// Plain returns what a text of YAML stands for, as encoding/json takes it: the default or the example of a Type. The text is
-// ours, so an error is a mistake of ours.
+// Plain returns what a text of YAML stands for, as encoding/json takes it: the default or the
+// example of a Type. The text is ours, so an error is a mistake of ours.
 func Plain(text string) (any, error) {
 	var value any
 	err := yaml.Unmarshal([]byte(text), &value)
 	return value, err
 }
 
-// notText returns the first place that holds what YAML text may not hold, and a message about it; "" for valid text.
+// notText returns the first place that holds what YAML text may not hold, and a message about it;
+// "" for valid text.
 func notText(data []byte) (line, column int, text string) {
 	line, column = 1, 1
 	for i := 0; i < len(data); {

@@ -51,8 +51,8 @@ func TestMergeKeys(t *testing.T) {
 	}
 }
 
-// The parser names the line where the enclosing block began, or one far below. What is reported is the line that breaks
-// the text.
+// The parser names the line where the enclosing block began, or one far below. What is reported is
+// the line that breaks the text.
 func TestTheLineThatBreaksTheText(t *testing.T) {
 	many := strings.Repeat("- {name: a}\n", 1000)
 	for _, row := range []struct {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Place is a position in a file. Lines and columns count from 1; both are 0 for the file as a whole.
+// Place is a position in a file. Lines and columns count from 1; both are 0 for the file as a
+// whole.
 type Place struct {
 	File         string
 	Line, Column int
@@ -29,7 +30,8 @@ type Problem struct {
 	Hint  string // what to do about it; may be empty
 }
 
-// String returns the problem as people read it: one line, and a line for the hint where there is one.
+// String returns the problem as people read it: one line, and a line for the hint where there is
+// one.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.Place.String() + ": ")
@@ -43,7 +45,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// MostProblems is how many problems a Reader keeps: it bounds what cron may have to mail every minute.
+// MostProblems is how many problems a Reader keeps: it bounds what cron may have to mail every
+// minute.
 const MostProblems = 1000
 
 // Problems returns all that is wrong, by file, from top to bottom; past MostProblems a last one

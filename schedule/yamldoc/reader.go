@@ -7,7 +7,8 @@ import (
 
 // Options is what a Reader needs to know of the world around its files.
 type Options struct {
-	// Folder is where relative paths begin, and to which the names of files are relative. It is absolute.
+	// Folder is where relative paths begin, and to which the names of files are relative. It is
+	// absolute.
 	Folder string
 
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
@@ -60,7 +61,8 @@ type Context interface{ reader() *Reader }
 
 func (r *Reader) reader() *Reader { return r }
 
-// NameOf returns a path as messages show it: relative to the folder of the document, or as it is when it is elsewhere.
+// NameOf returns a path as messages show it: relative to the folder of the document, or as it is
+// when it is elsewhere.
 func (r *Reader) NameOf(path string) string {
 	rel, err := filepath.Rel(r.options.Folder, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// units of sizes, the largest first. As with most programs that write files, each is 1024 of the next.
+// units of sizes, the largest first. As with most programs that write files, each is 1024 of the
+// next.
 var units = []struct {
 	name  string
 	bytes int64
 }{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 
-// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for what is none, or has no unit.
+// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for what is none, or
+// has no unit.
 func ParseSize(text string) (bytes int64, ok bool) {
 	for _, unit := range units {
 		number, found := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), unit.name)
@@ -28,7 +30,8 @@ func ParseSize(text string) (bytes int64, ok bool) {
 	return 0, false
 }
 
-// SizeText writes a number of bytes as ParseSize reads it: in the largest unit in which it is whole.
+// SizeText writes a number of bytes as ParseSize reads it: in the largest unit in which it is
+// whole.
 func SizeText(bytes int64) string {
 	for _, unit := range units {
 		if bytes >= unit.bytes && bytes%unit.bytes == 0 {

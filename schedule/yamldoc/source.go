@@ -63,7 +63,8 @@ func (r *Reader) Open(path string) *Source {
 	return src
 }
 
-// readFile returns the text of a file, or a problem. The error, which only comes with a problem, is that of the system.
+// readFile returns the text of a file, or a problem. The error, which only comes with a problem, is
+// that of the system.
 func readFile(path string, root bool) ([]byte, *Problem, error) {
 	// Without O_NONBLOCK a named pipe would stop us here for ever.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -99,7 +100,8 @@ func unreadable(path string, err error) *Problem {
 	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, humanize.WithoutPath(err))}
 }
 
-// refuse returns why the user should not run commands that this file names, whatever its folder is, or nil.
+// refuse returns why the user should not run commands that this file names, whatever its folder is,
+// or nil.
 func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}

@@ -78,7 +78,8 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 	r.ProblemAt(at, "", "the YAML is broken: %s", message)
 }
 
-// keyWithoutSpace returns the column of the colon in a line like "- name:a", which YAML takes for a text; 0 in any other.
+// keyWithoutSpace returns the column of the colon in a line like "- name:a", which YAML takes for a
+// text; 0 in any other.
 func keyWithoutSpace(line []byte) int {
 	match := regexp.MustCompile(`^\s*(?:- +)?[a-z_]+(:)[^\s:/]\S*\s*$`).FindSubmatchIndex(line)
 	if match == nil {

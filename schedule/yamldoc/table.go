@@ -14,14 +14,16 @@ type Table[C Context, T any] struct {
 	// pay.
 	Rows func() []Key[C, T]
 
-	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are all alike.
+	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are
+	// all alike.
 	Scopes func(Scope) string
 
 	// Misplaced returns a hint for a key that cannot stand in the scope in; for "" the hint is the
 	// nearest key. known are the key's scopes, 0 for an unknown key. Misplaced may be nil.
 	Misplaced func(name string, in, known Scope) string
 
-	// Extensions says that keys which begin with "x-" are left alone: they hold what others are anchored to.
+	// Extensions says that keys which begin with "x-" are left alone: they hold what others are
+	// anchored to.
 	Extensions bool
 
 	once  sync.Once
@@ -54,7 +56,8 @@ type Entry struct {
 	Type      Type
 }
 
-// Entries returns the keys that may stand in the scope, in the order of the table; all of them for 0.
+// Entries returns the keys that may stand in the scope, in the order of the table; all of them for
+// 0.
 func (t *Table[C, T]) Entries(in Scope) []Entry {
 	var all []Entry
 	for _, key := range t.all() {
@@ -123,7 +126,8 @@ func (t *Table[C, T]) all() []Key[C, T] {
 	return t.keys
 }
 
-// lookup returns where in the table the key is. It records a problem when the key may not stand here.
+// lookup returns where in the table the key is. It records a problem when the key may not stand
+// here.
 func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 	if !name.IsScalar() {
 		r.Problemf(name, "", "a key must be text, not %s", name.Describe())

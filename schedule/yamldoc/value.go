@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// The methods of this file read the value of r.Key, or an item of it. A false means that it is not what it should be,
-// and that this was recorded as a problem. A hint for that problem may be empty.
+// The methods of this file read the value of r.Key, or an item of it. A false means that it is not
+// what it should be, and that this was recorded as a problem. A hint for that problem may be empty.
 
-// RequireValue refuses nothing at all: a key with nothing after it is more often forgotten than meant.
+// RequireValue refuses nothing at all: a key with nothing after it is more often forgotten than
+// meant.
 func (r *Reader) RequireValue(n *Node, hint string) bool {
 	if n.IsNull() {
 		r.Problemf(n, hint, "%s has no value", r.Key)
@@ -124,7 +125,8 @@ func BoolHint(n *Node) string {
 	return ""
 }
 
-// Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no upper bound.
+// Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no
+// upper bound.
 func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
 	if !r.RequireValue(n, "") {
 		return 0, false

@@ -1,5 +1,6 @@
-// Contents prints the files of a package as `MODE PATH`, sorted, where no rpm and no apk is at hand. It reads .rpm, .apk, and
-// a tar from stdin. After a file that an rpm keeps when the user has changed it stands `config`.
+// Contents prints the files of a package as `MODE PATH`, sorted, where no rpm and no apk is at
+// hand. It reads .rpm, .apk, and a tar from stdin. After a file that an rpm keeps when the user has
+// changed it stands `config`.
 //
 //	contents FILE
 //	dpkg-deb --fsys-tarfile FILE | contents -

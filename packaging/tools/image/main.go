@@ -1,5 +1,5 @@
-// Image writes an OCI image of sched as an archive of an OCI layout, and its root file system as a tar. It needs no container
-// engine, and the same input makes the same bytes.
+// Image writes an OCI image of sched as an archive of an OCI layout, and its root file system as a
+// tar. It needs no container engine, and the same input makes the same bytes.
 //
 //	image -binary sched -arch amd64 -version 0.1.0 -epoch 1764000000 -certificates FILE -zones ZIP [-busybox FILE] -rootfs FILE -o FILE
 package main

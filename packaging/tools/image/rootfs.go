@@ -23,7 +23,8 @@ type tree struct {
 	err  error
 }
 
-// rootfs returns the tar of the root file system: sched, zone data, certificates, a user, and with a busybox its applets.
+// rootfs returns the tar of the root file system: sched, zone data, certificates, a user, and with
+// a busybox its applets.
 func rootfs(o options) ([]byte, error) {
 	var b bytes.Buffer
 	t := &tree{Writer: tar.NewWriter(&b), o: o, made: map[string]bool{}}

@@ -1,5 +1,6 @@
-// Manpages writes the manual pages of sched into a folder: sched(1), one for each command as sched-run(1), and
-// schedule.yaml(5). The pages are made of the same texts as --help and the schema.
+// Manpages writes the manual pages of sched into a folder: sched(1), one for each command as
+// sched-run(1), and schedule.yaml(5). The pages are made of the same texts as --help and the
+// schema.
 //
 //	manpages FOLDER VERSION DATE      the date as 2026-11-22
 package main

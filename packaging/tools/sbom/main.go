@@ -1,4 +1,5 @@
-// Sbom prints a CycloneDX document of a Go binary: what the go command wrote into it of its modules.
+// Sbom prints a CycloneDX document of a Go binary: what the go command wrote into it of its
+// modules.
 //
 //	sbom BINARY VERSION
 package main

@@ -85,7 +85,8 @@ func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
 	return run.Caller{Storage: run.Storage{Dir: s.StateDir}}
 }
 
-// Ended is the record of a run whose slot was so many minutes before Noon, with what it printed. Remember puts it into the history.
+// Ended is the record of a run whose slot was so many minutes before Noon, with what it printed.
+// Remember puts it into the history.
 func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
 	slot := Noon.Add(-time.Duration(ago) * time.Minute)
 	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Ended: slot, Outcome: as, Server: "web-1", Attempts: 1}

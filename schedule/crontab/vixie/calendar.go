@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Calendar is the offsets from UTC that a zone keeps during a span. Minutes are counted from 1970, in UTC unless they are
-// called wall minutes.
+// A Calendar is the offsets from UTC that a zone keeps during a span. Minutes are counted from
+// 1970, in UTC unless they are called wall minutes.
 type Calendar struct {
 	from, to int64
 	offset   int64    // in minutes, at the beginning

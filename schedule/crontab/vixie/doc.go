@@ -1,4 +1,5 @@
-// Package vixie says at which minutes Vixie cron, as Debian has it (3.0pl1), starts a line of a crontab.
+// Package vixie says at which minutes Vixie cron, as Debian has it (3.0pl1), starts a line of a
+// crontab.
 //
 // It checks schedule/cron, so it shares neither code nor a library nor the idea with it: it follows
 // the main loop of cron(8), with its "virtual time" that never runs twice, minute by minute at

@@ -4,12 +4,13 @@ import "time"
 
 const day = 24 * 60
 
-// threeHours is the largest step of the clock that cron takes for a change of the offset. After a larger one it goes on
-// from the new time: nothing is made up for, and nothing is held back.
+// threeHours is the largest step of the clock that cron takes for a change of the offset. After a
+// larger one it goes on from the new time: nothing is made up for, and nothing is held back.
 const threeHours = 3 * 60
 
-// Due appends the minutes of [from, to) in which cron starts the line, and returns all. Both lie in the calendar. Where cron
-// starts a line more than once in a minute, after a gap that had several of its times, the minute counts once.
+// Due appends the minutes of [from, to) in which cron starts the line, and returns all. Both lie in
+// the calendar. Where cron starts a line more than once in a minute, after a gap that had several
+// of its times, the minute counts once.
 func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
 	due, at := due[:0], from-settled
 	offset, _ := c.at(at)

@@ -34,8 +34,8 @@ var nicknames = map[string]string{
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// Parse reads five fields with blanks between them, or a nickname such as @daily. What cron refuses is an error; so is what
-// it overlooks, such as the ";" of "5;". @reboot is no time.
+// Parse reads five fields with blanks between them, or a nickname such as @daily. What cron refuses
+// is an error; so is what it overlooks, such as the ";" of "5;". @reboot is no time.
 func Parse(text string) (Times, error) {
 	if expanded, ok := nicknames[text]; ok {
 		text = expanded

@@ -25,7 +25,8 @@ func due(t *testing.T, line, zone, from, to string) (walls string) {
 	return walls
 }
 
-// What cron(8) says of changes of the clocks: jobs with a fixed time run once, others follow the wall clock.
+// What cron(8) says of changes of the clocks: jobs with a fixed time run once, others follow the
+// wall clock.
 func TestClockChanges(t *testing.T) {
 	for _, row := range []struct{ what, line, zone, from, to, want string }{
 		{"in a gap, right after it", "30 2 * * *", "Europe/Berlin", "2026-03-29 00:00", "2026-03-29 03:00", "Sun 29 03:00 CEST\n"},

@@ -16,7 +16,8 @@ import (
 // folderOf has the outputs of a state folder, a folder for each task.
 func folderOf(dir string) string { return filepath.Join(dir, "output") }
 
-// Path returns the path of the file that captures what a run of the state folder prints. Of the record the Run and the Task count.
+// Path returns the path of the file that captures what a run of the state folder prints. Of the
+// record the Run and the Task count.
 func Path(dir string, r outcome.Record) string {
 	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
 }
@@ -24,8 +25,8 @@ func Path(dir string, r outcome.Record) string {
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
 
-// Open opens the file that captures a run for appending. It is locked as long as a process of the run has it as its stdout or
-// stderr (InUse).
+// Open opens the file that captures a run for appending. It is locked as long as a process of the
+// run has it as its stdout or stderr (InUse).
 func Open(path string) (*os.File, error) {
 	file, err := Append(path)
 	if err != nil {
@@ -35,7 +36,8 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Append opens the file for appending, without its lock. Where the file is missing it is made for its owner alone, and so is its folder.
+// Append opens the file for appending, without its lock. Where the file is missing it is made for
+// its owner alone, and so is its folder.
 func Append(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	file, err := statedir.OpenPlain(path, flags)
@@ -81,7 +83,8 @@ func Separate(output *os.File, line string) {
 	io.WriteString(output, line) // where that fails the command has the same trouble
 }
 
-// InUse reports whether a process of the run still has its output open; false where there is no such file.
+// InUse reports whether a process of the run still has its output open; false where there is no
+// such file.
 func InUse(path string) bool {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -91,8 +94,8 @@ func InUse(path string) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// Tail returns the end of what a run printed, at most so many bytes, and whether there was more before it. It is empty where nothing can
-// be read.
+// Tail returns the end of what a run printed, at most so many bytes, and whether there was more
+// before it. It is empty where nothing can be read.
 func Tail(path string, most int64) (tail []byte, cut bool) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // (docs/internals/decisions.md#a-limit-makes-holes-in-the-output).
 
 const (
-	// trimEvery is the time between two looks at an output that grows, and calmTrimEvery at one that does not.
+	// trimEvery is the time between two looks at an output that grows, and calmTrimEvery at one
+	// that does not.
 	trimEvery     = time.Second
 	calmTrimEvery = 5 * time.Second
 	// block is what holes begin and end at: a multiple of the blocks of file systems.
@@ -25,7 +26,8 @@ const (
 	longestCut = 256
 )
 
-// A Trimmer gives back to the disk the middle of an output that is larger than its limit, while the command writes on.
+// A Trimmer gives back to the disk the middle of an output that is larger than its limit, while the
+// command writes on.
 type Trimmer struct {
 	Output *os.File
 	Limit  int64 // in bytes; 0: none
@@ -58,9 +60,10 @@ func middle(size, limit int64) (from, to int64) {
 	return (half + block - 1) / block * block, (size - half) / block * block
 }
 
-// Cut makes an output that is larger than its limit a file of its first and its last part, with a line between them that
-// says what was cut; the note says it, too. It is done once: a process that is killed before the new file has the name
-// leaves the old one. What a process that the command left behind prints from then on is lost with the old file.
+// Cut makes an output that is larger than its limit a file of its first and its last part, with a
+// line between them that says what was cut; the note says it, too. It is done once: a process that
+// is killed before the new file has the name leaves the old one. What a process that the command
+// left behind prints from then on is lost with the old file.
 func Cut(path string, limit int64) (note string, err error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= limit {
 		return "", nil
@@ -88,7 +91,8 @@ func Cut(path string, limit int64) (note string, err error) {
 	return fmt.Sprintf("%s of the output were cut (output.limit: %s)", what, humanize.Bytes(limit)), os.Rename(draft, path)
 }
 
-// parts returns where the first part of the file ends, and where the last begins: at the ends of lines, where there are some.
+// parts returns where the first part of the file ends, and where the last begins: at the ends of
+// lines, where there are some.
 func parts(file io.ReaderAt, size, half int64) (head, tail int64) {
 	near := make([]byte, min(block, half))
 	head, tail = half, size-half

@@ -10,8 +10,9 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The form has a key, so that it asks once
-// however often it is sent; who sends it from a page of another site is refused before it gets here (api.Server.Handler).
+// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The
+// form has a key, so that it asks once however often it is sent; who sends it from a page of
+// another site is refused before it gets here (api.Server.Handler).
 
 type button struct {
 	id, label string
@@ -115,7 +116,8 @@ func (p *pages) retry(r *http.Request) (string, error) {
 	return "/runs/" + asked.Run, err
 }
 
-// stop stops a run. One that has ended meanwhile is shown as it ended, also to whoever pressed twice.
+// stop stops a run. One that has ended meanwhile is shown as it ended, also to whoever pressed
+// twice.
 func (p *pages) stop(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
 	err := p.Call(r, "POST", path+"/stop", because(r), nil)
@@ -159,7 +161,8 @@ func (p *pages) resumePause(r *http.Request) (string, error) {
 	return "/pauses", p.endPause(r, url.PathEscape(r.PathValue("id")))
 }
 
-// endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two did.
+// endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two
+// did.
 func (p *pages) endPause(r *http.Request, id string) error {
 	asks := r.Clone(r.Context())
 	asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))

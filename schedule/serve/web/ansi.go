@@ -11,7 +11,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A pen is how a terminal would write at some point of a log: the colours of SGR sequences (ECMA-48), as classes of the style.
+// A pen is how a terminal would write at some point of a log: the colours of SGR sequences
+// (ECMA-48), as classes of the style.
 type pen struct {
 	fore, back int // 1 to 16; 0 is the usual colour
 	bold, dim  bool
@@ -38,7 +39,8 @@ func (p pen) class() string {
 	return strings.Join(classes, " ")
 }
 
-// set does what a sequence of SGR says. Colours of 256 and of 24 bits are known from their length, and of these the first 16 are shown.
+// set does what a sequence of SGR says. Colours of 256 and of 24 bits are known from their length,
+// and of these the first 16 are shown.
 func (p *pen) set(codes []int) {
 	for i := 0; i < len(codes); i++ {
 		switch code := codes[i]; {

@@ -32,7 +32,8 @@ func TestColoursOfALog(t *testing.T) {
 
 var ours = regexp.MustCompile(`<span class="[a-z0-9 ]+">|</span>`)
 
-// Whatever is printed, there is no markup but our spans, each is closed, and nothing is left that a terminal would obey.
+// Whatever is printed, there is no markup but our spans, each is closed, and nothing is left that a
+// terminal would obey.
 func FuzzPrinted(f *testing.F) {
 	f.Add("\x1b[31mred</span><script>\x1b[0m\r\n")
 	f.Add("\x1b[38;5;\"><b>m\x1b[48;2;1m")

@@ -24,7 +24,8 @@ func (w *writer) bar(b bar) {
 		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
 }
 
-// shape is the class of the bar of an outcome, and which part of the height it has: what went wrong is tall, what did not run is low.
+// shape is the class of the bar of an outcome, and which part of the height it has: what went wrong
+// is tall, what did not run is low.
 func shape(o outcome.Outcome) (class string, high float64) {
 	switch o {
 	case outcome.Succeeded:

@@ -13,10 +13,12 @@ import (
 	"sched/schedule/state"
 )
 
-// This file draws tasks that are due too often for a bar a slot: a stretch of time in which there was one slot after another is a bar,
-// each kind of outcome by itself, so that one failure among a thousand successes is seen.
+// This file draws tasks that are due too often for a bar a slot: a stretch of time in which there
+// was one slot after another is a bar, each kind of outcome by itself, so that one failure among a
+// thousand successes is seen.
 
-// coarseBars is how many bars of one kind are links of their own, with the time that they stand for. More of them are one drawing.
+// coarseBars is how many bars of one kind are links of their own, with the time that they stand
+// for. More of them are one drawing.
 const coarseBars = 20
 
 // A stretch is a time with slots of one kind, none of them far from the next.
@@ -25,7 +27,8 @@ type stretch struct {
 	last     time.Time // the end of the minute of its last slot
 }
 
-// A kind is how outcomes look, with the stretches that have them: in any order, and those that follow each other closely as one (see add).
+// A kind is how outcomes look, with the stretches that have them: in any order, and those that
+// follow each other closely as one (see add).
 type kind struct {
 	class     string
 	due       bool // it is yet to come
@@ -173,7 +176,8 @@ func (t *timeline) drawing(all []stretch, high float64) markup {
 	return markup(path)
 }
 
-// tally says in words what is drawn, for who cannot see it. A record of several slots counts with all of them.
+// tally says in words what is drawn, for who cannot see it. A record of several slots counts with
+// all of them.
 func (t *timeline) tally(all many, records []outcome.Record) string {
 	sum := counts{}
 	for _, k := range all {

@@ -11,7 +11,8 @@ import (
 	"sched/schedule/serve"
 )
 
-// showForecast shows what a span of time will look like, by the parameters from (a day, or a time) and for.
+// showForecast shows what a span of time will look like, by the parameters from (a day, or a time)
+// and for.
 func showForecast(p *page) error {
 	p.title, p.still = "Forecast", true // it takes seconds, and runs do not change it
 	from, err := p.from()

@@ -9,13 +9,14 @@ import (
 	"sched/schedule/humanize"
 )
 
-// markup is HTML that this package has written. A constant becomes one by itself; a string from elsewhere does not, so that it cannot
-// reach a page but through put, which escapes it.
+// markup is HTML that this package has written. A constant becomes one by itself; a string from
+// elsewhere does not, so that it cannot reach a page but through put, which escapes it.
 type markup string
 
 type writer struct{ bytes.Buffer }
 
-// put writes a format, whose verbs are those of fmt. What is not markup or a number is escaped, also for attributes in double quotes.
+// put writes a format, whose verbs are those of fmt. What is not markup or a number is escaped,
+// also for attributes in double quotes.
 func (w *writer) put(format markup, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {

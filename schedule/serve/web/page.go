@@ -48,7 +48,8 @@ func (p *page) number(name string) int {
 	return min(n, 1_000_000)
 }
 
-// with is a link to this page with some parameters changed: name, value and so on; "" takes one away.
+// with is a link to this page with some parameters changed: name, value and so on; "" takes one
+// away.
 func (p *page) with(pairs ...string) string {
 	query := p.request.URL.Query()
 	for i := 0; i < len(pairs); i += 2 {

@@ -15,7 +15,8 @@ const runsOfAPage = 50
 
 type runTable struct{ *page }
 
-// showRuns lists what became of slots, by the parameters task, outcome, all (true: what ran on all servers of the store) and below.
+// showRuns lists what became of slots, by the parameters task, outcome, all (true: what ran on all
+// servers of the store) and below.
 func showRuns(p *page) error {
 	p.title = "Runs"
 	task := p.query("task")
@@ -155,8 +156,8 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 	p.put(`</tbody></table>`)
 }
 
-// why writes the reason of an outcome, and what became of the slot on another server, where that is known. That another server took it is
-// said once.
+// why writes the reason of an outcome, and what became of the slot on another server, where that is
+// known. That another server took it is said once.
 func (p *page) why(r, elsewhere outcome.Record) {
 	if elsewhere.Run == "" {
 		p.put(`%s`, r.Reason)

@@ -43,7 +43,8 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// showing returns the handler of a page. It is made first and sent then: who reads slowly takes no place from those whose pages are made.
+// showing returns the handler of a page. It is made first and sent then: who reads slowly takes no
+// place from those whose pages are made.
 func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, err := p.made(r, show, foresees)

@@ -88,7 +88,8 @@ func (p taskList) verdict(judged view.Status) {
 	}
 }
 
-// rows returns all tasks, those in trouble first, then those that run, then the others in file order.
+// rows returns all tasks, those in trouble first, then those that run, then the others in file
+// order.
 func (p taskList) rows(judged view.Status) []row {
 	troubles := map[string]*view.Trouble{}
 	for i, t := range slices.Backward(judged.Troubles) {
@@ -137,7 +138,8 @@ func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting
 	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
 }
 
-// read reads what is shown of some rows, of what View.Records has returned. It tells why the history could not be read.
+// read reads what is shown of some rows, of what View.Records has returned. It tells why the
+// history could not be read.
 func (p taskList) read(rows []row, all *history.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
@@ -164,7 +166,8 @@ func (p taskList) filtered(rows []row) (chosen []row) {
 	return chosen
 }
 
-// hasAll reports whether a task has all of the words, in lower case, in its name, its description or its command.
+// hasAll reports whether a task has all of the words, in lower case, in its name, its description
+// or its command.
 func hasAll(t *schedule.Task, words []string) bool {
 	if len(words) == 0 {
 		return true

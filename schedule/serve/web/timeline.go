@@ -20,7 +20,8 @@ const (
 	timelineBars = 120 // of a task before now, and after it; one that has more is drawn in the coarse (see coarse)
 )
 
-// spans are how much time a timeline can show, half of it before its middle, each with the time between the lines of its axis.
+// spans are how much time a timeline can show, half of it before its middle, each with the time
+// between the lines of its axis.
 var spans = []struct {
 	hours, lines int
 	label        string
@@ -243,7 +244,8 @@ func (t *timeline) dueOften(task *schedule.Task) bool {
 	return true
 }
 
-// future are the slots to come, as long as runs usually take, each at least step after the one before it.
+// future are the slots to come, as long as runs usually take, each at least step after the one
+// before it.
 func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (pieces []piece) {
 	from, href := humanize.Later(t.now, t.from), t.taskURL(task.Name)
 	for {
@@ -275,8 +277,9 @@ const (
 	thinnest  = 0.3 // percent
 )
 
-// draw draws pieces in the order of their beginnings. Those of one kind that are too close to be told apart become one, which leads to
-// the list; one that begins before the one before it has ended is lower, and outlined.
+// draw draws pieces in the order of their beginnings. Those of one kind that are too close to be
+// told apart become one, which leads to the list; one that begins before the one before it has
+// ended is lower, and outlined.
 func (t *timeline) draw(pieces []piece, list string) {
 	pieces = t.joined(pieces, list)
 	var busy time.Time

@@ -95,7 +95,8 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// A task that is due more often than bars are drawn is due to the end of the axis: a row that ended would say that it is not.
+// A task that is due more often than bars are drawn is due to the end of the axis: a row that ended
+// would say that it is not.
 func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: 5 seconds, command: \"true\"}\n  - {name: rare, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	drawn := regexp.MustCompile(`class="due" x="([0-9.]+)%" width="([0-9.]+)%"`).FindAllStringSubmatch(b.get("/timeline?q=often", 200), -1)
@@ -109,7 +110,8 @@ func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
 	}
 }
 
-// A history that cannot be read is said on every page that would show some of it. The tasks, and what is to come, are there all the same.
+// A history that cannot be read is said on every page that would show some of it. The tasks, and
+// what is to come, are there all the same.
 func TestPagesWithoutTheHistory(t *testing.T) {
 	for name, damage := range map[string]func(b *box){
 		"damaged": func(b *box) {
@@ -139,8 +141,8 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 
 var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|javascript:|\sstyle=|<style|<img`)
 
-// What others wrote (names, descriptions, reasons, what commands print) is text on every page, and no page needs code that the policy
-// of the server forbids.
+// What others wrote (names, descriptions, reasons, what commands print) is text on every page, and
+// no page needs code that the policy of the server forbids.
 func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	nasty := "\x1b[31mred<b>\x1b[0m \x1b[2J\x1b]0;title\a\x00<script>alert(1)</script>\rover\u202edrawn \xff\n"
@@ -296,7 +298,8 @@ func TestAnHourWithTroubleIsTold(t *testing.T) {
 	b.has("/forecast", b.get("/forecast", 200), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span></a>`, `not tabindex="-1"`)
 }
 
-// Who asks for pages and does not read them keeps nobody else from theirs: only so many pages are made at a time.
+// Who asks for pages and does not read them keeps nobody else from theirs: only so many pages are
+// made at a time.
 func TestSlowReaders(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")
@@ -321,8 +324,9 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// A thousand tasks with a history are a page in 50 ms on a machine at rest. The fastest of some tries counts, and twice as much is
-// allowed, since a machine that runs tests has other things to do.
+// A thousand tasks with a history are a page in 50 ms on a machine at rest. The fastest of some
+// tries counts, and twice as much is allowed, since a machine that runs tests has other things to
+// do.
 func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 	if testing.Short() || race {
 		t.Skip("it measures")

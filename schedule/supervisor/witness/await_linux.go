@@ -8,19 +8,21 @@ import (
 	"unsafe"
 )
 
-// The numbers of prctl(2) and waitid(2): golang.org/x/sys/unix has names for them, and sets itself up later than this package.
+// The numbers of prctl(2) and waitid(2): golang.org/x/sys/unix has names for them, and sets itself
+// up later than this package.
 const (
 	setChildSubreaper = 36
 	pidAll            = 0
 	leaveWaitable     = 0x1000000 // WNOWAIT
 )
 
-// keepOrphans makes this process, and the program that it may become, the parent of what its descendants leave behind.
+// keepOrphans makes this process, and the program that it may become, the parent of what its
+// descendants leave behind.
 func keepOrphans() { syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0) }
 
-// await waits for a child of this process, and returns 0 if it has ended with that code. Meanwhile it takes
-// away the orphans that end, but nothing that the child had started and has left behind now: that keeps its exit codes
-// for process.Adopt.
+// await waits for a child of this process, and returns 0 if it has ended with that code. Meanwhile
+// it takes away the orphans that end, but nothing that the child had started and has left behind
+// now: that keeps its exit codes for process.Adopt.
 func await(child int) (code int) {
 	for {
 		ended := endedChild()
@@ -47,8 +49,9 @@ func endedChild() (pid int) {
 	}
 }
 
-// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in field 9 of proc_pid_stat(5)). As
-// long as it is not, the kernel gives the children of other threads to it, and none to other processes.
+// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
+// field 9 of proc_pid_stat(5)). As long as it is not, the kernel gives the children of other
+// threads to it, and none to other processes.
 func exiting(pid int) bool {
 	const flagExiting = 4
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -1,13 +1,16 @@
-// Package witness is the process that starts the supervisor of a tick, and waits for it. Where that did not end well the process
-// becomes a supervisor in its place: what descendants leave behind becomes its children, so it is the parent of the commands by then.
+// Package witness is the process that starts the supervisor of a tick, and waits for it. Where that
+// did not end well the process becomes a supervisor in its place: what descendants leave behind
+// becomes its children, so it is the parent of the commands by then.
 //
-// All of it happens while this package sets itself up, and a witness has no main. Go sets up packages in the order of their
-// imports and paths (Package initialization in the specification of Go): this one needs os alone, and so comes
-// before the hundred that sched has besides, of which a witness needs none. It has started the supervisor when another
-// process of sched would be about to begin, and is a third as much work and memory. Were the order another one, it would be slower, and as right.
+// All of it happens while this package sets itself up, and a witness has no main. Go sets up
+// packages in the order of their imports and paths (Package initialization in the specification of
+// Go): this one needs os alone, and so comes before the hundred that sched has besides, of which a
+// witness needs none. It has started the supervisor when another process of sched would be about to
+// begin, and is a third as much work and memory. Were the order another one, it would be slower,
+// and as right.
 //
-// A witness is no shell: a shell that waits takes the exit codes of all its children, also those of the commands that were the
-// supervisor's (docs/internals/decisions.md#the-witness-is-no-shell).
+// A witness is no shell: a shell that waits takes the exit codes of all its children, also those of
+// the commands that were the supervisor's (docs/internals/decisions.md#the-witness-is-no-shell).
 //
 // Non-goals: what a supervisor does (package supervisor).
 package witness
@@ -26,7 +29,8 @@ const (
 
 const command = "witness"
 
-// Arguments returns the arguments of a process of sched, after its path, that is the witness of the supervisor with the id.
+// Arguments returns the arguments of a process of sched, after its path, that is the witness of the
+// supervisor with the id.
 func Arguments(id string) []string { return []string{command, id} }
 
 func init() {
@@ -35,7 +39,8 @@ func init() {
 	}
 }
 
-// called reads the arguments of a process. False where they, or what it has inherited, are not those of a witness.
+// called reads the arguments of a process. False where they, or what it has inherited, are not
+// those of a witness.
 func called(args []string) (id string, ok bool) {
 	if len(args) != 3 || args[1] != command {
 		return "", false
@@ -47,8 +52,8 @@ func called(args []string) (id string, ok bool) {
 	return args[2], file.Mode&syscall.S_IFMT == syscall.S_IFREG && socket.Mode&syscall.S_IFMT == syscall.S_IFSOCK
 }
 
-// watch starts the supervisor with the program at the path self, waits for it, and returns 0 when it has ended well. Otherwise it returns
-// only if this process cannot take its place.
+// watch starts the supervisor with the program at the path self, waits for it, and returns 0 when
+// it has ended well. Otherwise it returns only if this process cannot take its place.
 func watch(self, id string) (code int) {
 	keepOrphans()
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{

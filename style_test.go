@@ -1,0 +1,52 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// widest is how many columns a line of prose has at most, in comments and on pages.
+const widest = 100
+
+// columns returns how wide a line is in an editor whose tabs are four columns.
+func columns(line string) int {
+	return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+}
+
+// comment matches a line that is a comment alone. What stands behind code, what is indented in a
+// comment (a table, an example), and directives are not prose.
+var comment = regexp.MustCompile(`^\t*// \S`)
+
+// output begins what an example prints.
+var output = regexp.MustCompile(`^\t*// (Output|Unordered output):`)
+
+func TestCommentsAreOneHundredColumnsWideAtMost(t *testing.T) {
+	t.Parallel()
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_templ.go") }) {
+		printed := false
+		for i, line := range strings.Split(text(t, name), "\n") {
+			printed = output.MatchString(line) || printed && strings.HasPrefix(strings.TrimLeft(line, "\t"), "//")
+			if comment.MatchString(line) && !printed && columns(line) > widest {
+				t.Errorf("%s:%d has %d columns", name, i+1, columns(line))
+			}
+		}
+	}
+}
+
+// A row of a table and an address cannot be broken.
+func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {
+	t.Parallel()
+	for _, name := range pages(t) {
+		for i, line := range strings.Split(prose(text(t, name)), "\n") {
+			rest := strings.TrimLeft(line, " ")
+			if strings.HasPrefix(rest, "|") || strings.HasPrefix(line, "    ") || strings.Contains(line, "](http") || strings.Contains(line, "![") {
+				continue
+			}
+			if columns(line) > widest {
+				t.Errorf("%s has a line of %d columns after line %d of its prose: %.60s…", name, columns(line), i, line)
+			}
+		}
+	}
+}
