@@ -64,9 +64,12 @@ type due struct {
 
 func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
 
-// A planned is the run that a tick begins for a slot, and a note on why it did not begin before;
-// empty where it is on time.
-type planned struct{ run, note string }
+// A planned is the run that a tick begins for a slot.
+type planned struct {
+	run   string
+	note  string // why it did not begin before; empty where it is on time
+	again bool   // the slot has a row already: somebody has asked for its run, or called it missed
+}
 
 // errPauses says that the plan has to know what is paused.
 var errPauses = errors.New("what is paused was not read yet")
@@ -213,12 +216,15 @@ func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
-	var again []state.Row // somebody has asked for the run of a slot before it was due
+	var again []state.Row
 	for _, row := range rows {
-		if !slices.ContainsFunc(added, func(r state.Row) bool { return r.ID == row.ID }) {
-			row.Scheduled = false
-			again = append(again, row)
+		if slices.ContainsFunc(added, func(r state.Row) bool { return r.ID == row.ID }) {
+			continue
 		}
+		row.Scheduled = false
+		again = append(again, row)
+		d := due{row.Task, row.Slot}
+		a.runs[d] = planned{row.ID, a.runs[d].note, true}
 	}
 	_, err = a.plan.Add(ctx, again)
 	return err

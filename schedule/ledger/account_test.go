@@ -151,4 +151,28 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	}
 }
 
+// Somebody has asked for the run of a slot before its tick came. The tick runs it again, and does not
+// have it wait: it would wait as a run that somebody asked for.
+func TestASlotThatHasARowDoesNotWait(t *testing.T) {
+	s := newStory(t)
+	db := state.At(s.dir, state.Patience)
+	defer db.Close()
+	asked := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon, Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+	if err := db.Runs().Record(t.Context(), []state.Row{asked}, false); err != nil {
+		t.Fatal(err)
+	}
+	a, starts := s.tick(noon)
+	if len(starts) != 1 {
+		t.Fatalf("it starts %v", starts)
+	}
+	if isNew, ok := a.Keep(starts[0], "the store is down", false); ok {
+		t.Errorf("it waits: new %t", isNew)
+	}
+	a.kill()
+	s.tick(noon.Add(time.Minute))
+	if missed := s.missed(); len(missed) > 0 {
+		t.Errorf("%v is missed", missed)
+	}
+}
+
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

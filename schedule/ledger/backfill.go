@@ -74,7 +74,8 @@ func (b *backfill) addLeft(row state.Row) {
 		b.accounted.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.once++
-		b.account.runs[due{row.Task, row.Slot}] = planned{row.ID, "sched run was killed when it had claimed the slot, before the run began"}
+		b.account.runs[due{row.Task, row.Slot}] = planned{
+			run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
 	default:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
 	}

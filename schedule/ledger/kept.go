@@ -20,8 +20,8 @@ const mostKept = 60
 // Keep has a slot wait for which the store had no answer, or one that is paused
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick
 // did. Not ok says that it does not wait, and is to be skipped: it is too late for it, too many of
-// its task wait, it gives way to the next one of its minute, the tick accounts for nothing, or the
-// database cannot be written.
+// its task wait, it gives way to the next one of its minute, it has a row already, the tick accounts
+// for nothing, or the database cannot be written.
 func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
@@ -29,7 +29,7 @@ func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok b
 		wait.For = state.ForPause
 	}
 	before, waited := a.waiting[d]
-	if !waited && (!a.Covers || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostKept) {
+	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostKept) {
 		return false, false
 	}
 	if waited && before.Wait.For == wait.For {
@@ -73,7 +73,7 @@ func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.
 		case late > task.LateWithin():
 			b.skipKept(w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Reason))
 		default:
-			a.runs[d] = planned{w.ID, waitedFor(w) + ": " + w.Reason}
+			a.runs[d] = planned{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
 		}
 	}

@@ -166,12 +166,13 @@ func (rec *recorder) remove(id, condition string) (removed bool, err error) {
 	return n > 0, err
 }
 
-// leaveOut takes the slots that have a row of their own from a row of several slots. Those that lie
+// leaveOut takes the slots that have a row of their own from a row of several slots. One that is
+// planned leaves it when it begins. Those that lie
 // in another row of several slots are not counted in this one.
 func (rec *recorder) leaveOut(row *Row) error {
 	var own int
 	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS own INDEXED BY run_task WHERE task = ?1 AND slot >= ?2 AND slot <= ?3
-		AND origin = '' AND last_slot IS NULL AND NOT EXISTS
+		AND origin = '' AND last_slot IS NULL AND phase <> 'planned' AND NOT EXISTS
 			(SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= own.slot AND slot <= own.slot AND task = ?1 AND id <> ?4)`,
 		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&own)
 	left := max(0, row.Slots-own)
