@@ -151,8 +151,8 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	}
 }
 
-// Somebody has asked for the run of a slot before its tick came. The tick runs it again, and does not
-// have it wait: it would wait as a run that somebody asked for.
+// Somebody has asked for the run of a slot before its tick came. The tick runs it again, and does
+// not have it wait: it would wait as a run that somebody asked for.
 func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 	s := newStory(t)
 	db := state.At(s.dir, state.Patience)

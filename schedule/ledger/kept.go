@@ -20,8 +20,8 @@ const mostKept = 60
 // Keep has a slot wait for which the store had no answer, or one that is paused
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick
 // did. Not ok says that it does not wait, and is to be skipped: it is too late for it, too many of
-// its task wait, it gives way to the next one of its minute, it has a row already, the tick accounts
-// for nothing, or the database cannot be written.
+// its task wait, it gives way to the next one of its minute, it has a row already, the tick
+// accounts for nothing, or the database cannot be written.
 func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
