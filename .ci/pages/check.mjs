@@ -70,7 +70,7 @@ try {
     await page.getByRole("textbox", { name: "Reason" }).fill("prices were wrong");
     await page.getByRole("button", { name: "Trigger", exact: true }).click();
     await page.waitForURL(/\/runs\//);
-    assert.match(await text(page, "#run"), /(waiting|running)[^]*prices were wrong/);
+    assert.match(await text(page, "#run"), /(waiting|starting|running)[^]*prices were wrong/);
     const same = await marked(page);
     await page.locator("#run .badge", { hasText: "running" }).waitFor();
     await page.locator("#log", { hasText: "begun" }).waitFor();

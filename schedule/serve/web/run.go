@@ -28,7 +28,7 @@ func showRun(made *page) error {
 	} else {
 		p.put(`%s`, badge(string(r.State)))
 		if r.Since != nil {
-			p.put(` for %s`, humanize.Duration(p.now.Sub(stamp(*r.Since))))
+			p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(stamp(*r.Since)))))
 		}
 	}
 	p.put(`</p>`)

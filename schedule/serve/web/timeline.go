@@ -185,7 +185,7 @@ func (t *timeline) row(r row, past history.Past, usual time.Duration) {
 	for _, running := range r.Running {
 		if !running.Began.IsZero() {
 			pieces = append(pieces, piece{running.Began, t.now, "live", 1, t.runURL(running.Run),
-				func() string { return "running for " + humanize.Duration(t.now.Sub(running.Began)) }, 1})
+				func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(running.Began))) }, 1})
 		}
 	}
 	if t.Schedule.Active(r.definition) {
