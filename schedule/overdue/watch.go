@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -93,7 +94,7 @@ func (e *entry) countSuccesses(n int64, ended, now time.Time, set bool) (changed
 	if !more {
 		return changed
 	}
-	if set || !ended.After(e.Since) {
+	if set {
 		ended = now
 	}
 	e.succeededAt(ended, now)
@@ -108,7 +109,7 @@ func (e *entry) succeededAt(at, now time.Time) (changed bool) {
 	if !at.After(e.Since) && e.Succeeded {
 		return false
 	}
-	e.Since, e.Succeeded = at.UTC(), true
+	e.Since, e.Succeeded = humanize.Later(e.Since, at).UTC(), true
 	return true
 }
 

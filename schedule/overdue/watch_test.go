@@ -113,6 +113,26 @@ func TestASuccessThatEndedBeforeTheClockWasSetAndIsSeenAfterIsNotOld(t *testing.
 	}
 }
 
+// A run ends while a tick looks, and the tick did not see it. Its success is of then, and not of the
+// next tick.
+func TestASuccessThatATickJustMissedIsNotNew(t *testing.T) {
+	m := newMachine(t, every(time.Hour))
+	m.now = m.now.Add(-time.Second)
+	ended := m.now
+	m.now = m.now.Add(time.Second)
+	m.look()
+	now := m.now
+	m.now = ended
+	m.succeed("report")
+	m.now = now
+	m.pass(50 * time.Minute)
+	m.look()
+	m.pass(11 * time.Minute)
+	if m.look() != 1 {
+		t.Error("an hour after the success it is not overdue")
+	}
+}
+
 func TestAnIncidentLastsUntilASuccessHoweverTheClockIsSet(t *testing.T) {
 	m := newMachine(t, every(time.Hour))
 	m.look()
