@@ -113,8 +113,8 @@ func TestASuccessThatEndedBeforeTheClockWasSetAndIsSeenAfterIsNotOld(t *testing.
 	}
 }
 
-// A run ends while a tick looks, and the tick did not see it. Its success is of then, and not of the
-// next tick.
+// A run ends while a tick looks, and the tick did not see it. Its success is of then, and not of
+// the next tick.
 func TestASuccessThatATickJustMissedIsNotNew(t *testing.T) {
 	m := newMachine(t, every(time.Hour))
 	m.now = m.now.Add(-time.Second)
