@@ -102,8 +102,13 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	if err != nil {
 		return Owned{}, p.db.file.explain(err)
 	}
+	owned, err := enroll(ctx, p, owner)
+	if err != nil {
+		owner.Release() //nolint: nobody knows of it
+		return Owned{}, err
+	}
 	self.owner, p.self = owner, self
-	return enroll(ctx, p, owner)
+	return owned, nil
 }
 
 // Add adds rows, and returns those that were added. A row of the schedule (Scheduled) is not added

@@ -305,6 +305,37 @@ func TestAPlanThatIsUndoneLeavesNoOwner(t *testing.T) {
 	}
 }
 
+// The database fails while a tick becomes an owner: the plan is over, and the tick no owner.
+func TestAPlanThatFailsWhileATickBecomesAnOwner(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	defer plan.Rollback()
+	if _, err := plan.tx.Exec("DROP TABLE owner"); err != nil {
+		t.Fatal(err)
+	}
+	self, failed := db.Self(Tick), make(chan error)
+	go func() {
+		_, err := plan.Become(ctx, self)
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		if err == nil {
+			t.Error("it is an owner")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for itself")
+	}
+	if self.owner != nil {
+		t.Error("it is an owner without a row")
+	}
+	if _, err := self.Owned(ctx); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 // What a dead tick has planned is handed to the next plan, and what waited before waits again. What
 // a live one has planned stays.
 func TestWhatADeadTickLeft(t *testing.T) {
