@@ -31,10 +31,10 @@ type Account struct {
 	Server string
 	Covers bool // false for a tick with --at or --only
 
-	Unwritable    func(error) bool              // reports whether the error says that the folder cannot be written, and says so once
-	ReadPauses    func() Paused                 // it may ask the database, so it is called while nothing is planned
-	EndConditions func(run string)              // ends the condition commands that a dead tick started for a run
-	Problem       func(format string, a ...any) // says what is wrong
+	// ReadPauses may ask the database, so it is called while nothing is planned.
+	ReadPauses func() Paused
+	// Problem says what is wrong. It is called when the plan is done.
+	Problem func(format string, a ...any)
 
 	plan    *state.Plan       // while Open plans
 	paused  Paused            // nil before it was needed
@@ -44,7 +44,7 @@ type Account struct {
 	runs    map[due]planned   // what this tick comes to
 	waiting map[due]state.Row // the slots that waited when this tick began
 	refused []Refused         // see Refused
-	said    []string          // what Problem is told when the plan is done
+	said    []string          // what Problem is told
 }
 
 // A Refused is a slot that waited and does not run any more.
@@ -76,28 +76,26 @@ var errPauses = errors.New("what is paused was not read yet")
 
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: those that
 // are due, those that waited, and those that were missed and run once. It returns none when another
-// tick has covered the minute. Where nothing can be written down it returns those that are due.
-func (a *Account) Open(slots []schedule.Slot) []schedule.Slot {
+// tick has covered the minute. After an error nothing is accounted for, and it returns those that
+// are due.
+func (a *Account) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	for setAside := false; ; {
-		starts, err := a.tryToPlan(slots)
+		starts, err = a.tryToPlan(slots)
 		switch {
-		case err == nil:
-			for _, text := range a.said {
-				a.Problem("%s", text)
-			}
-			return starts
 		case errors.Is(err, errPauses):
 			a.paused = a.ReadPauses()
 			continue
 		case state.Damaged(err) && !setAside: // there is a new database now
 			setAside = true
 			continue
+		case err != nil:
+			a.runs, a.waiting, a.refused, a.idle = nil, nil, nil, false
+			return slots, err
 		}
-		if !a.Unwritable(err) {
-			a.Problem("this minute is not accounted for: %v", err)
+		for _, text := range a.said {
+			a.Problem("%s", text)
 		}
-		a.runs, a.waiting, a.refused, a.idle = nil, nil, nil, false
-		return slots
+		return starts, nil
 	}
 }
 

@@ -34,12 +34,14 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 	s.Cleanup(func() { db.Close() })
 	a = &Account{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
-		Unwritable:    func(error) bool { return false },
-		ReadPauses:    func() Paused { return func(*schedule.Task, time.Time) bool { return false } },
-		EndConditions: func(string) {},
-		Problem:       func(format string, args ...any) { s.Logf(format, args...) },
+		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) bool { return false } },
+		Problem:    func(format string, args ...any) { s.Logf(format, args...) },
 	}
-	return a, a.Open(s.schedule.Due(minute))
+	starts, err := a.Open(s.schedule.Due(minute))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return a, starts
 }
 
 // kill ends a tick as kill -9 does: the kernel unlocks its file, and its rows stay.
@@ -132,7 +134,6 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	asked := 0
 	a := &Account{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: noon.Add(5 * time.Minute), Covers: true,
-		Unwritable: func(error) bool { return false },
 		ReadPauses: func() Paused {
 			asked++
 			if _, err := db.Values().Covered(context.Background()); err != nil {
@@ -140,11 +141,11 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 			}
 			return func(_ *schedule.Task, at time.Time) bool { return at.Equal(noon.Add(4 * time.Minute)) }
 		},
-		EndConditions: func(string) {}, Problem: func(string, ...any) {},
+		Problem: func(string, ...any) {},
 	}
-	starts := a.Open(nil)
-	if len(starts) != 1 || !starts[0].At.Equal(noon.Add(3*time.Minute)) || asked != 1 {
-		t.Errorf("it starts %v, and asked %d times", starts, asked)
+	starts, err := a.Open(nil)
+	if err != nil || len(starts) != 1 || !starts[0].At.Equal(noon.Add(3*time.Minute)) || asked != 1 {
+		t.Errorf("it starts %v, and asked %d times: %v", starts, asked, err)
 	}
 	if missed := s.missed(); len(missed) != 3 {
 		t.Errorf("%v is missed", missed)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -60,7 +59,10 @@ func firstOf(rows []state.Row, names []string) error {
 // other error says that this is not known.
 func (s Storage) Behind(need mutex.Need) error {
 	rows, err := s.DB.Queue(context.Background())
-	return errors.Join(firstOf(rows, QueuesOf(need)), err)
+	if err != nil {
+		return err
+	}
+	return firstOf(rows, QueuesOf(need))
 }
 
 // QueuesOf returns the names of the queues for what a run needs.
@@ -107,6 +109,9 @@ func (q *queue) stand(names ...string) error {
 
 func (q *queue) behind(names ...string) error {
 	rows, err := q.run.Queues.look(q.run.DB, q.taken)
+	if err != nil {
+		return err
+	}
 	end, _ := slices.BinarySearchFunc(rows, q.run.row, state.InOrder)
-	return errors.Join(firstOf(rows[:end], names), err)
+	return firstOf(rows[:end], names)
 }

@@ -57,13 +57,12 @@ type Row struct {
 	Snapshot     json.RawMessage // the task as it was when the row was added; Find without Query.Snapshots leaves it out
 	DefinitionID int64           // of the snapshot, in the database; 0 for none. Writing a row ignores it
 
-	Phase   Phase
-	Owner   int64 // 0 for none
-	Wait    Wait
-	Claimed bool   // this server has the claim of the slot in the store
-	Locked  bool   // it has its mutex
-	Seat    string // that it has in its pool
-	Stop    *Stop  // somebody asked to stop it
+	Phase  Phase
+	Owner  int64 // 0 for none
+	Wait   Wait
+	Locked bool   // it has its mutex
+	Seat   string // that it has in its pool
+	Stop   *Stop  // somebody asked to stop it
 
 	Attempt Attempt
 	Started time.Time // when the first attempt began; zero when none did
@@ -186,7 +185,7 @@ func (r Row) Begun() bool { return r.Attempt.Number > 0 }
 
 // columns are those of a row, in the order of values and scan; definition comes last.
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
-	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, locked, seat, stop,
+	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
 	peak_memory, output, notes, triggered, unpublished, unreported, definition`
 
@@ -338,7 +337,7 @@ func (r Row) values() ([]any, error) {
 		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
 		string(r.Phase), orNull(r.Owner), packTime(r.Wait.NotBefore), packTime(r.Wait.Until), string(r.Wait.For), packTime(r.Wait.Since),
-		r.Wait.Waited.Microseconds(), r.Claimed, r.Locked, r.Seat, stop,
+		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
 		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
@@ -352,7 +351,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
-		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Locked, &r.Seat, &stop,
+		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
 		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &definition)
 	if err != nil {

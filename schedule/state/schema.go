@@ -48,7 +48,6 @@ CREATE TABLE run (
 	waits_for   TEXT NOT NULL DEFAULT '' CHECK (waits_for IN ('', 'time', 'pause', 'mutex', 'seat', 'store')),
 	waiting_since INTEGER,                  -- when it began to wait for what others have; NULL when it does not
 	waited      INTEGER NOT NULL DEFAULT 0, -- how long it waited for that, in all
-	claimed     INTEGER NOT NULL DEFAULT 0, -- 1: this server has the claim of the slot in the store
 	locked      INTEGER NOT NULL DEFAULT 0, -- 1: it has its mutex
 	seat        TEXT NOT NULL DEFAULT '',   -- that it has in its pool
 	stop        TEXT,                       -- JSON: who asked to stop it, where, when and why

@@ -51,12 +51,6 @@ func LockWithin(file *os.File, patience time.Duration) error {
 	}
 }
 
-// Held reports whether a process holds the lock of a file that was opened to be read. It may share
-// the lock until the file is closed.
-func Held(file *os.File) bool {
-	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
-}
-
 // OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a
 // missing one, with mode 0600. The error is ErrLocked when another process holds it, and
 // os.ErrNotExist when there is none, also when another process removed or renamed it since it was

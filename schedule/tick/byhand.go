@@ -36,7 +36,7 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.starter.handover.Close()
 	r.starter.skipHooks.Wait()
 	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
-	r.records.write()
+	r.records.write(0)
 }
 
 // Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
@@ -49,7 +49,7 @@ func (t *Tick) Collect() {
 	r.deliveries.start(over)
 	r.collectLost(over)
 	r.starter.handover.Close()
-	r.records.write()
+	r.records.write(0)
 	r.reportEnded()
 }
 
@@ -87,7 +87,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 		shown.Wait()
 	})
 	r.deliveries.sender.Wait(terminate, notify.Patience)
-	r.records.write()
+	r.records.write(0)
 	return record, nil
 }
 

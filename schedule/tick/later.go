@@ -25,6 +25,7 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 		}
 		now, later := admission.UntilSecond(slots, slots[0].At)
 		r.startBackground(staying, now)
+		r.records.flushNow()
 		slots = later
 	}
 }

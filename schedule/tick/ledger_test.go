@@ -75,7 +75,7 @@ func (t ticking) run(slot schedule.Slot) {
 // end ends the tick with everything written down.
 func (t ticking) end() {
 	t.collectLost(context.Background())
-	t.records.write()
+	t.records.write(0)
 	t.close()
 }
 

@@ -18,16 +18,12 @@ import (
 type records struct {
 	tick    *Tick
 	memory  *memory
-	quiet   func() bool // nothing in the database waits for this tick
 	history *history.DB // in the database of the tick
 
-	mu      sync.Mutex
-	skipped []outcome.Record
-	notes   map[string][]string // by run, for records that are in the history or in skipped
-	runs    int                 // that have ended in this tick
-
-	writing    sync.Mutex // held while it writes
-	backfilled int        // rows that the ledger has added
+	mu        sync.Mutex
+	collected []outcome.Record    // slots without a run, and runs in memory
+	notes     map[string][]string // by run, for records that are in the history or collected
+	runs      int                 // that have ended in this tick
 }
 
 // keep collects what became of a run in memory, for the case that the folder can be written again
@@ -35,7 +31,7 @@ type records struct {
 func (r *records) keep(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.skipped = append(r.skipped, record)
+	r.collected = append(r.collected, record)
 }
 
 // done reports what became of a run, or of a slot without one, which it keeps for the history.
@@ -51,7 +47,7 @@ func (r *records) add(record outcome.Record) {
 	if record.Ran() {
 		r.runs++
 	} else {
-		r.skipped = append(r.skipped, record)
+		r.collected = append(r.collected, record)
 	}
 }
 
@@ -65,40 +61,24 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// writeAfter is how long what has ended may wait for the foreground runs of this tick, to be
-// written together with them.
-const writeAfter = time.Second
-
-// writeUnlessSoon writes what was collected, unless soon comes in time: a transaction costs two
-// fsyncs, however much is in it.
-func (r *records) writeUnlessSoon(soon <-chan struct{}) {
-	timer := time.NewTimer(writeAfter)
-	defer timer.Stop()
-	select {
-	case <-soon:
-	case <-timer.C:
-		r.write()
-	}
-}
-
 // flush puts the collected slots into the history: a kill from here on leaves them as they are.
 // Where that fails they stay collected, for the next write of this tick.
 func (r *records) flush() (flushed int, err error) {
 	r.mu.Lock()
-	skipped := r.skipped
-	r.skipped = nil
+	collected := r.collected
+	r.collected = nil
 	r.mu.Unlock()
 	add := r.history.Add
 	if r.tick.Storage.Store != nil {
 		add = r.history.AddShared
 	}
-	if err := add(context.Background(), skipped); err != nil {
+	if err := add(context.Background(), collected); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.skipped = append(skipped, r.skipped...)
+		r.collected = append(collected, r.collected...)
 		return 0, err
 	}
-	return len(skipped), nil
+	return len(collected), nil
 }
 
 // flushNow is flush before something that takes long. Where the folder cannot be written the end of
@@ -110,21 +90,15 @@ func (r *records) flushNow() {
 }
 
 // write puts everything that was collected into the history, tells other servers, and prunes.
-func (r *records) write() {
-	r.writing.Lock()
-	defer r.writing.Unlock()
+// Recorded is how many rows the ledger has added.
+func (r *records) write(recorded int) {
 	flushed, err := r.flush()
 	r.mu.Lock()
-	notes, runs := r.notes, r.runs
+	notes, added := r.notes, r.runs+flushed+recorded
 	r.notes, r.runs = nil, 0
 	r.mu.Unlock()
-	runs += flushed + r.backfilled
-	r.backfilled = 0
-	if runs == 0 && len(notes) == 0 && err == nil && r.quiet() {
-		return
-	}
 	if err == nil {
-		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(runs))
+		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(added))
 	} else {
 		r.collectAgain(notes)
 	}

@@ -10,7 +10,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A tick writes twice when its foreground runs take long. On a disk that was full the first time,
+// A tick writes what it has collected several times. On a disk that was full the first time,
 // what it had skipped by then was in no file, and forgotten by the second.
 func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	w := newWorld(t, 1, `
@@ -26,11 +26,11 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	skipped := outcome.Record{Run: outcome.NewID(), Task: "t", Slot: slots[0].At, Outcome: outcome.Skipped}
 	tick.records.done(skipped)
 	tick.records.note(skipped.Run, "it was told")
-	tick.records.write()
+	tick.records.write(0)
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	tick.records.write()
+	tick.records.write(0)
 
 	db, err := history.OpenRead(dir)
 	if err != nil {

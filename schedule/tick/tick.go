@@ -10,7 +10,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
-	"sched/schedule/condition"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/notify"
@@ -80,8 +79,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
 	background, foreground := admission.Split(r.account(due))
-	r.skipRefused()
 	r.deliveries.start(kill)
+	r.skipRefused() // their hooks may send messages
 	announced := r.announceWhile()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
@@ -95,18 +94,17 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	}
 	r.startBackground(noNewStarts, now)
 	r.requests.startBackground(noNewStarts)
+	r.records.flushNow()
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		r.startLater(staying, later)
 		r.conditions.background.Wait()
 		leave()
 	})
-	foregroundOver := make(chan struct{})
 	beside.Go(func() {
 		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
 		r.collectLost(noNewStarts)
 		r.lookForOverdue()
-		r.records.writeUnlessSoon(foregroundOver)
 	})
 
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
@@ -114,7 +112,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	if staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
-	close(foregroundOver)
 	leave()
 	beside.Wait()
 	r.starter.handover.Close()
@@ -156,10 +153,10 @@ func (t *Tick) prepare() *running {
 	memory := &memory{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
-	r.ledger = r.newAccount(memory)
+	r.ledger = r.newAccount()
 	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory, quiet: func() bool { return r.quiet }}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
@@ -171,23 +168,18 @@ func (t *Tick) prepare() *running {
 }
 
 // newAccount returns the ledger's part of this tick.
-func (r *running) newAccount(memory *memory) *ledger.Account {
+func (r *running) newAccount() *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
 		DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
-		Unwritable: func(err error) bool {
-			_, used := memory.instead(err)
-			return used
-		},
 		ReadPauses: func() ledger.Paused {
 			pauses := r.controls.now().Pauses
 			return func(task *schedule.Task, at time.Time) bool {
 				return pauses.Covered(task.Name, task.EvenWhenPaused, at)
 			}
 		},
-		EndConditions: condition.EndOrphans,
-		Problem:       r.Report.Problem,
+		Problem: r.Report.Problem,
 	}
 }
 
@@ -218,9 +210,11 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 // on `sched work` may start the next tick.
 func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
-	slots := r.ledger.Open(due)
+	slots, err := r.ledger.Open(due)
+	if _, unwritable := r.records.memory.instead(err); err != nil && !unwritable {
+		r.Report.Problem("this minute is not accounted for: %v", err)
+	}
 	r.quiet = r.ledger.Idle() && len(slots) == 0
-	r.records.backfilled = r.ledger.Recorded()
 	return slots
 }
 
@@ -240,7 +234,9 @@ func (r *running) end(terminate context.Context) {
 	r.starter.inside.Wait()
 	r.deliveries.sendHeld()
 	r.deliveries.sender.Wait(terminate, notify.Patience)
-	r.records.write()
+	if !r.quiet {
+		r.records.write(r.ledger.Recorded())
+	}
 	r.reportEnded()
 	r.close()
 }
