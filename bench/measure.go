@@ -68,8 +68,8 @@ func used() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// start starts one of our programs. What it prints goes to a file, which like cron's pipe is no
-// terminal.
+// start starts a program of the benchmark. Its output goes to a file: it must not be a terminal, as
+// cron's pipe is none.
 func (b *bench) start(dir, program string, args ...string) (pid int) {
 	argv := append([]string{b.path(program)}, args...)
 	process, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Files: []*os.File{nil, b.out, os.Stderr}})

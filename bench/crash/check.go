@@ -22,7 +22,7 @@ type check struct {
 	traces      map[string]*trace
 	spans       map[string][2]int  // the lines in which ticks began and ended; nil: not looked up yet
 	tickSignals map[string][]event // that ticks got, by the number of the tick
-	tellers     map[string]*tick   // by the runs of which they tell; nil: not looked up yet
+	tellers     map[string]*tick   // by run: the first tick whose output names it; nil before teller needs it
 	windows     []window
 	unwritable  []window        // while which the folder was full or read-only
 	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute

@@ -5,8 +5,7 @@ package main
 import "strings"
 
 // requested checks that every request that sched confirmed has one record, and that none ran that
-// was taken back. What a request became that was killed before it was confirmed is not known: it
-// may have a record.
+// was taken back. A request that was killed before it was confirmed may have a record or none.
 func (c *check) requested() {
 	records, traces := map[string][]record{}, c.traces
 	uncertain := map[string]int{}

@@ -10,8 +10,9 @@ import (
 	"sched/schedule/state"
 )
 
-// A place is that of a run in the queue for a mutex, or for the seats of a pool, as another process
-// sees it: its row. Two places that are equal are one, which nobody has left meanwhile.
+// A place says that a run waits in the queue for a mutex, or for the seats of a pool. It is read
+// from the row of the run. Two looks that find an equal place find a run that has not left the
+// queue in between.
 type place struct {
 	queue string // the name of the mutex; of the pool with a "#"
 	since string // sorts places as they are served

@@ -55,8 +55,8 @@ func must(err error) {
 	}
 }
 
-// A program is what this program is to what was written for tests: they start and end
-// redis-servers.
+// A program stands in for a testing.TB, so that the helpers which start servers for tests serve
+// this program, too.
 type program struct {
 	testing.TB
 	dir     string

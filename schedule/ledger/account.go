@@ -14,8 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// An Account is the part of one tick in the ledger. Ticks with --at or --only cover nothing, and
-// account for nothing.
+// An Account does for one tick what this package is for. Ticks with --at or --only cover no minute,
+// and account for no slot.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent
 // use.
@@ -38,10 +38,10 @@ type Account struct {
 
 	plan    *state.Plan       // while Open plans
 	paused  Paused            // nil before it was needed
-	covered bool              // another tick had the minute
+	covered bool              // another tick has covered the minute
 	idle    bool              // see Idle
 	added   int               // see Recorded
-	runs    map[due]planned   // what this tick comes to
+	runs    map[due]planned   // the runs that this tick begins or skips
 	waiting map[due]state.Row // the slots that waited when this tick began
 	refused []Refused         // see Refused
 	said    []string          // what Problem is told
