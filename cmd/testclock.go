@@ -5,6 +5,7 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,36 +94,44 @@ func setBoot(set, name string) {
 }
 
 // A fileClock is a clock that several processes share, and that can be set while they run. The file
-// says at which real time the clock showed what, and how fast it is; at the pace 0 it stands still:
+// says at which real time the clock showed what, and how fast it is; at the pace 0 it stands still.
+// A third time is the one at which it stops until the file changes:
 //
-//	2026-03-01T12:00:00.5Z 2026-11-21T10:44:30Z 60
+//	2026-03-01T12:00:00.5Z 2026-11-21T10:44:30Z 60 2026-11-21T10:50:00Z
 type fileClock string
 
-func (f fileClock) read() (real, shown time.Time, speed float64) {
+func (f fileClock) read() (real, shown, end time.Time, speed float64) {
 	text, err := os.ReadFile(string(f))
-	var a, b string
+	words := append(strings.Fields(string(text)), "", "", "")
 	if err == nil {
-		_, err = fmt.Sscan(string(text), &a, &b, &speed)
+		real, err = time.Parse(time.RFC3339Nano, words[0])
 	}
 	if err == nil {
-		real, err = time.Parse(time.RFC3339Nano, a)
+		shown, err = time.Parse(time.RFC3339Nano, words[1])
 	}
 	if err == nil {
-		shown, err = time.Parse(time.RFC3339Nano, b)
+		speed, err = strconv.ParseFloat(words[2], 64)
+	}
+	if err == nil && words[3] != "" {
+		end, err = time.Parse(time.RFC3339Nano, words[3])
 	}
 	if err != nil {
 		panic(fmt.Sprintf("SCHED_TEST_CLOCK_FILE: %v", err))
 	}
-	return real, shown, speed
+	return real, shown, end, speed
 }
 
 func (f fileClock) now() time.Time {
-	real, shown, speed := f.read()
-	return shown.Add(time.Duration(float64(time.Since(real)) * speed))
+	real, shown, end, speed := f.read()
+	now := shown.Add(time.Duration(float64(time.Since(real)) * speed))
+	if !end.IsZero() && now.After(end) {
+		return end
+	}
+	return now
 }
 
 func (f fileClock) after(d time.Duration) <-chan time.Time {
-	_, _, speed := f.read()
+	_, _, _, speed := f.read()
 	if speed > 0 {
 		return time.After(time.Duration(float64(d) / speed))
 	}
@@ -130,7 +139,7 @@ func (f fileClock) after(d time.Duration) <-chan time.Time {
 	go func() {
 		for speed == 0 {
 			time.Sleep(time.Millisecond)
-			_, _, speed = f.read()
+			_, _, _, speed = f.read()
 		}
 		over <- <-f.after(d)
 	}()

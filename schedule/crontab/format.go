@@ -26,11 +26,13 @@ const (
 //  2. Any other file is one if a line of it is an entry and the whole is no mapping of YAML.
 //  3. A comment `# sched: system` or `# sched: system=false` says whether lines have users. Without
 //     it the files of a folder called cron.d have some.
-//  4. /etc/crontab has users if the command of any line begins with a user of this machine: people
-//     also put a crontab without users there, in containers. Any other file has none.
+//  4. /etc/crontab has users if each command begins with a user of this machine, and none if no
+//     command does: people also put a crontab without users there, in containers. Any other file
+//     has none.
 //
-// The format is Unclear if a file fits both sides of rule 2, or if each line of a file that rule 4
-// takes for one without users begins with a user. The problem and the hint say so then.
+// The format is Unclear if a file fits both sides of rule 2, if some lines of /etc/crontab begin
+// with a user and others do not, or if each line of any other file begins with a user. The problem
+// and the hint say so then.
 func FormatOf(path, text string, isUser func(string) bool) (format Format, problem, hint string) {
 	folder, file := filepath.Split(path)
 	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
@@ -44,7 +46,7 @@ func FormatOf(path, text string, isUser func(string) bool) (format Format, probl
 			continue
 		}
 		entries++
-		if first, rest, _ := strings.Cut(e.Command, " "); rest != "" && isUser(first) {
+		if words := strings.Fields(e.Command); len(words) > 1 && isUser(words[0]) {
 			users++
 		}
 	}
@@ -61,14 +63,17 @@ func FormatOf(path, text string, isUser func(string) bool) (format Format, probl
 			return map[bool]Format{true: System, false: User}[says], "", ""
 		}
 	}
+	atEtc := strings.HasSuffix(path, "/etc/crontab")
+	problem = "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names"
 	switch {
-	case inCronD, users > 0 && strings.HasSuffix(path, "/etc/crontab"):
+	case inCronD, atEtc && users > 0 && users == entries:
 		return System, "", ""
-	case users > 0 && users == entries:
-		return Unclear, "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names",
-			"say it at the top of the file with a line `# sched: system` or `# sched: system=false`, and an empty line below it"
+	case atEtc && users > 0:
+		problem = "some commands begin with the name of a user, and others do not"
+	case users == 0 || users < entries:
+		return User, "", ""
 	}
-	return User, "", ""
+	return Unclear, problem, "say it at the top of the file with a line `# sched: system` or `# sched: system=false`, and an empty line below it"
 }
 
 // systemKey is a key of comments alone: FormatOf reads it.

@@ -32,10 +32,13 @@ func TestFilesAreToldApartByNameOrTextAndNeverByGuess(t *testing.T) {
 		{"/srv/jobs", "tasks: [{command: |\n   0 3 * * * x\n   }]\n", User}, // it is no YAML
 		{"/etc/cron.d/php", "0 3 * * * echo hi\n", System},
 		{"/srv/cron.d/php", "# sched: system=false\n\n0 3 * * * root echo hi\n", User},
-		{"/etc/crontab", "0 3 * * * root echo\n0 3 * * * nobody-here echo\n", System},
+		{"/etc/crontab", "0 3 * * * root echo\n0 3 *\t* *\troot\techo\n#0 3 * * * echo\n", System},
+		{"/etc/crontab", "0 3 * * * root echo\n0 3 * * * nobody-here echo\n", Unclear},
+		{"/etc/crontab", "0 3 * * * echo\n0 3 * * * mail -s x me\n", Unclear},
 		{"/etc/crontab", "0 3 * * * echo hi\n", User},
 		{"/etc/crontab", "# sched: system=false\n\n0 3 * * * root echo hi\n", User},
 		{"/srv/crontab", "0 3 * * * root echo\n* * * * * mail -s x me\n", Unclear},
+		{"/srv/crontab", "0 3 * * *\troot\techo\n", Unclear},
 		{"/srv/crontab", "0 3 * * * root echo\n* * * * * echo\n", User},
 		{"/srv/crontab", "0 3 * * * mail\n", User}, // there is no command behind it
 		{"/srv/crontab", "# sched: system\n\n0 3 * * * root echo\n", System},
