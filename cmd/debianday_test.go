@@ -146,9 +146,9 @@ func (d *debianDay) due(from time.Time, minutes int) map[string][]dayStart {
 	return want
 }
 
-// dayRecorder is each shell of the day. It writes down for which slot it runs, when the clock stands
-// still, as whom, and what it was to run. It does so in one write(2): lines of several recorders
-// would mix otherwise.
+// dayRecorder is each shell of the day. It writes down for which slot it runs, when the clock
+// stands still, as whom, and what it was to run. It does so in one write(2): lines of several
+// recorders would mix otherwise.
 const dayRecorder = `#!DIR/dash
 read -r real shown speed end <DIR/clock
 while read -r name uid all; do [ "$name" != Uid: ] || break; done </proc/$$/status
