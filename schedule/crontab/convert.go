@@ -108,7 +108,7 @@ func (c *converter) convert() {
 		c.names.taken[t.Name]++
 	}
 	t.Description, t.Comment = describe(e)
-	if e.Refused != "" {
+	if e.Refused != "" && !e.Off {
 		c.remark("", "%s", e.Refused)
 	}
 	if !c.surroundings(t) {

@@ -90,6 +90,10 @@ func TestFindings(t *testing.T) {
 		{"-0 5 * * * /bin/a", "Debian's cron refuses a - before the times, and with it the whole file; to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"},
 		{"-hello 5 * * * /bin/a", `left: "-hello 5 * * *": minute "-hello" lacks a number`},
 		{"0 */5 * * * * /bin/a", "the sixth field is read as a year, as supercronic does; Debian's cron refuses it. If the first field is for seconds, the times are not these: write the other five"},
+		{"0 0 9 * * MON-FRI * /bin/a", "seconds are supercronic's: cron would take the last fields for the command"},
+		{"0 0 9 * * sun,TUE#2 2030 /bin/a", `left: "2030" is a year to supercronic, and a schedule has no years`},
+		{"0 9 * * * sunrise 5 /bin/a", ""},
+		{"#0 9 * * * * /bin/off", ""},
 		{"#@reboot /bin/off", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later"},
 		{"#0/15 * * * * /bin/off", ""},
 	} {
@@ -112,6 +116,7 @@ func TestAHintSaysWhatALineLacks(t *testing.T) {
 		{"5 4 * * * /bin/a \\\n  --all\n", `to cron a \ at the end joins no lines: write the command in one line`},
 		{"5 4 * *\u00a0* /bin/a\n", "it has a no-break space, as text from a web page does: write a blank for it"},
 		{"B='b' # c\n", "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"},
+		{"B='b\n", ""},
 		{"0 22-4 * * * /bin/a\n", "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"},
 		{"hello\n", ""},
 	} {

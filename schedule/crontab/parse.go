@@ -206,32 +206,38 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 		return `to cron a \ at the end joins no lines: write the command in one line`
 	case strings.ContainsRune(text, '\u00a0'):
 		return "it has a no-break space, as text from a web page does: write a blank for it"
-	case valueInQuotes.MatchString(text):
+	case valueInQuotes.MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
 		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
 	}
 	return ""
 }
 
-var yearField = regexp.MustCompile(`^(\d[\d/,-]*|\*[\d/,-]*)[ \t]+(?:(\d[\d/,-]*|\*[\d/,-]*)[ \t]+)?(.*)$`)
+var (
+	yearField    = regexp.MustCompile(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
+	weekdayField = regexp.MustCompile(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
+)
+
+const days = `(?:sun|mon|tue|wed|thu|fri|sat)`
 
 // moreFields reads what supercronic has before a command: a year after the five fields, or seconds
 // before them and a year after them. To cron these are the command, which no program is called.
 func moreFields(when, rest string, system bool) (fields, command, refused, problem string) {
-	found := yearField.FindStringSubmatch(rest)
-	if found == nil || system || when[0] == '@' {
+	year := ""
+	if system || when[0] == '@' {
 		return when, rest, "", ""
-	}
-	year := found[1]
-	if found[2] != "" {
-		when, year = when+" "+found[1], found[2]
-	} else {
+	} else if found := weekdayField.FindStringSubmatch(rest); found != nil {
+		when, year, command = when+" "+found[1], found[2], found[3]
+	} else if found := yearField.FindStringSubmatch(rest); found != nil {
+		year, command = found[1], found[2]
 		refused = "the sixth field is read as a year, as supercronic does; Debian's cron refuses it. " +
 			"If the first field is for seconds, the times are not these: write the other five"
+	} else {
+		return when, rest, "", ""
 	}
 	if year != "*" {
 		problem = fmt.Sprintf("%q is a year to supercronic, and a schedule has no years", year)
 	}
-	return when, found[3], refused, problem
+	return when, command, refused, problem
 }
 
 // flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has

@@ -33,7 +33,7 @@ func (p programPlace) lacks(c schedule.Command) (all []missing) {
 			continue
 		default:
 			if file = process.Find(name, p.path, p.dir); file == "" {
-				all = append(all, missing{"there is no program " + name + " in " + p.path, "set PATH in `env:`, or write the whole path of " + name})
+				all = append(all, missing{"there is no program " + name + " in " + p.path, "set the PATH of the task, or write the whole path of " + name})
 				continue
 			}
 		}
@@ -74,7 +74,7 @@ func (p programPlace) interpreterProblem(name, file string) missing {
 		return missing{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
 	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
-		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set PATH in `env:`"}
+		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set the PATH of the task"}
 	}
 	return missing{}
 }
