@@ -82,22 +82,31 @@ func layout(o options, layer []byte) ([]byte, error) {
 	return b.Bytes(), t.err
 }
 
-// tag is the version, and for the image with a shell it says so.
+// tag is the version, and what the image has that the one with sched alone lacks.
 func (o options) tag() string {
-	if o.busybox != "" {
+	switch {
+	case o.crontab:
+		return o.version + "-crontab"
+	case o.busybox != "":
 		return o.version + "-shell"
 	}
 	return o.version
 }
 
-// image is what an engine is told: sched work as an ordinary user, of the schedule in /srv.
+// image is what an engine is told: sched work as an ordinary user, of the schedule in /srv or of
+// /etc/crontab.
 func (o options) image(layer string) image {
+	env, command, volume := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/srv"}, []string{"work"}, "/srv/.sched"
+	if o.crontab {
+		env = append(env, "SCHED_CONFIG=/etc/crontab") // `docker exec NAME sched list` needs no -c
+		command, volume = []string{"work", "--logs", "-c", "/etc/crontab"}, "/"+crontabState
+	}
 	return image{
 		Created: o.time(), platform: platform{o.arch, "linux"},
 		Config: settings{
-			User: fmt.Sprintf("%d:%[1]d", user), Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/srv"},
-			Entrypoint: []string{"/usr/local/bin/sched"}, Cmd: []string{"work"}, WorkingDir: "/srv",
-			Volumes: map[string]struct{}{"/srv/.sched": {}}, StopSignal: "SIGTERM",
+			User: fmt.Sprintf("%d:%[1]d", user), Env: env,
+			Entrypoint: []string{"/usr/local/bin/sched"}, Cmd: command, WorkingDir: "/srv",
+			Volumes: map[string]struct{}{volume: {}}, StopSignal: "SIGTERM",
 			Labels: map[string]string{"org.opencontainers.image.title": "sched", "org.opencontainers.image.version": o.version, "org.opencontainers.image.licenses": "MIT"},
 		},
 		RootFS:  layers{"layers", []string{layer}},

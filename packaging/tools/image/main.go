@@ -1,7 +1,7 @@
 // Image writes an OCI image of sched as an archive of an OCI layout, and its root file system as a
 // tar. It needs no container engine, and the same input makes the same bytes.
 //
-//	image -binary sched -arch amd64 -version 0.1.0 -epoch 1764000000 -certificates FILE -zones ZIP [-busybox FILE] -rootfs FILE -o FILE
+//	image -binary sched -arch amd64 -version 0.1.0 -epoch 1764000000 -certificates FILE -zones ZIP [-busybox FILE] [-crontab] -rootfs FILE -o FILE
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 type options struct {
 	binary, arch, version, certificates, zones, busybox, rootfs, output string
 	epoch                                                               int64
+	crontab                                                             bool
 }
 
 func main() {
@@ -24,6 +25,7 @@ func main() {
 	flag.StringVar(&o.certificates, "certificates", "", "what TLS trusts, in PEM")
 	flag.StringVar(&o.zones, "zones", "", "zoneinfo.zip of Go")
 	flag.StringVar(&o.busybox, "busybox", "", "a static busybox: for an image with a shell")
+	flag.BoolVar(&o.crontab, "crontab", false, "for an image that runs /etc/crontab")
 	flag.StringVar(&o.rootfs, "rootfs", "", "where the root file system goes, as a tar")
 	flag.StringVar(&o.output, "o", "", "where the image goes")
 	flag.Int64Var(&o.epoch, "epoch", 0, "the time of all files, in seconds since 1970")

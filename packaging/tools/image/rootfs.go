@@ -15,6 +15,9 @@ import (
 // user is as whom the image runs: nobody who exists elsewhere.
 const user = 65532
 
+// crontabState is where the runs of /etc/crontab are kept.
+const crontabState = "var/lib/sched"
+
 // A tree is a tar that is being written. All times in it are the same.
 type tree struct {
 	*tar.Writer
@@ -38,6 +41,10 @@ func rootfs(o options) ([]byte, error) {
 	}
 	t.folder("tmp", 0o1777, 0)
 	t.folder("srv", 0o755, user)
+	if o.crontab {
+		t.above(crontabState)
+		t.folder(crontabState, 0o700, user)
+	}
 	if t.err == nil {
 		t.err = t.Close()
 	}
