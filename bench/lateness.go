@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,7 +47,6 @@ func (b *bench) lateness() {
 		b.row(fmt.Sprintf("100 background tasks of 2 s with `sched work`: %d have started after", p), median(figures[p]), "× bare forks", limit)
 		b.row(fmt.Sprintf("100 bare forks in the middle of these minutes: %d have started after", p), median(figures[-p]), "ms", none)
 	}
-	b.supercronic()
 
 	often := b.path("late-often")
 	must(os.Mkdir(often, 0o700))
@@ -69,31 +67,6 @@ tasks:
 	b.sub("every 10 seconds, in the background", times(often, "background"), 10*time.Second, 12)
 	b.row("a bare loop beside it: lateness, 50th percentile", percentile(loop, 50), "ms", none)
 	b.row("a bare loop beside it: lateness, 99th percentile", percentile(loop, 99), "ms", none)
-}
-
-// supercronic measures the same hundred commands with supercronic, for three minutes, where that is
-// on the PATH.
-func (b *bench) supercronic() {
-	program, err := exec.LookPath("supercronic")
-	if err != nil {
-		return
-	}
-	dir := b.path("late-supercronic")
-	must(os.Mkdir(dir, 0o700))
-	lines := strings.Repeat("* * * * * cd "+dir+"; "+waits+"\n", 100)
-	must(os.WriteFile(filepath.Join(dir, "crontab"), []byte(lines), 0o600))
-	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second))) // not in the middle of a minute
-	p, err := os.StartProcess(program, []string{program, "-quiet", filepath.Join(dir, "crontab")}, &os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{nil, b.out, b.out}})
-	must(err)
-	time.Sleep(3*time.Minute - 5*time.Second)
-	must(p.Signal(unix.SIGTERM))
-	p.Wait()
-	var half, most []float64
-	for _, late := range byMinute(times(dir, "started")) {
-		half, most = append(half, percentile(late, 50)), append(most, percentile(late, 99))
-	}
-	b.row("100 commands of one moment with supercronic: half have started after", median(half), "ms", none)
-	b.row("100 commands of one moment with supercronic: 99 have started after", median(most), "ms", none)
 }
 
 // sub adds the rows of a task that was due n times.

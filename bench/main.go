@@ -98,7 +98,7 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"idle", b.idle}, {"starts", b.starts}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness},
+		{"idle", b.idle}, {"starts", b.starts}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"crontab", b.crontab},
 		{"million", b.million}, {"serve", b.serve}, {"servers", b.servers}, {"forecast", b.forecast},
 	}
 }

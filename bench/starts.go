@@ -60,7 +60,7 @@ func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned fl
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Until(begun.Add(1600 * time.Millisecond))) // they wait for two seconds, after one of which the supervisor is at rest
-	memory = memoryOf("sched")
+	memory = memoryOf(b.path("sched"))
 	for b.wait(-1) != 0 {
 	}
 	for _, t := range times(dir, "started") {
@@ -87,12 +87,12 @@ func (b *bench) bareForks(n int, command string) (late []float64) {
 	return late
 }
 
-// memoryOf returns the memory of all processes of the program, in MiB, where what several share
+// memoryOf returns the memory of all processes of the program at a path, in MiB. What several share
 // counts in parts (PSS in proc_pid_smaps(5)).
 func memoryOf(program string) (mib float64) {
 	programs, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, exe := range programs {
-		if target, err := os.Readlink(exe); err != nil || filepath.Base(target) != program {
+		if target, err := os.Readlink(exe); err != nil || target != program {
 			continue
 		}
 		text, _ := os.ReadFile(filepath.Join(filepath.Dir(exe), "smaps_rollup"))
