@@ -180,7 +180,11 @@ func (e *exporter) command() (string, bool) {
 			before += "export " + name + "=" + shellWords([]string{value}) + "; "
 		}
 	}
-	if home, ok := e.home(e.user); !ok || home != e.task.Dir {
+	home, ok := e.current["HOME"]
+	if !ok {
+		home, ok = e.home(e.user)
+	}
+	if !ok || home != e.task.Dir {
 		before = "cd " + shellWords([]string{e.task.Dir}) + " || exit; " + before
 	}
 	line = before + line

@@ -55,7 +55,7 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 		if len(exported.Lost) > strings.Count(text, "CRON_TZ") {
 			t.Errorf("lost is %v", exported.Lost)
 		}
-		if strings.Count(again.Text, "\n") != strings.Count(exported.Text, "\n") {
+		if again.Text != exported.Text {
 			t.Errorf("exported twice it is\n%s, not\n%s", again.Text, exported.Text)
 		}
 	}
