@@ -49,7 +49,7 @@ func (f *scheduleFile) findConfig() (string, error) {
 // options lets root look at the schedule of any user, because nothing of it is run.
 func (f *scheduleFile) options() load.Options {
 	return load.Options{
-		Getenv: os.LookupEnv, Root: os.Geteuid() == 0 && !f.looks, Server: serverName, Labels: machineLabels, Local: localZone(), Home: homeOf, Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+		Getenv: os.LookupEnv, Root: os.Geteuid() == 0 && !f.looks, Server: serverName, Labels: machineLabels, Local: localZone(), Home: homeOf, System: f.system, Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
 }
 
@@ -183,6 +183,9 @@ func checkStore(servers []string) (problem, hint string) {
 func (f *scheduleFile) configFlag() string {
 	if f.config == "" {
 		return ""
+	}
+	if f.system {
+		return " --system -c " + f.config
 	}
 	return " -c " + f.config
 }

@@ -60,9 +60,6 @@ func flagHint(c *cobra.Command, err error) string {
 	if !ok {
 		return seeHelp(c)
 	}
-	if unknown.GetSpecifiedName() == "system" {
-		return "write a line `# sched: system` at the top of the crontab, and an empty line below it"
-	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

@@ -110,6 +110,7 @@ func (a importCommand) run(o importOptions) error {
 // the schedule if it is below that; "" if there is none.
 func (a importCommand) stateOf(o importOptions) string {
 	a.look()
+	a.system = o.system
 	if o.file == "" || o.file == "-" {
 		return ""
 	}
@@ -326,7 +327,7 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 		}
 		if !system {
 			full, _ := filepath.Abs(path)
-			format, problem, _ := crontab.FormatOf(full, string(content), func(name string) bool { _, ok := homeOf(name); return ok })
+			format, problem, _ := crontab.FormatOf(full, string(content), false, func(name string) bool { _, ok := homeOf(name); return ok })
 			if format == crontab.Unclear && !yamldoc.IsMapping(content) {
 				fmt.Fprintf(a.err, "%s: %s\n  hint: if they are users, add --system\n", path, problem)
 			}
@@ -352,10 +353,15 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 	return sources, nil
 }
 
+// homeOf returns the home folder of a user of this machine. It is / if there is no such folder,
+// as for nobody on Debian: Debian's cron starts the lines of such users all the same.
 func homeOf(name string) (dir string, ok bool) {
 	u, err := user.Lookup(name)
 	if err != nil {
 		return "", false
+	}
+	if _, err := os.Stat(u.HomeDir); errors.Is(err, os.ErrNotExist) {
+		return "/", true
 	}
 	return u.HomeDir, true
 }

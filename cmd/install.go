@@ -118,6 +118,8 @@ func (a installCommand) install(o installOptions) error {
 
 func (o installOptions) check() error {
 	switch {
+	case os.Getenv(systemVariable) != "":
+		return usage("write `# sched: system` at the top of the crontab, and an empty line below it", "what is installed has no --system")
 	case o.systemd != "" && o.systemd != "timer" && o.systemd != "work":
 		return usage("write --systemd or --systemd=work", "--systemd %q is not known", o.systemd)
 	case o.systemd != "" && o.replace:

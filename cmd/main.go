@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type console struct {
 type scheduleFile struct {
 	console
 	config string // --config
+	system bool   // --system
 	looks  bool   // the command only reads: see look
 
 	origins bool // the command asks where values come from
@@ -103,6 +105,9 @@ a signal.`,
 		Args:          knownCommand,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			a.begun = true
+			if a.system {
+				os.Setenv(systemVariable, "1") // for the sched that this one starts
+			}
 			return noEmptyFlag(c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -132,11 +137,15 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	root.Flags().BoolVar(version, "version", false, "print the version")
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule, or a crontab (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+	root.PersistentFlags().BoolVar(&a.system, "system", os.Getenv(systemVariable) != "", "each line of the crontab has a user, as in /etc/crontab")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
 		return usage(flagHint(c, err), "%s", text)
 	})
 }
+
+// systemVariable is --system for all commands.
+const systemVariable = "SCHED_SYSTEM"
 
 // otherNames are what people call our commands who come from other programs.
 var otherNames = map[string]string{

@@ -25,7 +25,7 @@ const (
 //     a folder called cron.d are.
 //  2. Any other file is one if a line of it is an entry and the whole is no mapping of YAML.
 //  3. A comment `# sched: system` or `# sched: system=false` says whether lines have users. Without
-//     it the files of a folder called cron.d have some.
+//     it the files of a folder called cron.d have some, and any crontab if system says so.
 //  4. /etc/crontab has users if each command begins with a user of this machine, and none if no
 //     command does: people also put a crontab without users there, in containers. Any other file
 //     has none.
@@ -33,7 +33,7 @@ const (
 // The format is Unclear if a file fits both sides of rule 2, if some lines of /etc/crontab begin
 // with a user and others do not, or if each line of any other file begins with a user. The problem
 // and the hint say so then.
-func FormatOf(path, text string, isUser func(string) bool) (format Format, problem, hint string) {
+func FormatOf(path, text string, system bool, isUser func(string) bool) (format Format, problem, hint string) {
 	folder, file := filepath.Split(path)
 	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
 		return NotCrontab, "", ""
@@ -66,14 +66,14 @@ func FormatOf(path, text string, isUser func(string) bool) (format Format, probl
 	atEtc := strings.HasSuffix(path, "/etc/crontab")
 	problem = "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names"
 	switch {
-	case inCronD, atEtc && users > 0 && users == entries:
+	case inCronD, system, atEtc && users > 0 && users == entries:
 		return System, "", ""
 	case atEtc && users > 0:
 		problem = "some commands begin with the name of a user, and others do not"
 	case users == 0 || users < entries:
 		return User, "", ""
 	}
-	return Unclear, problem, "say it at the top of the file with a line `# sched: system` or `# sched: system=false`, and an empty line below it"
+	return Unclear, problem, "add --system if they are users, or say it at the top of the file: `# sched: system` or `# sched: system=false`, and an empty line below it"
 }
 
 // systemKey is a key of comments alone: FormatOf reads it.

@@ -15,36 +15,41 @@ func TestFilesAreToldApartByNameOrTextAndNeverByGuess(t *testing.T) {
 	for _, row := range []struct {
 		path, text string
 		want       Format
+		system     bool
 	}{
-		{"/srv/schedule.yaml", "* * * * * echo\n", NotCrontab},
-		{"/srv/x.yml", "", NotCrontab},
-		{"/srv/crontab", "", User},
-		{"/srv/crontab", "tasks: []\n", User},
-		{"/srv/jobs.crontab", "0 3 * * * echo a: b\n", User},
-		{"/srv/jobs.cron", "hello\n", User},
-		{"/srv/jobs", "* * * * * echo\n", User},
-		{"/srv/jobs", "@daily echo\nA=b\nhello\n", User},
-		{"/srv/jobs", "#* * * * * echo\n", NotCrontab},
-		{"/srv/jobs", "A=b\n", NotCrontab},
-		{"/srv/jobs", "", NotCrontab},
-		{"/srv/jobs", "tasks: []\n# 0 3 * * * echo x\n", NotCrontab},
-		{"/srv/jobs", "0 3 * * * echo a: b\n", Unclear},
-		{"/srv/jobs", "tasks: [{command: |\n   0 3 * * * x\n   }]\n", User}, // it is no YAML
-		{"/etc/cron.d/php", "0 3 * * * echo hi\n", System},
-		{"/srv/cron.d/php", "# sched: system=false\n\n0 3 * * * root echo hi\n", User},
-		{"/etc/crontab", "0 3 * * * root echo\n0 3 *\t* *\troot\techo\n#0 3 * * * echo\n", System},
-		{"/etc/crontab", "0 3 * * * root echo\n0 3 * * * nobody-here echo\n", Unclear},
-		{"/etc/crontab", "0 3 * * * echo\n0 3 * * * mail -s x me\n", Unclear},
-		{"/etc/crontab", "0 3 * * * echo hi\n", User},
-		{"/etc/crontab", "# sched: system=false\n\n0 3 * * * root echo hi\n", User},
-		{"/srv/crontab", "0 3 * * * root echo\n* * * * * mail -s x me\n", Unclear},
-		{"/srv/crontab", "0 3 * * *\troot\techo\n", Unclear},
-		{"/srv/crontab", "0 3 * * * root echo\n* * * * * echo\n", User},
-		{"/srv/crontab", "0 3 * * * mail\n", User}, // there is no command behind it
-		{"/srv/crontab", "# sched: system\n\n0 3 * * * root echo\n", System},
-		{"/srv/crontab", "# sched: system\n0 3 * * * root echo\n", Unclear}, // it is about the line
+		{"/srv/schedule.yaml", "* * * * * echo\n", NotCrontab, false},
+		{"/srv/x.yml", "", NotCrontab, false},
+		{"/srv/crontab", "", User, false},
+		{"/srv/crontab", "tasks: []\n", User, false},
+		{"/srv/jobs.crontab", "0 3 * * * echo a: b\n", User, false},
+		{"/srv/jobs.cron", "hello\n", User, false},
+		{"/srv/jobs", "* * * * * echo\n", User, false},
+		{"/srv/jobs", "@daily echo\nA=b\nhello\n", User, false},
+		{"/srv/jobs", "#* * * * * echo\n", NotCrontab, false},
+		{"/srv/jobs", "A=b\n", NotCrontab, false},
+		{"/srv/jobs", "", NotCrontab, false},
+		{"/srv/jobs", "tasks: []\n# 0 3 * * * echo x\n", NotCrontab, false},
+		{"/srv/jobs", "0 3 * * * echo a: b\n", Unclear, false},
+		{"/srv/jobs", "tasks: [{command: |\n   0 3 * * * x\n   }]\n", User, false}, // it is no YAML
+		{"/etc/cron.d/php", "0 3 * * * echo hi\n", System, false},
+		{"/srv/cron.d/php", "# sched: system=false\n\n0 3 * * * root echo hi\n", User, false},
+		{"/etc/crontab", "0 3 * * * root echo\n0 3 *\t* *\troot\techo\n#0 3 * * * echo\n", System, false},
+		{"/etc/crontab", "0 3 * * * root echo\n0 3 * * * nobody-here echo\n", Unclear, false},
+		{"/etc/crontab", "0 3 * * * echo\n0 3 * * * mail -s x me\n", Unclear, false},
+		{"/etc/crontab", "0 3 * * * echo hi\n", User, false},
+		{"/etc/crontab", "# sched: system=false\n\n0 3 * * * root echo hi\n", User, false},
+		{"/srv/crontab", "0 3 * * * root echo\n* * * * * mail -s x me\n", Unclear, false},
+		{"/srv/crontab", "0 3 * * *\troot\techo\n", Unclear, false},
+		{"/srv/crontab", "0 3 * * * root echo\n* * * * * echo\n", User, false},
+		{"/srv/crontab", "0 3 * * * mail\n", User, false}, // there is no command behind it
+		{"/srv/crontab", "# sched: system\n\n0 3 * * * root echo\n", System, false},
+		{"/srv/crontab", "# sched: system\n0 3 * * * root echo\n", Unclear, false}, // it is about the line
+		{"/srv/crontab", "0 3 * * * root echo\n", System, true},
+		{"/srv/crontab", "0 3 * * * nobody-here echo\n", System, true},
+		{"/srv/crontab", "# sched: system=false\n\n0 3 * * * root echo\n", User, true},
+		{"/srv/x.yml", "", NotCrontab, true},
 	} {
-		format, problem, hint := FormatOf(row.path, row.text, isUser)
+		format, problem, hint := FormatOf(row.path, row.text, row.system, isUser)
 		if format != row.want || (format == Unclear) != (problem != "" && hint != "") {
 			t.Errorf("%s with %q: %d, %q", row.path, row.text, format, problem)
 		}

@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,20 +17,32 @@ type Key struct {
 	Line, Column int    // of the key in the crontab
 }
 
-var ourComment = regexp.MustCompile(`^\s*#+\s*sched:`)
+var (
+	ourComment = regexp.MustCompile(`^\s*#+\s*sched:`)
+	nearlyOurs = regexp.MustCompile(`(?i)^\s*#+\s*sched(:|\s+[\w.]+=)`)
+	keyStart   = regexp.MustCompile(`^([^\s,=]+)([ \t]+=[ \t]*|=)?`)
+	keyName    = regexp.MustCompile(`^[A-Za-z_][\w.-]*:?$`)
+)
 
 // keysOf reads the keys of a comment `# sched:`; ok is false for any other line. Blanks and commas
-// separate keys, except in quotes and brackets. A key without a value is true.
+// separate keys, except in quotes and brackets. A key without a value is true. If a quote or a
+// bracket is not closed, the name is all of the text, which is no key.
 func keysOf(raw string, line int) (keys []Key, ok bool) {
 	begin := ourComment.FindString(raw)
-	for at := len(begin); begin != "" && at < len(raw); at++ {
-		end := endOfKey(raw, at)
-		if end == at { // a separator
+	for at := len(begin); begin != "" && at < len(raw); {
+		found := keyStart.FindStringSubmatch(raw[at:])
+		if found == nil { // a separator
+			at++
 			continue
 		}
-		name, value, given := strings.Cut(raw[at:end], "=")
-		if !given {
-			value = "true"
+		name, value, end := found[1], "true", at+len(found[0])
+		if found[2] != "" {
+			from := end
+			end = endOfValue(raw, from)
+			value = raw[from:end]
+			if value != "" && strings.IndexByte(`"'[{`, value[0]) >= 0 && !isYAML(value) {
+				name = raw[at:end]
+			}
 		}
 		keys = append(keys, Key{printable(name), asYAML(value), line, utf8.RuneCountInString(raw[:at]) + 1})
 		at = end
@@ -37,7 +50,25 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 	return keys, begin != ""
 }
 
-func endOfKey(text string, at int) int {
+// KeyHint returns what is wrong with the key of a comment at a place; "" if it looks like a key.
+func (s *Schedule) KeyHint(line, column int) (hint string) {
+	all := slices.Clone(s.Keys)
+	for _, t := range s.Tasks {
+		all = append(all, t.Entry.Keys...)
+	}
+	for _, k := range all {
+		switch {
+		case k.Line != line || k.Column != column:
+		case k.Name == systemKey:
+			return "it is about the whole file: leave the line below the comment empty"
+		case !keyName.MatchString(k.Name):
+			return "a key is NAME=VALUE: write several values as [a, b], and a value with blanks or commas in quotes"
+		}
+	}
+	return ""
+}
+
+func endOfValue(text string, at int) int {
 	depth, quote := 0, byte(0)
 	for from := at; at < len(text); at++ {
 		switch c := text[at]; {
@@ -47,7 +78,7 @@ func endOfKey(text string, at int) int {
 			} else if c == '\\' && quote == '"' {
 				at++
 			}
-		case (c == '"' || c == '\'') && at > from && strings.IndexByte("=[{,: ", text[at-1]) >= 0:
+		case (c == '"' || c == '\'') && (at == from || strings.IndexByte("=[{,: ", text[at-1]) >= 0):
 			quote = c
 		case c == '[' || c == '{':
 			depth++
@@ -63,11 +94,13 @@ func endOfKey(text string, at int) int {
 // asYAML returns the value as it stands, or in quotes if YAML could not have it behind a key.
 func asYAML(value string) string {
 	value = printable(value)
-	if yamldoc.IsMapping([]byte("key: " + value)) {
+	if isYAML(value) {
 		return value
 	}
 	return quote(value)
 }
+
+func isYAML(value string) bool { return yamldoc.IsMapping([]byte("key: " + value)) }
 
 // sets reports whether a comment above the line sets the key, or keys inside of it.
 func (t *Task) sets(name string) bool {

@@ -124,6 +124,9 @@ func (p *parser) commented(raw, text string) {
 		p.keys = append(p.keys, keys...)
 		return
 	}
+	if nearlyOurs.MatchString(raw) {
+		p.remark(p.number, "this comment sets no keys", "a comment with keys begins with `# sched:`")
+	}
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
 	if entry, problem, _ := p.entry(inner); problem == "" && !example && isCommand(entry.Command) {

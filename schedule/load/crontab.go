@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"slices"
 
 	"sched/schedule"
@@ -33,6 +34,9 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 		try.Add(l.schedule.File, main.Data)
 		try.readMain(text)
 		wrong, _ := try.Problems()
+		for i, p := range wrong {
+			wrong[i].Hint = cmp.Or(p.Hint, lines.KeyHint(p.Place.Line, p.Place.Column))
+		}
 		if !leaveOut(lines, wrong) {
 			for _, f := range lines.Findings {
 				at := schedule.Place{File: main.Name, Line: f.Line, Column: 1}

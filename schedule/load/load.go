@@ -72,6 +72,9 @@ type Options struct {
 	// users need it.
 	Home func(user string) (dir string, ok bool)
 
+	// System says that the lines of a crontab have a user, as far as the file does not say it.
+	System bool
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
@@ -92,7 +95,7 @@ func File(file string, opts Options) (*schedule.Schedule, error) {
 // read reads the main file, which is YAML or a crontab.
 func (l *loader) read(main *yamldoc.Source) (*schedule.Schedule, error) {
 	l.File = main.Name
-	switch format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.isUser); format {
+	switch format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.options.System, l.isUser); format {
 	case crontab.NotCrontab:
 		l.readMain(main.Data)
 	case crontab.Unclear:
