@@ -1,0 +1,181 @@
+/*
+ * The claim of one slot by several servers, in a store that loses answers.
+ *
+ * A model of:
+ *   request  what becomes of one request to the store
+ *   set      redis.call.SetNX; with -DSQL sqlstore.Store.takeAll, whose statement is dialect.take
+ *   del      redis.call.Eval, redis.Store.Close; with -DSQL sqlstore.Store.undo
+ *   take     redis.Store.take and redis.Store.look with one node; with -DSQL sqlstore.Store.take
+ *   server   tick.locks.claim, tick.locks.takeNow, ledger.Account.Keep
+ *
+ * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run: first
+ * in the tick of the slot. When it got no answer it keeps the slot (store_down: wait), and a later
+ * tick asks again; also when a tick was killed before the run began. A value in the store has the
+ * run and a nonce of the attempt. FAULTS requests get no answer: the store never sees them, or it
+ * does what they say, or it does so later. What comes later comes before the next tick of that
+ * server, a minute later; -DVERY_LATE lifts that. With -DONE_PROCESS the asks follow each other in
+ * one process, as those for a mutex do, and requests come as late as they like.
+ *
+ * It is checked that the slot runs once at most, and that it runs if the last word of the store to
+ * each server was an answer.
+ *
+ * Left out: clocks, and the end of a claim, which comes long after the last ask (the rule ENDS_EARLY
+ * lets it end at any time); the claim on the disk of the server; several nodes (redlock.pml).
+ */
+#ifndef SERVERS
+#define SERVERS 2
+#endif
+#ifndef FAULTS
+#define FAULTS 2
+#endif
+#ifndef ASKS
+#define ASKS 2
+#endif
+#define VALUE(me, nonce) (1 + (me) * ASKS + (nonce))
+#define RUN(v) (((v) - 1) / ASKS)
+
+mtype = { UNKNOWN, MINE, TAKEN };
+
+byte stored;                           /* the value in the store; 0 for none */
+byte lateSet[SERVERS], lateDel[SERVERS]; /* on their way */
+byte faults, ran, over, unknown;
+bool lost;
+
+#ifdef TRACE
+#include "trace.pml"
+#else
+#define EVENT(s, what)
+#endif
+
+inline set(v) {
+	if
+	:: stored == 0 -> stored = v
+	:: else /* with SQL, too, a run that has the row keeps its value */
+	fi
+}
+
+inline del(v) {
+	if
+#ifdef NO_NONCE
+	:: stored != 0 && RUN(stored) == RUN(v) -> stored = 0
+#else
+	:: stored == v -> stored = 0
+#endif
+	:: else
+	fi
+}
+
+#define SET true
+#define DEL false
+
+inline execute(what, v) {
+	if
+	:: what -> set(v)
+	:: !what -> del(v)
+	fi
+}
+
+/* A request that sets or removes a value. In found is then what the answer says. */
+inline request(what, v) {
+	atomic {
+		if
+		:: execute(what, v); answered = true
+		:: faults < FAULTS -> faults++; answered = false; execute(what, v)
+		:: faults < FAULTS -> faults++; answered = false
+		:: faults < FAULTS && what && !lateSet[me] -> faults++; answered = false; lateSet[me] = v
+		:: faults < FAULTS && !what && !lateDel[me] -> faults++; answered = false; lateDel[me] = v
+		fi;
+		found = stored
+	}
+}
+
+/* One take. Undone has the values of this process whose attempts failed without an answer. */
+inline take() {
+	request(SET, VALUE(me, nonce));
+	if
+	:: !answered ->
+		undone[nonce] = true;
+		how = UNKNOWN;
+#ifdef RUNS_UNKNOWN
+		how = MINE;
+#endif
+#ifndef SQL
+		request(DEL, VALUE(me, nonce)) /* redsync takes back what it may have set */
+#endif
+	:: answered && found == VALUE(me, nonce) -> how = MINE
+	:: answered && found != 0 && RUN(found) != me -> how = TAKEN
+	:: answered && found != VALUE(me, nonce) && RUN(found) == me ->
+#ifdef OWN_IS_TAKEN
+		how = TAKEN
+#else
+		if
+#if !defined(SQL) && !defined(FORGETS_UNDO)
+		:: undone[found - VALUE(me, 0)] -> how = UNKNOWN; request(DEL, found) /* and the next attempt sets it anew */
+		:: else ->
+#else
+		:: true ->
+#endif
+			how = MINE; undone[found - VALUE(me, 0)] = false
+		fi
+#endif
+	fi
+}
+
+proctype server(byte me) {
+	byte nonce, found;
+	bool answered, undone[ASKS];
+	mtype how = UNKNOWN;
+	do
+	:: nonce < ASKS && how == UNKNOWN ->
+#if !defined(VERY_LATE) && !defined(ONE_PROCESS)
+		lateSet[me] == 0 && lateDel[me] == 0; /* a minute has passed */
+#endif
+		EVENT(me, E_ASKS)
+		take();
+		if
+		:: how == MINE -> atomic { EVENT(me, E_RUNS) ran++; assert(ran <= 1 || lost) }
+#ifndef ONE_PROCESS
+		:: how == MINE && nonce + 1 < ASKS -> how = UNKNOWN; undone[0] = false /* killed; the next tick asks for the same run */
+#endif
+		:: how != MINE
+		fi;
+#ifndef ONE_PROCESS
+		if
+		:: undone[nonce] -> undone[nonce] = false; request(DEL, VALUE(me, nonce)) /* Close */
+		:: undone[nonce] = false /* it was killed */
+		fi;
+#endif
+		nonce++
+	:: else -> break
+	od;
+	atomic { over++; if :: how == UNKNOWN -> unknown++ :: else fi }
+}
+
+#define LATE(i) \
+	:: atomic { lateSet[i] != 0 -> execute(SET, lateSet[i]); lateSet[i] = 0 } \
+	:: atomic { lateDel[i] != 0 -> execute(DEL, lateDel[i]); lateDel[i] = 0 }
+
+active proctype network() {
+end:
+	do
+	LATE(0)
+	LATE(1)
+#if SERVERS > 2
+	LATE(2)
+#endif
+#ifdef LOSES_DATA
+	:: atomic { !lost -> lost = true; stored = 0 }
+#endif
+#ifdef ENDS_EARLY
+	:: atomic { stored != 0 -> stored = 0 }
+#endif
+	od
+}
+
+init {
+	byte i;
+	atomic { for (i : 0 .. SERVERS - 1) { run server(i) } }
+#ifndef ONE_PROCESS /* where a later ask follows upon "taken", too */
+	over == SERVERS -> assert(ran == 1 || unknown > 0 || lost)
+#endif
+}

@@ -1,0 +1,232 @@
+/*
+ * The lease of a mutex in a store: taken, renewed, lost, taken over.
+ *
+ * A model of:
+ *   acquire  redis.Store.Acquire, sqlstore.Store.Acquire; lease.Leases.Keep until the command starts
+ *   renew    redis.lease.Renew, sqlstore.lease.Renew, lease.Renewer.judge, lease.Renewer.renew
+ *   start    lease.Renewer.HeldToStart, run.Run.mustNotStart
+ *   look     lease.Renewer.stopInTime (on_lost_lease: stop)
+ *   finish   redis.lease.Release, sqlstore.lease.Release
+ *
+ * RUNS runs of one task, each on a server of its own, want one mutex. Time goes in thirds of a lease.
+ * A process that is not frozen acts in each of them. FREEZES processes stand still, each for as long
+ * as it likes. The store may leave OUTAGES requests without an answer, whether it did what they say
+ * or not, and an answer may take a third of a lease. -DSTOP: on_lost_lease is stop.
+ *
+ * It is checked that two commands go on at once only if the lease of one of both ended while its process
+ * was frozen, or got no answer, or if the store lost its data; with -DSTOP an outage alone is no excuse. And that a command starts only while its run has the mutex, and has had it since it took
+ * it.
+ *
+ * Left out: the kernel's lock, which holds on one machine besides; clocks that run apart; a command
+ * that does not end when it is killed; sched unlock.
+ */
+#ifndef RUNS
+#define RUNS 3
+#endif
+#ifndef HORIZON
+#define HORIZON 7
+#endif
+#ifndef OUTAGES
+#define OUTAGES 1
+#endif
+#ifndef FREEZES
+#define FREEZES 1
+#endif
+#define LEASE 3
+#define MARGIN 1 /* before its end, a command is stopped, or not started any more */
+#define NOBODY 9
+#define NEVER 99
+
+mtype = { IDLE, KEPT, RUNS_ITS, DONE };
+
+mtype is[RUNS] = IDLE;
+byte now = 1, holder = NOBODY, until;  /* the store */
+byte held[RUNS];    /* since when the process believes to have the lease; 0: it is lost */
+byte asked[RUNS];   /* when the renewal began whose answer is on its way; 0: none */
+bool answer[RUNS];  /* that it brings: the lease goes on */
+bool acted[RUNS], frozen[RUNS];
+byte frozenSoFar, outages;
+
+/* What only the checks know. */
+bool froze[RUNS];   /* since its last renewal */
+byte missed[RUNS];   /* for how long it was frozen, or not answered, since its last renewal */
+bool excused[RUNS]; /* so its lease has ended */
+bool other[RUNS];   /* another run had the mutex since it took it */
+bool lost;
+
+#define HAS(i) (holder == i && now < until)
+#define FREE (holder == NOBODY || now >= until)
+#define AGE(i) (now - held[i])
+
+inline take(i) { holder = i; until = now + LEASE; missed[i] = 0; froze[i] = 0 }
+
+/* What the store does with a renewal; good: the lease went on without a break. */
+inline renewIn(i, good) {
+	if
+	:: HAS(i) -> take(i); good = true
+#ifdef RENEWS_UNCHECKED
+	:: !HAS(i) -> take(i); good = true
+#else
+	:: !HAS(i) && FREE -> take(i); good = false
+	:: !HAS(i) && !FREE -> good = false
+#endif
+	fi
+}
+
+inline judge(i, begun, good) {
+	if
+	:: good -> held[i] = begun
+	:: else -> held[i] = 0 /* it is noted */
+	fi
+}
+
+#ifdef STOP
+#define EXCUSE(n) froze[n]
+#else
+#define EXCUSE(n) (missed[n] > 0)
+#endif
+
+/* One renewal: the answer comes at once, later, or never. */
+inline renew(i) {
+	if
+	:: renewIn(i, ok); judge(i, now, ok)
+	:: !asked[i] -> asked[i] = now; renewIn(i, answer[i])
+	:: outages < OUTAGES -> outages++; missed[i]++; renewIn(i, ok)
+	:: outages < OUTAGES -> outages++; missed[i]++
+	fi;
+	ok = false
+}
+
+/* The answer that was on its way. */
+inline hear(i) {
+	if
+	:: asked[i] && asked[i] < now ->
+#ifdef HELD_FROM_ANSWER
+		judge(i, now, answer[i]);
+#else
+		judge(i, asked[i], answer[i]);
+#endif
+		asked[i] = 0; answer[i] = 0
+	:: else
+	fi
+}
+
+inline finish(i) {
+#ifdef RELEASES_UNCHECKED
+	holder = NOBODY;
+#else
+	if :: HAS(i) -> holder = NOBODY :: else fi;
+#endif
+	is[i] = DONE; held[i] = 0; asked[i] = 0; answer[i] = 0; excused[i] = 0; other[i] = 0; missed[i] = 0; froze[i] = 0
+}
+
+inline start(i) {
+	assert((HAS(i) && !other[i]) || lost);
+	is[i] = RUNS_ITS;
+	for (n : 0 .. RUNS - 1) {
+		if
+		:: n != i && is[n] == RUNS_ITS -> assert(excused[n] || excused[i] || lost)
+		:: else
+		fi
+	}
+	n = 0
+}
+
+proctype run_(byte i) {
+	byte n;
+	bool ok;
+	do
+	:: atomic { is[i] == IDLE && !acted[i] -> acted[i] = true;
+		if
+		:: FREE ->
+			for (n : 0 .. RUNS - 1) { if :: n != i -> other[n] = (is[n] == KEPT) :: else fi }
+			n = 0; take(i); held[i] = now; is[i] = KEPT
+		:: skip
+		fi }
+	:: atomic { is[i] == KEPT && !frozen[i] && (!acted[i] || AGE(i) <= 1) -> acted[i] = true;
+		hear(i);
+		if
+#ifdef STARTS_UNCHECKED
+		:: start(i)
+#else
+		:: held[i] != 0 && AGE(i) <= 1 -> start(i)
+		:: held[i] == 0 || AGE(i) > 1 -> /* HeldToStart */
+			if
+			:: renewIn(i, ok); judge(i, now, ok); ok = false
+			:: outages < OUTAGES -> outages++; missed[i]++
+			fi;
+			if
+			:: held[i] != 0 && AGE(i) < LEASE - MARGIN -> start(i)
+			:: else -> finish(i)
+			fi
+#endif
+#ifdef KEPT_RENEWS_LOST
+		:: true ->
+			if :: HAS(i) || FREE -> take(i); held[i] = now :: else fi
+#else
+		:: held[i] != 0 && AGE(i) < LEASE -> renew(i)
+#endif
+		fi }
+	:: atomic { is[i] == RUNS_ITS && !frozen[i] && !acted[i] -> acted[i] = true;
+		hear(i);
+		if
+#ifndef NO_RENEWAL
+		:: renew(i)
+#else
+		:: skip
+#endif
+		:: finish(i)
+		fi;
+#ifdef STOP
+		if
+#ifdef STOPS_LATE
+		:: is[i] == RUNS_ITS && held[i] == 0 -> finish(i)
+#else
+		:: is[i] == RUNS_ITS && (held[i] == 0 || AGE(i) >= LEASE - MARGIN) -> finish(i)
+#endif
+		:: else
+		fi
+#endif
+		}
+	:: is[i] == DONE -> break
+	od
+}
+
+#define WAITS(i) (acted[i] || frozen[i] || is[i] == DONE)
+#if RUNS > 2
+#define ALL_WAIT (WAITS(0) && WAITS(1) && WAITS(2))
+#else
+#define ALL_WAIT (WAITS(0) && WAITS(1))
+#endif
+
+active proctype clock() {
+	byte n;
+end:
+	do
+	:: atomic { now < HORIZON && ALL_WAIT -> now++;
+		for (n : 0 .. RUNS - 1) {
+			if :: frozen[n] && !acted[n] -> missed[n]++; froze[n] = 1 :: else fi; /* a third of a lease in which it did nothing */
+			acted[n] = false;
+			if
+			:: is[n] == RUNS_ITS && !HAS(n) && EXCUSE(n) -> excused[n] = true
+			:: else
+			fi
+		}
+		n = 0 }
+	:: atomic { frozenSoFar < FREEZES ->
+		if
+		:: is[0] != DONE && !frozen[0] -> frozen[0] = true
+		:: is[1] != DONE && !frozen[1] -> frozen[1] = true
+		fi; frozenSoFar++ }
+	:: atomic { frozen[0] -> frozen[0] = false }
+	:: atomic { frozen[1] -> frozen[1] = false }
+#ifdef LOSES_DATA
+	:: atomic { !lost -> lost = true; holder = NOBODY }
+#endif
+	od
+}
+
+init {
+	byte n;
+	atomic { for (n : 0 .. RUNS - 1) { run run_(n) } }
+}

@@ -1,0 +1,390 @@
+/*
+ * The plan of a tick, and what becomes of the rows of one task until they have ended.
+ *
+ * A model of:
+ *   plan       ledger.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take, state.Plan.Commit
+ *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
+ *              run.Storage.goesOn
+ *   give       supervisor.Handover.Give, state.Owned.HandOver, run.Run.TakeBack
+ *   collect    run.Caller.CollectLost, run.Caller.take, state.Owned.Take, run.Run.settle
+ *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
+ *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.Again, state.Owned.Defer,
+ *              state.Owned.Finish
+ *   sup        supervisor.Supervise, and SuperviseOn when the witness took its place
+ *   fin        run.FinishApart, run.Caller.FinishInherited
+ *
+ * Tick 0 is of minute 1, tick 2 of minute 2. A task that
+ * must not overlap itself is due in both minutes. KILLS processes are killed, at any step. When all
+ * is quiet, a last tick comes that is not killed. A step of the model is what one transaction, one
+ * fork or one call of the kernel does. A kill comes between two steps.
+ *
+ * It is checked that each slot has one outcome, and one in the end; that no command starts twice for
+ * one attempt; that no two commands live at once; that a command has ended when its row has; and
+ * that each hook fires, and fires again only after a kill.
+ *
+ * Left out: what SQLite and flock(2) do themselves; a database that cannot be written or is lost;
+ * clocks that are set; several missed slots in one row; runs by hand, chains, timeouts and stops;
+ * waiting for a mutex, and pools (wait.pml); the store (claim.pml, lease.pml); a machine that
+ * restarts.
+ *
+ * -DTWICE: a second tick of minute 1, as if a crontab had two lines. -DFOREGROUND: the tick supervises. -DSTORE_WAITS: a slot may wait for the store. -DRETRIES: an
+ * attempt may fail, and the next one starts at once or in a later tick.
+ */
+#ifndef KILLS
+#define KILLS 2
+#endif
+#ifndef SLOTS
+#define SLOTS 2
+#endif
+#define LAST 3 /* the last tick */
+#define NOBODY 15
+#define SUP(t) (4 + (t)) /* owners: a tick, its supervisor, the finish of a slot */
+#define FIN(s) (7 + (s))
+
+mtype = { NONE, WAITING, PLANNED, READY, RUNNING, FINISHING, ENDED }
+mtype = { OPEN, MISSED, SKIPPED, RAN, LOST }
+mtype = { NOT_YET, LIVES, OVER }
+
+/* The rows. Slot s is due in minute s, and its row has the number s. */
+mtype phase[3] = NONE, outcome[3] = OPEN;
+byte owner[3] = NOBODY, tries[3], covered;
+bool waits[3], hookEnded[3]; /* waits: for what it waited stays noted while it is planned */
+bit attempt[3];              /* of the first attempt 0 */
+
+/* The kernel: processes, and which of them have the file of the mutex open. */
+mtype cmd[3] = NOT_YET;
+bool live[10], supKilled[4], tickOver[4], forked[3];
+bool given[3];
+#define H_TICK 1
+#define H_SUP 2
+#define H_FIN 4
+#define H_CMD 8
+byte lock[3], heldBy[3], last; /* last: the holder that the file names */
+
+/* What only the checks know. */
+byte kills, starts[3], fired[3];
+bool quiet;
+
+#ifdef TRACE
+#include "trace.pml"
+#else
+#define EVENT(s, what)
+#endif
+#ifdef FOREGROUND
+#define BACKGROUND 0
+#else
+#define BACKGROUND 1
+#endif
+
+#define DEAD(o) (o != NOBODY && !live[o])
+#ifdef NO_GOES_ON
+#define GOES_ON(s) false
+#else
+#define GOES_ON(s) (last != 0 && last != s && phase[last] != ENDED && phase[last] != WAITING && (BACKGROUND && !DEAD(owner[last]) || phase[last] == RUNNING && cmd[last] == LIVES))
+#endif
+#define FREE(s) (lock[1] == 0 && lock[2] == 0 && !GOES_ON(s))
+
+inline settle(s, what) { assert(outcome[s] == OPEN && cmd[s] != LIVES); outcome[s] = what; phase[s] = FINISHING }
+
+inline fork(s, has) {
+	assert(starts[s] <= attempt[s]); /* an attempt starts once */
+	assert(cmd[3 - s] != LIVES);     /* no overlap */
+	assert(outcome[s] == OPEN);
+	starts[s]++;
+	cmd[s] = LIVES;
+#ifndef NO_INHERIT
+	if
+	:: lock[s] & has -> lock[s] = lock[s] | H_CMD
+	:: !(lock[s] & has) -> skip
+	:: s == 1 -> skip /* the command closes it at once */
+	fi
+#endif
+}
+
+inline finished(s) {
+	EVENT(s, E_END)
+	assert(cmd[s] != LIVES);
+	assert(outcome[s] != SKIPPED || starts[s] == 0);
+	forget(s)
+}
+
+/* A row that has ended. What does not matter any more is made equal, so that there are fewer states. */
+inline forget(s) {
+	phase[s] = ENDED; owner[s] = NOBODY; outcome[s] = RAN;
+	fired[s] = (fired[s] > 0 || tries[s] == 2); tries[s] = 0; hookEnded[s] = 0;
+	cmd[s] = NOT_YET; starts[s] = 0; attempt[s] = 0; waits[s] = 0; given[s] = 0; heldBy[s] = 0; forked[s] = 0;
+	if :: last == s -> last = 0 :: else fi
+}
+
+/* What comes after the outcome was written: the hook, the mutex, the end. */
+inline conclude(s) {
+#ifdef END_BEFORE_HOOKS
+	atomic { finished(s) }
+#endif
+	if
+	:: atomic { !hookEnded[s] && tries[s] < 2 -> tries[s]++ }
+		atomic { fired[s]++; assert(fired[s] == 1 || kills > 0) }
+	:: atomic { else -> skip }
+	fi;
+	atomic { hookEnded[s] = true; lock[s] = 0 } /* LOCK_UN counts for all processes of the run */
+#ifndef END_BEFORE_HOOKS
+	atomic { finished(s) }
+#endif
+}
+
+inline plan() {
+	s = 1;
+	do
+	:: s <= SLOTS ->
+		if
+#ifdef TAKE_FROM_LIVE
+		:: phase[s] == PLANNED ->
+#else
+		:: phase[s] == PLANNED && DEAD(owner[s]) ->
+#endif
+			owner[s] = NOBODY;
+			if
+			:: waits[s] -> EVENT(s, E_LEFT) phase[s] = WAITING
+			:: else -> EVENT(s, E_LEFT) phase[s] = NONE
+			fi
+		:: else
+		fi;
+		if
+		:: phase[s] == WAITING && !attempt[s] -> EVENT(s, E_PLAN) phase[s] = PLANNED; owner[s] = me
+		:: phase[s] == NONE && s < minute -> EVENT(s, E_MISSED) assert(outcome[s] == OPEN && starts[s] == 0); forget(s); fired[s] = 1
+		:: phase[s] == NONE && s <= minute -> EVENT(s, E_PLAN) phase[s] = PLANNED; owner[s] = me /* also missed: once */
+		:: phase[s] != NONE && s == minute && owner[s] != me -> assert(false) /* a second run of the slot */
+		:: else
+		fi;
+		s++
+	:: else -> break
+	od;
+	covered = minute
+}
+
+/* One step of the process that has the row. Blind: it has none of the descriptors. */
+inline supervise(s, me, has) {
+	if
+	:: phase[s] == READY ->
+#ifdef COMMIT_AFTER_FORK
+		atomic { EVENT(s, E_FORK) fork(s, has) }
+		atomic { owner[s] == me -> EVENT(s, E_START) phase[s] = RUNNING }
+#else
+		atomic { EVENT(s, E_START) phase[s] = RUNNING }
+		atomic { EVENT(s, E_FORK) fork(s, has) }
+#endif
+	:: phase[s] == RUNNING && cmd[s] == OVER ->
+		if
+		:: atomic { EVENT(s, E_FINISH) settle(s, RAN) }
+#ifdef RETRIES
+		:: atomic { !attempt[s] -> EVENT(s, E_AGAIN) attempt[s] = 1; phase[s] = READY; cmd[s] = NOT_YET }
+		:: atomic { !attempt[s] && BACKGROUND && me != SUP(LAST) -> EVENT(s, E_DEFER) attempt[s] = 1; phase[s] = WAITING; owner[s] = NOBODY; cmd[s] = NOT_YET }
+			lock[s] = 0
+#endif
+		fi
+	:: atomic { phase[s] == RUNNING && cmd[s] == NOT_YET -> EVENT(s, E_FINISH) settle(s, LOST) } /* it was in the middle of the start */
+	:: phase[s] == FINISHING && BACKGROUND ->
+		atomic { EVENT(s, E_HAND) live[FIN(s)] = true; forked[s] = false; heldBy[s] = me - 4; owner[s] = FIN(s) }
+		atomic { forked[s] = true; if :: lock[s] & has -> lock[s] = (lock[s] | H_FIN) & ~has :: else fi }
+	:: phase[s] == FINISHING -> conclude(s) /* also a run without hooks, or whose finish cannot be started */
+	fi
+}
+
+proctype fin(byte s) {
+begin:
+	atomic { forked[s] && owner[s] == FIN(s) && live[FIN(s)] }
+	{ conclude(s) } unless { !live[FIN(s)] }
+	atomic { live[FIN(s)] = false; goto begin }
+}
+
+#define CAN(s) (owner[s] == me && (successor || given[s] || tickOver[t]) && (phase[s] == READY || phase[s] == FINISHING || phase[s] == RUNNING && cmd[s] != LIVES))
+
+/* The supervisor of a tick, and its witness, which becomes the supervisor when that was killed. */
+proctype sup(byte t) {
+	byte me = SUP(t), s;
+	bool successor;
+	live[me];
+begin:
+	{ do
+	  :: atomic {
+			if
+			:: CAN(1) -> s = 1
+			:: CAN(2) -> s = 2
+			:: tickOver[t] && owner[1] != me && owner[2] != me -> live[me] = false; goto gone
+			fi }
+		supervise(s, me, H_SUP)
+	  od
+	} unless { !live[me] || supKilled[t] }
+	atomic {
+		s = 0;
+		if
+		:: live[me] -> supKilled[t] = false; successor = true; goto begin
+		:: else
+		fi
+	}
+gone:
+	atomic { s = 0; successor = 0; supKilled[t] = 0 }
+}
+
+/* A row that is ready and ours goes to the supervisor, which comes into being with the first. */
+inline give() {
+#ifdef FOREGROUND
+	do
+	:: owner[s] == me -> supervise(s, me, H_TICK)
+	:: else -> break
+	od
+#else
+	atomic {
+		if
+		:: !spawned -> spawned = true; live[SUP(t)] = true
+		:: else
+		fi;
+		EVENT(s, E_HAND) owner[s] = SUP(t)
+	}
+	atomic {
+		if
+		:: live[SUP(t)] -> given[s] = true; if :: owner[s] == SUP(t) && phase[s] == READY -> lock[s] = (lock[s] | H_SUP) & ~H_TICK :: else -> lock[s] = lock[s] & ~H_TICK fi
+		:: else -> if :: owner[s] == SUP(t) && phase[s] == READY -> EVENT(s, E_HAND) owner[s] = me :: else -> lock[s] = lock[s] & ~H_TICK fi
+		fi;
+		if
+		:: owner[s] == me && phase[s] == READY -> saw = 1
+		:: else -> saw = 0
+		fi
+	}
+	if
+	:: atomic { saw -> saw = 0; EVENT(s, E_FINISH) settle(s, RAN) } conclude(s)
+	:: atomic { else -> skip }
+	fi
+#endif
+}
+
+inline start() { /* a row that this tick has planned */
+	if
+#ifdef STORE_WAITS
+	:: atomic { t != LAST -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY; waits[s] = true }
+#endif
+	:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; }
+		atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false }
+		give()
+	:: atomic { !FREE(s) -> EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
+	fi
+}
+
+inline collect() {
+	if
+	:: phase[s] == WAITING && attempt[s] -> /* a deferred retry */
+		if
+		:: atomic { phase[s] == WAITING && owner[s] == NOBODY -> EVENT(s, E_TAKE) phase[s] = READY; owner[s] = me }
+			if
+			:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
+			:: atomic { !FREE(s) -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY }
+			fi
+		:: atomic { else -> skip }
+		fi
+	:: atomic { (phase[s] == READY || phase[s] == RUNNING || phase[s] == FINISHING) && DEAD(owner[s]) -> saw = owner[s]; sawPhase = phase[s] }
+		if
+#ifdef NO_TAKE_CHECK
+		:: atomic { EVENT(s, E_TAKE) owner[s] = me }
+#else
+		:: atomic { owner[s] == saw && phase[s] == sawPhase -> EVENT(s, E_TAKE) owner[s] = me }
+#endif
+			saw = 0;
+			if
+			:: sawPhase == FINISHING -> conclude(s)
+			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
+			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && !FREE(s) -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY }
+			:: else ->
+#ifndef NO_END_ORPHANS
+				atomic { if :: cmd[s] == LIVES -> cmd[s] = OVER; lock[s] = lock[s] & ~H_CMD :: else fi }
+#endif
+				atomic { EVENT(s, E_FINISH) settle(s, LOST) }
+				conclude(s)
+			fi
+		:: atomic { else -> skip }
+		fi
+	:: atomic { else -> skip }
+	fi
+}
+
+#define OURS(s) (phase[s] == PLANNED && owner[s] == me)
+#define LEFT(s) (DEAD(owner[s]) && phase[s] != PLANNED || phase[s] == WAITING && attempt[s])
+
+proctype tick(byte t; byte minute) {
+	byte me = t, s, saw;
+	mtype sawPhase;
+	bool spawned;
+	{
+#ifdef PLAN_IN_TWO
+		saw = covered;
+		atomic { if :: saw >= minute -> goto done :: else fi; saw = 0; plan() }
+#else
+		atomic { if :: covered >= minute -> goto done :: else fi; plan() }
+#endif
+		do
+		:: atomic { if :: OURS(1) -> s = 1 :: !OURS(1) && OURS(2) -> s = 2 :: else -> break fi } start()
+		od;
+		s = 0;
+		do
+		:: atomic { s++; if :: s <= SLOTS && !LEFT(s) -> s++ :: else fi; if :: s <= SLOTS && LEFT(s) :: else -> break fi } collect()
+		od
+	} unless { !live[me] }
+done:
+	atomic {
+		live[me] = false; tickOver[t] = true;
+		s = 0; saw = 0; spawned = false; sawPhase = 0
+	}
+}
+
+/* The kernel closes what a process had open: that of a tick, or of a supervisor. */
+inline drop(t, which) {
+	for (n : 1 .. SLOTS) {
+		if :: heldBy[n] == t -> lock[n] = lock[n] & ~which :: else fi;
+		if :: which == H_SUP && heldBy[n] == t && owner[n] == FIN(n) && !forked[n] -> live[FIN(n)] = false :: else fi
+	}
+	n = 0
+}
+#define KILL(can) :: atomic { kills < KILLS && !quiet && (can) -> kills++;
+
+active proctype killer() {
+	byte n;
+end:
+	do
+	KILL(live[0]) live[0] = false; drop(0, H_TICK) }
+#ifdef TWICE
+	KILL(live[1]) live[1] = false; drop(1, H_TICK) }
+#endif
+	KILL(live[2]) live[2] = false; drop(2, H_TICK) }
+	KILL(live[4]) supKilled[0] = true; drop(0, H_SUP) }
+	KILL(live[6]) supKilled[2] = true; drop(2, H_SUP) }
+	KILL(live[4]) live[4] = false; drop(0, H_SUP) } /* with its witness */
+	KILL(live[6]) live[6] = false; drop(2, H_SUP) }
+	KILL(live[8] && forked[1]) live[8] = false; lock[1] = lock[1] & ~H_FIN }
+	KILL(live[9] && forked[2]) live[9] = false; lock[2] = lock[2] & ~H_FIN }
+	od
+}
+
+active proctype commands() {
+end:
+	do
+	:: atomic { cmd[1] == LIVES -> cmd[1] = OVER; lock[1] = lock[1] & ~H_CMD }
+	:: atomic { cmd[2] == LIVES -> cmd[2] = OVER; lock[2] = lock[2] & ~H_CMD }
+	od
+}
+
+init {
+	byte s;
+	atomic {
+		run sup(0); run sup(1); run sup(2); run sup(3); run fin(1); run fin(2);
+		live[0] = true; run tick(0, 1);
+#ifdef TWICE
+		live[1] = true; run tick(1, 1);
+#endif
+		live[2] = true; run tick(2, 2)
+	}
+	timeout -> atomic { quiet = true; live[LAST] = true; run tick(LAST, LAST) }
+	timeout -> atomic {
+		for (s : 1 .. SLOTS) {
+			assert(phase[s] == ENDED && fired[s] && lock[s] == 0)
+		}
+	}
+}
