@@ -207,7 +207,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	if err := os.RemoveAll(storage.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := handover.Give(begun); err != nil {
+	if _, err := handover.Give(begun); err != nil {
 		t.Fatal(err)
 	}
 	handover.Close()

@@ -20,6 +20,11 @@ func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(res
 // command failed: the error is the reason, and printed becomes the run's output. Like any run that
 // began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
+	if r.prepared {
+		if berr := r.Begin(); berr != nil {
+			return r.FailUnbegun(berr)
+		}
+	}
 	r.output.Write(printed)
 	result := r.soFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()

@@ -15,20 +15,50 @@ type Descriptors struct {
 	Locks  []*os.File // of the mutex and of the seat; none where the run has none
 }
 
-// GiveTo makes the supervisor the owner of the run, and returns what that needs besides the row.
-// From here on the run is alive as long as the supervisor or its witness lives.
-func (r *Run) GiveTo(supervisor int64) (Descriptors, error) {
-	if r.output == nil { // a deferred retry: what it prints follows the attempts before
-		captured, err := output.Open(r.record.Output)
-		if err != nil {
-			return Descriptors{}, err
+// GiveTo makes the supervisor the owner of runs of one storage. Those that are prepared begin with
+// that, all or none. From here on they are alive as long as the supervisor or its witness lives.
+func GiveTo(supervisor *state.Owner, runs ...*Run) error {
+	ctx := context.Background()
+	var begin []state.Row
+	for _, r := range runs {
+		if r.output == nil { // a deferred retry: what it prints follows the attempts before
+			captured, err := output.Open(r.record.Output)
+			if err != nil {
+				return err
+			}
+			r.output = captured
 		}
-		r.output = captured
+		if r.prepared {
+			begin = append(begin, r.row)
+			continue
+		}
+		err := r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, supervisor.ID, r.row.ID) },
+			func(row *state.Row) { row.Owner = supervisor.ID })
+		if err != nil {
+			return err
+		}
 	}
-	err := r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, supervisor, r.row.ID) },
-		func(row *state.Row) { row.Owner = supervisor })
-	return Descriptors{r.output, r.inheritedLocks()}, err
+	if len(begin) == 0 {
+		return nil
+	}
+	own, err := runs[0].Self.Owned(ctx)
+	if err == nil {
+		err = runs[0].DB.Owners().Owned(supervisor).Begin(ctx, begin...)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.prepared {
+			r.own = own
+			r.begins(supervisor.ID)
+		}
+	}
+	return nil
 }
+
+// Descriptors are what its supervisor needs of the run besides its row.
+func (r *Run) Descriptors() Descriptors { return Descriptors{r.output, r.inheritedLocks()} }
 
 // TakeBack makes a run ours again that its supervisor did not get. After an error it is still the
 // supervisor's.

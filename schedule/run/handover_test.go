@@ -19,8 +19,12 @@ import (
 func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
-	tick, witness := NewCaller(storage, state.Tick, os.Environ()), NewCaller(storage, state.Supervisor, nil)
-	its, err := witness.Self.Owned(ctx)
+	tick := NewCaller(storage, state.Tick, os.Environ())
+	witness, err := storage.DB.Owners().New(state.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := storage.DB.Enroll(ctx, witness)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +38,14 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := r.GiveTo(its.ID); err != nil {
+		if err := GiveTo(witness, r); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.TakeBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.GiveTo(its.ID); err != nil {
+	if err := GiveTo(witness, r); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {

@@ -55,6 +55,7 @@ type Run struct {
 	kept  []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
 	begun func()             // to be called when the command was started, or hooks come before it; nil in the foreground
 
+	prepared  bool // its row is yet to be written
 	unwritten bool // the attempt was started although that could not be written down
 	unsettled bool // the result could not be written down before the hooks
 
@@ -63,10 +64,22 @@ type Run struct {
 	record outcome.Record
 }
 
-// Begin writes down that a run is about to start, and opens its output. From here on the run will
-// be finished, whatever happens to this process. Then the lock (nil: none) belongs to the run;
-// after an error it is still the caller's.
+// Begin is Prepare, and writes down that the run is about to start. From here on it will be
+// finished, whatever happens to this process.
 func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+	r, err := c.Prepare(record, task, lock)
+	if err == nil {
+		err = r.Begin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Prepare opens the output of a run that is to begin: see Begin and GiveTo. The lock (nil: none)
+// belongs to the run; after an error it is still the caller's.
+func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -81,23 +94,54 @@ func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Loc
 	if err != nil {
 		return nil, err
 	}
-	row := history.RowOf(c.Dir, record)
-	row.Pool = task.Pool.Name
-	own, err := c.Self.Owned(context.Background())
+	r := c.newRun(*task, record)
+	r.lock, r.output = lock, captured
+	r.row = history.RowOf(c.Dir, record)
+	r.row.Pool, r.prepared = task.Pool.Name, true
+	return r, nil
+}
+
+// Begin writes down that a prepared run is about to start. After an error it is none any more, and
+// its lock is the caller's again.
+func (r *Run) Begin() error {
+	own, err := r.Self.Owned(context.Background())
 	if err == nil {
-		err = own.Begin(context.Background(), row)
+		err = own.Begin(context.Background(), r.row)
 	}
 	if err != nil {
-		captured.Close()
-		if record.Output != "" {
-			os.Remove(record.Output)
-		}
-		return nil, err
+		r.discard()
+		return err
 	}
-	row.Phase, row.Owner = state.Ready, own.ID
-	r := c.newRun(*task, record)
-	r.own, r.row, r.lock, r.output = own, row, lock, captured
-	return r, nil
+	r.own = own
+	r.begins(own.ID)
+	return nil
+}
+
+// BeginIn begins a prepared run in another storage than the one it was prepared for.
+func (r *Run) BeginIn(c Caller) (*Run, error) {
+	r.discard()
+	return c.Begin(r.record, &r.task, r.lock)
+}
+
+// FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
+func (r *Run) FailUnbegun(why error) outcome.Record {
+	return r.Caller.FailUnbegun(r.record, &r.task, r.lock, why)
+}
+
+// Prepared reports whether the run is yet to begin.
+func (r *Run) Prepared() bool { return r.prepared }
+
+// discard removes the output of a run that does not begin.
+func (r *Run) discard() {
+	r.output.Close()
+	if r.record.Output != "" {
+		os.Remove(r.record.Output)
+	}
+}
+
+// begins notes that the row of a prepared run is written, and whose it is.
+func (r *Run) begins(owner int64) {
+	r.row.Phase, r.row.Owner, r.prepared = state.Ready, owner, false
 }
 
 // newRun returns a run without its row, its lock and its output.

@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -35,14 +37,6 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 	return r.finish(record), nil
 }
 
-// An Unbegun is a slot that has hooks to fire and no run: no folder could hold it.
-type Unbegun struct{ r *Run }
-
-// Unbegun returns the slot of the record, which has its outcome already.
-func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
-	return Unbegun{c.newRun(*task, record)}
-}
-
 // Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once:
 // the database notes which have ended. It returns notes about those that failed. The caller sees to
 // it that no other process does the same.
@@ -56,21 +50,24 @@ func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []str
 	return notes
 }
 
-// Fail fires the hooks that come after a failed run, releases the lock (nil: none) between commands
-// and notifications, and returns the record with the notes about hooks that failed.
-func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
-	record, hooks := u.r.Record(), u.r.hooks.after(u.r.Record())
+// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
+// come after a failed run, releases the lock (nil: none) between commands and notifications, and
+// returns the record with the notes about hooks that failed.
+func (c Caller) FailUnbegun(record outcome.Record, task *schedule.Task, lock mutex.Lock, why error) outcome.Record {
+	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
+	r := c.newRun(*task, record)
+	hooks := r.hooks.after(record)
 	for _, h := range hooks {
-		record.Notes = append(record.Notes, u.r.hooks.run(h, record)...)
+		record.Notes = append(record.Notes, r.hooks.run(h, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, h := range hooks {
-		u.r.hooks.queue(h, record)
-		u.r.hooks.trigger(h, &record)
+		r.hooks.queue(h, record)
+		r.hooks.trigger(h, &record)
 	}
-	u.r.hooks.startTriggered(record)
-	u.r.hooks.send()
+	r.hooks.startTriggered(record)
+	r.hooks.send()
 	return record
 }

@@ -10,7 +10,10 @@ import (
 const Patience = 10 * time.Second
 
 // A DB is an open database. Its methods may be called from several goroutines: they take turns.
-type DB struct{ file *file }
+type DB struct {
+	file   *file
+	writes writes
+}
 
 // Open opens sched.db in the folder, which must be ours. It makes the folder and the file where
 // they are missing (0700, 0600). It waits for other processes for as long as patience says, each
@@ -29,7 +32,7 @@ func Open(dir string, patience time.Duration) (*DB, error) {
 // At returns sched.db in the folder, and opens nothing yet. The first call that needs the file
 // opens it, as Open does, and returns the errors of Open.
 func At(dir string, patience time.Duration) *DB {
-	return &DB{&file{dir: dir, access: writing, patience: patience}}
+	return &DB{file: &file{dir: dir, access: writing, patience: patience}}
 }
 
 // OpenRead opens sched.db for somebody who looks. Nothing in the folder changes, but for the two
@@ -51,7 +54,7 @@ func opened(f *file) (*DB, error) {
 	if err := f.open(); err != nil {
 		return nil, f.explain(err)
 	}
-	return &DB{f}, nil
+	return &DB{file: f}, nil
 }
 
 // Close closes the database. What was committed stays.
@@ -131,17 +134,11 @@ func (db *DB) read(_ context.Context, op func(querier) error) error {
 	return db.file.do(func(conn *sql.DB) error { return op(conn) })
 }
 
-// write runs op in a transaction. It waits for other writers when it begins, so op never has to.
+// write runs op in a transaction: its own, or one with other writes of this process (writes). It
+// waits for other writers when it begins, so op never has to.
 func (db *DB) write(ctx context.Context, op func(querier) error) error {
-	return db.file.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := op(tx); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return db.writes.do(db.file, op)
 }

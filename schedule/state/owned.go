@@ -57,32 +57,26 @@ func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
 }
 
-// Begin adds a row that we are about to start, or to finish where it has an outcome. It takes the
-// place of a row that waited or was planned under the same id. A second run of a slot is a row that
-// the schedule did not ask for; a slot that was taken for missed has run, after all.
-func (o Owned) Begin(ctx context.Context, r Row) error {
-	r.Phase, r.Owner = Ready, o.ID
-	if r.Outcome != "" {
-		r.Phase = Finishing
-	}
+// Begin adds rows that we are about to start, or to finish where they have an outcome; all or none.
+// Each takes the place of a row that waited or was planned under the same id. A second run of a
+// slot is a row that the schedule did not ask for; a slot that was taken for missed has run, after
+// all.
+func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := forgetWaiting(ctx, q, r.ID); err != nil {
-			return err
-		}
-		rec, err := newRecorder(ctx, q, []Row{r})
+		rec, err := newRecorder(ctx, q, rows)
 		if err != nil {
 			return err
 		}
-		defer rec.Close()
-		if err := rec.record(r); err != nil {
-			return err
+		for _, r := range rows {
+			r.Phase, r.Owner = Ready, o.ID
+			if r.Outcome != "" {
+				r.Phase = Finishing
+			}
+			if err := rec.begin(r); err != nil {
+				return err
+			}
 		}
-		var ours bool
-		err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", r.ID, o.ID).Scan(&ours)
-		if err == nil && !ours {
-			err = stale(ctx, q, r.ID)
-		}
-		return err
+		return nil
 	})
 }
 
@@ -244,7 +238,6 @@ func (o Owned) Restore(ctx context.Context, r Row) error {
 		if err != nil {
 			return err
 		}
-		defer rec.Close()
 		return rec.record(r)
 	})
 }

@@ -39,7 +39,6 @@ func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 		if err != nil {
 			return err
 		}
-		defer rec.Close()
 		for _, row := range slices.SortedStableFunc(slices.Values(rows), recordFirst) {
 			row.Unpublished = shared && row.Ran()
 			if err := rec.record(row); err != nil {
@@ -69,12 +68,14 @@ func recordFirst(a, b Row) int {
 	return rank(a) - rank(b)
 }
 
-// A recorder is one call of Record.
+// A recorder is one call of Record. Its statements end with their transaction.
 type recorder struct {
 	*inserter
-	known  *sql.Stmt
-	ranges []rangeRow // the shortest first: it counts a slot that several of them hold
-	waits  bool       // a row waits, or is planned
+	known       *sql.Stmt
+	waiting     *sql.Stmt  // removes the row that waits for a run, or was planned for it
+	waitingSlot *sql.Stmt  // removes the row that waits for a slot
+	ranges      []rangeRow // the shortest first: it counts a slot that several of them hold
+	waits       bool       // a row waits, or is planned
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -86,22 +87,23 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if err != nil {
 		return nil, err
 	}
-	known, err := q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+	rec := &recorder{ranges: ranges, waits: waits}
+	if rec.inserter, err = newInserter(ctx, q); err != nil {
+		return nil, err
+	}
+	rec.known, err = q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
 		EXISTS (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
 			AND (phase <> 'planned' OR scheduled = 1))`)
 	if err != nil {
 		return nil, err
 	}
-	inserter, err := newInserter(ctx, q)
+	rec.waiting, err = q.PrepareContext(ctx, "DELETE FROM run WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0")
 	if err != nil {
-		return nil, errors.Join(err, known.Close())
+		return nil, err
 	}
-	return &recorder{inserter, known, ranges, waits}, nil
-}
-
-func (rec *recorder) Close() {
-	rec.inserter.Close()
-	rec.known.Close()
+	rec.waitingSlot, err = q.PrepareContext(ctx, `DELETE FROM run INDEXED BY run_task
+		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
+	return rec, err
 }
 
 func (rec *recorder) record(row Row) error {
@@ -141,14 +143,30 @@ func (rec *recorder) record(row Row) error {
 	return err
 }
 
+// begin adds a row that must be its owner's then.
+func (rec *recorder) begin(row Row) error {
+	if err := rec.record(row); err != nil {
+		return err
+	}
+	var ours bool
+	err := rec.q.QueryRowContext(rec.ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", row.ID, row.Owner).Scan(&ours)
+	if err == nil && !ours {
+		err = stale(rec.ctx, rec.q, row.ID)
+	}
+	return err
+}
+
 // endWaiting removes the row that was planned or has waited for the run, or has waited for another
 // one of its slot.
 func (rec *recorder) endWaiting(row Row) error {
 	if !rec.waits {
 		return nil
 	}
-	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_live WHERE phase IN ('waiting', 'planned') AND phase <> 'ended' AND attempt = 0
-		AND (id = ?1 OR ?2 AND phase = 'waiting' AND task = ?3 AND slot = ?4 AND scheduled = 1)`, row.ID, row.Origin == "" && row.LastSlot.IsZero(), row.Task, row.Slot.UnixMicro())
+	_, err := rec.waiting.ExecContext(rec.ctx, row.ID)
+	if err != nil || row.Origin != "" || !row.LastSlot.IsZero() {
+		return err
+	}
+	_, err = rec.waitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
 	return err
 }
 

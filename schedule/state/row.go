@@ -206,7 +206,6 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer inserter.Close()
 	for _, r := range rows {
 		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(long, func(l longRow) bool { return l.has(r) }) {
 			continue
@@ -225,7 +224,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	return added, nil
 }
 
-// An inserter adds rows in one transaction.
+// An inserter adds rows in one transaction, with which its statements end.
 type inserter struct {
 	ctx       context.Context
 	q         querier
@@ -239,15 +238,7 @@ func newInserter(ctx context.Context, q querier) (*inserter, error) {
 		return nil, err
 	}
 	knownBody, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
-	if err != nil {
-		return nil, errors.Join(err, row.Close())
-	}
-	return &inserter{ctx, q, row, knownBody}, nil
-}
-
-func (i *inserter) Close() {
-	i.row.Close()
-	i.knownBody.Close()
+	return &inserter{ctx, q, row, knownBody}, err
 }
 
 // insert reports false when the row is there already.

@@ -43,24 +43,28 @@ type link struct {
 // alone, and the runs go to another.
 const sendPatience = 5 * time.Second
 
-// Give gives a run to a supervisor, which it starts where there is none. Then this process has no
-// part in the run any more. After an error the run still belongs to this process.
-func (h *Handover) Give(r *run.Run) error {
+// Give gives runs of one storage to a supervisor, which it starts where there is none. Then this
+// process has no part in them any more. It returns the runs that still belong to this process, and
+// why.
+func (h *Handover) Give(runs ...*run.Run) (left []*run.Run, failed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var failed error
-	for range 2 { // witness and supervisor may have been killed, or stand still
-		l, err := h.link(r.Storage)
+	for tries := 0; len(runs) > 0 && tries < 2; { // witness and supervisor may have been killed, or stand still
+		l, err := h.link(runs[0].Storage)
 		if err != nil {
-			return err
+			return runs, err
 		}
-		if failed = l.give(r); failed == nil {
-			r.Close()
-			return nil
+		n := min(len(runs), max(1, mostRuns()-l.given))
+		if err := run.GiveTo(l.supervisor, runs[:n]...); err != nil {
+			return runs, err
 		}
-		h.leave()
+		if left, failed = l.pass(runs[:n]); failed != nil {
+			h.leave()
+			tries++
+		}
+		runs = append(left, runs[n:]...)
 	}
-	return failed
+	return runs, failed
 }
 
 // Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The
@@ -149,22 +153,30 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// give passes the run on. A run that could not be sent is ours again after the error, unless a
-// witness has begun it or the database cannot be written: then it stays with the supervisor.
-func (l *link) give(r *run.Run) error {
-	d, err := r.GiveTo(l.supervisor.ID)
-	if err != nil {
-		return err
+// pass sends the supervisor runs that are its own, and returns those that are left. After a run
+// that could not be sent no other is; it is ours again, unless a witness has begun it or the
+// database cannot be written: then it stays with the supervisor.
+func (l *link) pass(runs []*run.Run) (left []*run.Run, failed error) {
+	for _, r := range runs {
+		if failed == nil {
+			failed = l.send(r)
+		}
+		if failed != nil && r.TakeBack() == nil {
+			left = append(left, r)
+			continue
+		}
+		l.given++
+		r.Close()
 	}
-	if err := l.send(r, d); err != nil && r.TakeBack() == nil {
-		return err
+	if len(left) == 0 {
+		failed = nil
 	}
-	l.given++
-	return nil
+	return left, failed
 }
 
 // send sends the supervisor the run with its descriptors.
-func (l *link) send(r *run.Run, d run.Descriptors) error {
+func (l *link) send(r *run.Run) error {
+	d := r.Descriptors()
 	files := append([]*os.File{d.Output}, d.Locks...)
 	var fds []int
 	for _, file := range files {

@@ -86,7 +86,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	case !d.Queued() && (r.early(d.Until()) || r.admission.paused(task, d.Until()) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
 		return record, false // a pause counts for a run that waits for its turn when that comes
 	}
-	record, started, ended, err := d.Retry(r.starter.giveTo)
+	record, started, ended, err := d.Retry(r.starter.resume)
 	if err != nil {
 		r.Report.Problem("%s waits on: %v", task.Name, err)
 	}

@@ -3,7 +3,7 @@ package tick
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +28,7 @@ type starter struct {
 	records    *records
 	deliveries *deliveries
 	handover   *supervisor.Handover
+	ready      readyRuns
 	handedOver ids
 	queued     waitingRuns
 	self       *state.Self // this tick in the database
@@ -46,46 +47,116 @@ func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.askAhead(slots)
 	defer s.locks.giveBack(slots)
 	defer s.Report.flush()
+	defer s.ready.handOver(s)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
-		if begun, ok := s.begin(slot); ok {
-			s.give(begun)
+		if slot.Task.Locks() && s.Storage.Store != nil { // it may be slow
+			s.ready.handOver(s)
+		}
+		if prepared, ok := s.begin(slot); ok {
+			s.ready.add(s, prepared)
 		}
 	}
 }
 
-// handOver is give for a run that comes alone.
-func (s *starter) handOver(begun *run.Run) {
-	s.give(begun)
-	s.Report.flush()
+// readyRuns are prepared runs that are to be given to a supervisor together. Safe for concurrent
+// use.
+type readyRuns struct {
+	mu   sync.Mutex
+	runs []*run.Run
 }
 
-// give gives a run that has begun to a supervisor, and reports that at the next flush.
-func (s *starter) give(begun *run.Run) {
-	record := begun.Record()
-	if err := s.giveTo(begun); err != nil {
-		s.failed.Store(true)
-		s.records.done(begun.FailBeforeStart(err, nil))
+// mostReady is how many runs wait to be given together: each has its files open here.
+const mostReady = 32
+
+// add adds a run, and hands over all of them when there are enough.
+func (r *readyRuns) add(s *starter, prepared *run.Run) {
+	r.mu.Lock()
+	r.runs = append(r.runs, prepared)
+	enough := len(r.runs) == mostReady
+	r.mu.Unlock()
+	if enough {
+		r.handOver(s)
+	}
+}
+
+// handOver hands over the runs that are ready. It comes before the report on a slot that does not
+// start, so that the report has the order of the slots.
+func (r *readyRuns) handOver(s *starter) {
+	r.mu.Lock()
+	runs := r.runs
+	r.runs = nil
+	r.mu.Unlock()
+	s.handOver(runs...)
+}
+
+// handOver gives runs to a supervisor, all with one write if that is possible, and reports that.
+func (s *starter) handOver(runs ...*run.Run) {
+	defer s.Report.flush()
+	var give []*run.Run
+	for _, r := range runs {
+		if r.DB.InMemory() { // no other process could see it
+			s.watchHere(r)
+			continue
+		}
+		s.handedOver.add(r.Record().Run)
+		give = append(give, r)
+	}
+	left, err := s.handover.Give(give...)
+	for _, r := range give {
+		switch {
+		case !slices.Contains(left, r):
+			s.Report.Started(r.Record())
+		case len(give) > 1: // another process may have one of them
+			s.handOver(r)
+		default:
+			s.cannotGive(r, err)
+		}
+	}
+}
+
+// cannotGive runs a run in this process where it could not be written down that it begins, and
+// fails it where there is no supervisor for it.
+func (s *starter) cannotGive(r *run.Run, why error) {
+	s.failed.Store(true)
+	memory, unwritable := s.memory.instead(why)
+	if !unwritable || !r.Prepared() {
+		s.records.done(r.FailBeforeStart(why, nil))
 		return
 	}
-	s.Report.Started(record)
+	here, err := r.BeginIn(s.callerIn(memory))
+	if err != nil {
+		s.records.done(r.FailUnbegun(err))
+		return
+	}
+	s.watchHere(here)
 }
 
-// giveTo gives a run to a supervisor. One in memory is watched here: no other process could see it.
-func (s *starter) giveTo(begun *run.Run) error {
-	if !begun.DB.InMemory() {
-		s.handedOver.add(begun.Record().Run)
-		return s.handover.Give(begun)
+// resume gives a run that has begun to a supervisor. After an error it still belongs to this
+// process.
+func (s *starter) resume(r *run.Run) error {
+	s.handedOver.add(r.Record().Run)
+	_, err := s.handover.Give(r)
+	return err
+}
+
+// watchHere runs a background run in this process.
+func (s *starter) watchHere(r *run.Run) {
+	if r.Prepared() {
+		if err := r.Begin(); err != nil {
+			s.records.done(r.FailUnbegun(err))
+			return
+		}
 	}
+	s.Report.Started(r.Record())
 	s.inside.Go(func() {
-		record := begun.Execute(s.terminate, s.kill)
+		record := r.Execute(s.terminate, s.kill)
 		s.records.keep(record)
 		s.records.done(record)
 	})
-	return nil
 }
 
 // ids are the runs that this tick handed over. Safe for concurrent use.
@@ -137,13 +208,17 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 	return s.beginRun(record, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot whose lock is taken: in memory where the state folder cannot be
-// written.
+// beginRun begins the run of a slot whose lock is taken, or prepares it where a supervisor is to
+// get it: in memory where the state folder cannot be written.
 func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
-	begun, err := s.caller().Begin(record, task, lock)
+	begin := run.Caller.Begin
+	if task.Background {
+		begin = run.Caller.Prepare
+	}
+	begun, err := begin(s.caller(), record, task, lock)
 	if memory, ok := s.memory.instead(err); ok {
 		s.failed.Store(true)
-		begun, err = s.callerIn(memory).Begin(record, task, lock)
+		begun, err = begin(s.callerIn(memory), record, task, lock)
 	}
 	if err != nil {
 		s.cannotBegin(record, task, lock, err)
@@ -219,6 +294,7 @@ func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
+	s.ready.handOver(s)
 	record = skipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
 		s.records.done(record)
@@ -261,6 +337,7 @@ const maxSkipping = 16
 // skipAll skips slots for one reason, and writes that down. Those of a task are reported together:
 // a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
+	s.ready.handOver(s)
 	together := map[*schedule.Task][]outcome.Record{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
@@ -283,6 +360,6 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
 func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
-	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
-	s.records.done(s.caller().Unbegun(record, task).Fail(lock))
+	s.ready.handOver(s)
+	s.records.done(s.caller().FailUnbegun(record, task, lock, err))
 }
