@@ -50,7 +50,6 @@ var order = []string{
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/tail",
-	"schedule/supervisor/witness",
 	"schedule/supervisor",
 	"schedule/work",
 	"schedule/tick",
@@ -120,8 +119,6 @@ var but = map[string][]string{
 	// In a process of a background run these are the run's captured output, set up by its witness.
 	"schedule/run/trailing.go":         {"os.Stderr"},
 	"schedule/supervisor/supervise.go": {"os.Stderr"},
-	// A witness has no main: see its package.
-	"schedule/supervisor/witness/witness.go": {"os.Args", "os.Environ", "os.Exit"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/system_darwin.go": {"os.Executable"},
 	// For tests alone.

@@ -22,6 +22,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/supervisor"
 )
 
 // A console is what commands share with the person who typed them: streams and a clock.
@@ -59,6 +60,9 @@ type app struct {
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
+	}
+	if supervisor.IsWitness(args) {
+		return supervisor.Witness(os.Args[0], args[1], os.Environ())
 	}
 	results := &output{Writer: out}
 	a := &app{}

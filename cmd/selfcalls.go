@@ -24,8 +24,8 @@ func become(args []string) (code int, ok bool) {
 
 // background runs what the processes of background runs call: `start ID`, `finish --tick ID` in the
 // place of a supervisor that was killed, and `finish MUTEX CODE --run RUN` (the last three for each
-// run that it finishes); else it returns false. A witness never gets here. It comes before cobra
-// and YAML, which these do not need: many of the last may start in one second.
+// run that it finishes); else it returns false. It comes before cobra and YAML, which these do not
+// need: many of the last may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store

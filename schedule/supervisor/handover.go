@@ -17,7 +17,6 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/supervisor/witness"
 )
 
 // A Handover gives the background runs of a tick to supervisors: one for all, but where there are
@@ -142,7 +141,7 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	argv := append([]string{h.Self}, witness.Arguments(strconv.FormatInt(owner.ID, 10))...)
+	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), How: &syscall.SysProcAttr{Setsid: true}}.Fork()

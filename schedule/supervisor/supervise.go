@@ -18,7 +18,6 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/supervisor/witness"
 )
 
 // A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with
@@ -122,12 +121,12 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 		return nil, nil, nil, errStrange
 	}
 	var socket unix.Stat_t
-	owner, ok := db.Owners().Inherited(n, state.Supervisor, witness.File)
-	if !ok || unix.Fstat(witness.Socket, &socket) != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK {
+	owner, ok := db.Owners().Inherited(n, state.Supervisor, fileDescriptor)
+	if !ok || unix.Fstat(socketDescriptor, &socket) != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return nil, nil, nil, errStrange
 	}
-	unix.CloseOnExec(witness.Socket)
-	link, err := connection(os.NewFile(witness.Socket, "the socket to a tick"))
+	unix.CloseOnExec(socketDescriptor)
+	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
 	return owner, owner.Files()[0], link, err
 }
 

@@ -1,4 +1,4 @@
-package witness
+package supervisor
 
 // keepOrphans does nothing: on this system no process can become the parent of what its descendants
 // leave behind.

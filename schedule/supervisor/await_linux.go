@@ -1,24 +1,17 @@
-package witness
+package supervisor
 
 import (
 	"bytes"
 	"os"
 	"strconv"
-	"syscall"
 	"unsafe"
-)
 
-// The numbers of prctl(2) and waitid(2): golang.org/x/sys/unix has names for them, and sets itself
-// up later than this package.
-const (
-	setChildSubreaper = 36
-	pidAll            = 0
-	leaveWaitable     = 0x1000000 // WNOWAIT
+	"golang.org/x/sys/unix"
 )
 
 // keepOrphans makes this process, and the program that it may become, the parent of what its
 // descendants leave behind.
-func keepOrphans() { syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0) }
+func keepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // await waits for a child of this process, and returns 0 if it has ended with that code. Meanwhile
 // it takes away the orphans that end, but nothing that the child had started and has left behind
@@ -29,7 +22,7 @@ func await(child int) (code int) {
 		if ended == child || exiting(child) { // else it is no child of that, or it would have stayed with it
 			return reap(child)
 		}
-		syscall.Wait4(ended, nil, 0, nil)
+		unix.Wait4(ended, nil, 0, nil)
 	}
 }
 
@@ -42,8 +35,8 @@ func endedChild() (pid int) {
 		_       [128]byte
 	}
 	for {
-		_, _, err := syscall.Syscall6(syscall.SYS_WAITID, pidAll, 0, uintptr(unsafe.Pointer(&info)), syscall.WEXITED|leaveWaitable, 0, 0)
-		if err != syscall.EINTR {
+		_, _, err := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, 0, 0)
+		if err != unix.EINTR {
 			return int(info.pid)
 		}
 	}
