@@ -66,21 +66,35 @@ func (r *Run) TakeBack() error {
 	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID })
 }
 
-// Receive returns a run that another process has given to this one, with its descriptors, which
-// belong to it then.
-func (c Caller) Receive(id string, d Descriptors) (*Run, error) {
+// A Receiver receives the runs that another process gives to this one.
+type Receiver struct {
+	Caller
+	given map[string]state.Row // those that were read and not received yet
+}
+
+// Receive returns a run with its descriptors, which belong to it then. Runs that were given
+// together are read together.
+func (c *Receiver) Receive(id string, d Descriptors) (*Run, error) {
 	ctx := context.Background()
 	own, err := c.Self.Owned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := c.DB.Runs().Row(ctx, id)
-	if err == nil && row.Owner != own.ID {
-		err = fmt.Errorf("run %s was not given to this process", id)
+	row, ok := c.given[id]
+	if !ok {
+		rows, err := own.Rows(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		c.given = map[string]state.Row{}
+		for _, r := range rows {
+			c.given[r.ID] = r
+		}
+		if row, ok = c.given[id]; !ok {
+			return nil, fmt.Errorf("run %s was not given to this process", id)
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
+	delete(c.given, id)
 	r, err := c.restore(own, row)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (c Caller) FinishInherited(ids []string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := own.Rows(ctx)
+	rows, err := own.Rows(ctx, false)
 	if err != nil {
 		return err
 	}

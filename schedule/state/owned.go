@@ -257,10 +257,15 @@ func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) e
 	return o.update(ctx, run, "UPDATE run SET locked = ?3, seat = ?4 WHERE id = ?1 AND owner = ?2", locked, seat)
 }
 
-// Rows returns our rows, with their snapshots, the oldest first.
-func (o Owned) Rows(ctx context.Context) (rows []Row, err error) {
+// Rows returns our rows, with their snapshots, the oldest first: those that are ready, or all that
+// have begun.
+func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
+	phases := "'ready', 'running', 'finishing'"
+	if ready {
+		phases = "'ready'"
+	}
 	err = o.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
+		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN (`+phases+`) AND phase <> 'ended'
 			AND owner = ? ORDER BY slot, id`, o.ID)
 		if err == nil {
 			err = addSnapshots(ctx, q, rows)

@@ -133,6 +133,7 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
 // reports whether the tick said so.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
+	receiver := run.Receiver{Caller: s.caller}
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
 		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
@@ -152,7 +153,7 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		}
 		s.comes()
 		begun := func() { s.begun(socket) }
-		r, err := s.caller.Receive(id, descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
+		r, err := receiver.Receive(id, descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
 			begun()
@@ -236,7 +237,7 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
-		rows, err = own.Rows(context.Background())
+		rows, err = own.Rows(context.Background(), false)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sched: the runs of a killed supervisor are left to the next tick: %v\n", err)
