@@ -45,7 +45,6 @@ var order = []string{
 	"schedule/cluster",
 	"schedule/ledger",
 	"schedule/chain",
-	"schedule/lease",
 	"schedule/run/output",
 	"schedule/run",
 	"schedule/overdue",

@@ -13,7 +13,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -115,8 +114,8 @@ func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
-	ctx, renewer := r.Leases.Renew(ctx, lease.Of{
+func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
+	ctx, renewer := r.Leases.Renew(ctx, LeaseOf{
 		Lock: r.lock, Note: r.note, Stop: r.task.StopOnLostLease,
 		Adopted: r.left != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
 	})

@@ -9,7 +9,6 @@ import (
 	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/history"
-	"sched/schedule/lease"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -42,7 +41,7 @@ func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 }
 
 // attempts is supervise while the lease of the lock is renewed.
-func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) outcome.Record {
+func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcome.Record {
 	result, first := r.firstAttempt(terminate)
 	if result.Outcome == outcome.Lost && r.mayRetryLost() && r.deferLost(result) == nil {
 		return r.soFar()

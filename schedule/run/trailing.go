@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -100,7 +99,7 @@ func (c Caller) FinishInherited(ids []string) error {
 	if !ok {
 		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
 	}
-	c.Self, c.Leases = c.DB.As(owner), &lease.Leases{}
+	c.Self, c.Leases = c.DB.As(owner), &Leases{}
 	defer c.Self.Close()
 	own, err := c.Self.Owned(ctx)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/admission"
-	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -29,7 +28,7 @@ type locks struct {
 	memory      *memory
 	began       time.Time
 	noNewStarts context.Context
-	leases      lease.Leases  // of the locks whose runs have yet to begin
+	leases      run.Leases  // of the locks whose runs have yet to begin
 	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 

@@ -1,6 +1,4 @@
-// Package lease renews the leases of locks that runs hold in a store, as long as the process that
-// waits for the run lives. A loss is noted, or stops the command in time.
-package lease
+package run
 
 import (
 	"context"
@@ -14,6 +12,9 @@ import (
 	"sched/mutex"
 	"sched/schedule/clock"
 )
+
+// This file renews the leases of locks that runs hold in a store, as long as the process that
+// waits for the run lives. A loss is noted, or stops the command in time.
 
 // errLost is why a command is stopped whose task says on_lost_lease: stop.
 var errLost = errors.New("since its lease was lost")
@@ -39,7 +40,7 @@ type Leases struct{ kept sync.Map } // renewers by lock
 // what was lost meanwhile before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
-		l := &Renewer{Of: Of{Lock: lock, Note: func(string) {}}, held: lock.Leased(), kept: true, cancel: func(error) {}}
+		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.Leased(), kept: true, cancel: func(error) {}}
 		l.begin()
 		s.kept.Store(lock, l)
 	}
@@ -57,8 +58,8 @@ func (s *Leases) Drop(lock mutex.Lock) {
 
 func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
 
-// Of is a lock, and what its renewals mean for the run.
-type Of struct {
+// A LeaseOf is a lock, and what its renewals mean for the run.
+type LeaseOf struct {
 	Lock mutex.Lock   // nil if the task needs none
 	Note func(string) // writes a note of the record down, at once
 	Stop bool         // a loss stops the command (on_lost_lease: stop)
@@ -70,7 +71,7 @@ type Of struct {
 // A Renewer is the lease of a run's lock while this process waits for the run. For a lock that is
 // no lease it does nothing.
 type Renewer struct {
-	Of
+	LeaseOf
 	kept   bool // its run has yet to be started: see Keep
 	cancel context.CancelCauseFunc
 	until  context.Context // done when the run does not need its lock any more; nil: there is no lease
@@ -84,12 +85,12 @@ type Renewer struct {
 
 // Renew renews the lease of a lock until End is called. The context that it returns ends when the
 // lease is lost, if that stops the command.
-func (s *Leases) Renew(ctx context.Context, of Of) (context.Context, *Renewer) {
+func (s *Leases) Renew(ctx context.Context, of LeaseOf) (context.Context, *Renewer) {
 	if !isLease(of.Lock) {
 		return ctx, &Renewer{cancel: func(error) {}}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &Renewer{Of: of, cancel: cancel}
+	l := &Renewer{LeaseOf: of, cancel: cancel}
 	if !of.Unknown {
 		l.held = of.Lock.Leased()
 	}
