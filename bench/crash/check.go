@@ -113,7 +113,7 @@ func (c *check) slots() {
 			for _, slot := range t.due(minute) {
 				c.all++
 				of := slices.DeleteFunc(slices.Clone(byTask[t.name]), func(r record) bool { return !r.covers(slot) })
-				own := slices.DeleteFunc(slices.Clone(of), func(r record) bool { return r.Slots > 1 })
+				own := slices.DeleteFunc(slices.Clone(of), func(r record) bool { return !r.Until.IsZero() })
 				for _, r := range of {
 					due[r.Run]++
 					if len(own) == 0 && !c.goingBefore[slotName(t.name, slot)] {
