@@ -44,7 +44,6 @@ var order = []string{
 	"schedule/history",
 	"schedule/cluster",
 	"schedule/ledger",
-	"schedule/chain",
 	"schedule/run/output",
 	"schedule/run",
 	"schedule/overdue",

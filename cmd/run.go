@@ -13,11 +13,11 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/chain"
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 	"sched/schedule/work"
@@ -73,8 +73,8 @@ yet, it runs the tasks that have no problem.`,
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
 	f.StringVar(&o.work, "work", "", "")
 	f.MarkHidden("work")
-	f.BoolVar(&o.triggered, chain.Flag, false, "")
-	f.MarkHidden(chain.Flag)
+	f.BoolVar(&o.triggered, run.TriggeredFlag, false, "")
+	f.MarkHidden(run.TriggeredFlag)
 	return c
 }
 
@@ -172,9 +172,9 @@ func (a runCommand) runWorked(o runOptions) error {
 
 // runTriggered starts what hooks have triggered. The next tick reports what goes wrong.
 func (a runCommand) runTriggered(o runOptions) error {
-	endTurn, err := chain.Await(os.Getenv(process.StateVariable))
+	endTurn, err := run.AwaitTriggered(os.Getenv(process.StateVariable))
 	if err != nil {
-		return usage("call `sched run` without --"+chain.Flag, "%w", err)
+		return usage("call `sched run` without --"+run.TriggeredFlag, "%w", err)
 	}
 	defer endTurn()
 	terminate, kill, _ := signals() // never released: after a tick this process ends

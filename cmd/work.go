@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/schedule/chain"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
@@ -93,7 +92,7 @@ func (a workCommand) work(o workOptions) error {
 		logs = a.newLogStream(o.width, o.run.json, tail.Discover(state.Dir).In)
 	}
 	s := worker.Run(stopSignals(), func() {
-		chain.Hold(state.Dir)
+		run.HoldTriggered(state.Dir)
 		release()
 	})
 	logs.close()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/chain"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -95,7 +94,7 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
 	}
 	if r.Wait.NotBefore.IsZero() {
-		chain.Start(a.Schedule.StateDir, a.Schedule.File, a.Environ) // after an error the tick does
+		run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ) // after an error the tick does
 	}
 	return view.FirstTick(r.Slot, a.Now()), nil
 }

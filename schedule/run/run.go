@@ -25,7 +25,7 @@ type Caller struct {
 	Self    *state.Self    // this process in the database of the storage, as the owner of runs
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
-	Leases  *Leases  // of the process; nil: those of each run alone
+	Leases  *Leases        // of the process; nil: those of each run alone
 	Queues  *Seen          // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits
 	// for and could do without.
@@ -42,10 +42,10 @@ type Run struct {
 	Caller
 	task    schedule.Task // the snapshot
 	own     state.Owned
-	lock    mutex.Lock     // nil where the task needs none
-	adopted bool           // another process took the lock
-	lease   *Renewer // of the lock, while this process renews it
-	output  *os.File       // what the command prints; nil in a process that only finishes the run
+	lock    mutex.Lock // nil where the task needs none
+	adopted bool       // another process took the lock
+	lease   *Renewer   // of the lock, while this process renews it
+	output  *os.File   // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 

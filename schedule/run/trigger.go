@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/chain"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -56,5 +55,5 @@ func (h *hooks) startTriggered(result outcome.Record) {
 	if len(result.Triggered) == 0 || ending || h.DB.InMemory() {
 		return
 	}
-	chain.Start(h.Dir, h.task.Sender.File, h.Environ) // after an error the next tick does
+	StartTriggered(h.Dir, h.task.Sender.File, h.Environ) // after an error the next tick does
 }

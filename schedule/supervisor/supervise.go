@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/chain"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -64,7 +63,7 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Queues = &run.Leases{}, &run.Seen{}
-	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
+	defer context.AfterFunc(terminate, func() { run.HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {

@@ -28,7 +28,7 @@ type locks struct {
 	memory      *memory
 	began       time.Time
 	noNewStarts context.Context
-	leases      run.Leases  // of the locks whose runs have yet to begin
+	leases      run.Leases    // of the locks whose runs have yet to begin
 	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 

@@ -1,13 +1,4 @@
-// Package chain starts what a hook or a person has triggered without waiting for the next tick: by
-// a process of sched that answers such requests, and nothing else (`sched run --triggered`).
-//
-// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
-// here, each of them becomes its run exactly once, with the next tick at the latest.
-//
-// However many runs end at once, at most two such processes live: one that answers, and one that
-// waits for its turn. Who finds that one waits starts no other: it will list the requests later
-// than that.
-package chain
+package run
 
 import (
 	"errors"
@@ -22,8 +13,18 @@ import (
 	"sched/schedule/statedir"
 )
 
-// Flag is the flag of `sched run` by which a process answers what was triggered.
-const Flag = "triggered"
+// This file starts what a hook or a person has triggered without waiting for the next tick: by
+// a process of sched that answers such requests, and nothing else (`sched run --triggered`).
+//
+// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
+// here, each of them becomes its run exactly once, with the next tick at the latest.
+//
+// However many runs end at once, at most two such processes live: one that answers, and one that
+// waits for its turn. Who finds that one waits starts no other: it will list the requests later
+// than that.
+
+// TriggeredFlag is the flag of `sched run` by which a process answers what was triggered.
+const TriggeredFlag = "triggered"
 
 // nextDescriptor is where that process inherits the lock of the one that waits.
 const nextDescriptor = 3
@@ -33,9 +34,10 @@ const nextDescriptor = 3
 func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
-// Start has a process answer the requests for the schedule in that file that wait in the state
-// folder. It returns at once. With environ, that of the tick, the file is read as the tick read it.
-func Start(dir, file string, environ []string) error {
+// StartTriggered has a process answer the requests for the schedule in that file that wait in the
+// state folder. It returns at once. With environ, that of the tick, the file is read as the tick
+// read it.
+func StartTriggered(dir, file string, environ []string) error {
 	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, statedir.ErrLocked) {
 		return nil
@@ -44,22 +46,22 @@ func Start(dir, file string, environ []string) error {
 		return err
 	}
 	defer next.Close()
-	argv := []string{"sched", "run", "--" + Flag, "--config", file}
+	argv := []string{"sched", "run", "--" + TriggeredFlag, "--config", file}
 	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
 	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, How: &unix.SysProcAttr{Setsid: true}}.Fork()
 	return err
 }
 
 // errNotStarted is the error of a process that no run has started.
-var errNotStarted = errors.New("--" + Flag + " is for processes that sched starts itself")
+var errNotStarted = errors.New("--" + TriggeredFlag + " is for processes that sched starts itself")
 
 // turnPatience bounds the wait for a turn: ticks answer what is left then.
 const turnPatience = time.Minute
 
-// Await waits for the turn of this process, which Start has started, and then lets the next one
-// wait. The turn ends with release, or with this process. The error is statedir.ErrLocked where it
-// did not come.
-func Await(dir string) (release func(), err error) {
+// AwaitTriggered waits for the turn of this process, which StartTriggered has started, and then
+// lets the next one wait. The turn ends with release, or with this process. The error is
+// statedir.ErrLocked where it did not come.
+func AwaitTriggered(dir string) (release func(), err error) {
 	var inherited, there unix.Stat_t
 	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
 		return nil, errNotStarted
@@ -81,9 +83,9 @@ func Await(dir string) (release func(), err error) {
 // holdPatience bounds how long Hold waits for a process whose turn comes in a moment.
 const holdPatience = time.Second
 
-// Hold keeps Start from starting anything as long as this process lives, for one that is told to
-// end: what is triggered from here on is left to the next tick.
-func Hold(dir string) {
+// HoldTriggered keeps StartTriggered from starting anything as long as this process lives, for one
+// that is told to end: what is triggered from here on is left to the next tick.
+func HoldTriggered(dir string) {
 	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
 	if err != nil {
 		return // nothing was ever triggered
