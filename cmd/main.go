@@ -22,7 +22,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/run"
-	"sched/schedule/supervisor"
 )
 
 // A console is what commands share with the person who typed them: streams and a clock.
@@ -61,8 +60,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
 	}
-	if supervisor.IsWitness(args) {
-		return supervisor.Witness(os.Args[0], args[1], os.Environ())
+	if run.IsWitness(args) {
+		return run.Witness(os.Args[0], args[1], os.Environ())
 	}
 	results := &output{Writer: out}
 	a := &app{}

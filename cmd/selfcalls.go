@@ -11,7 +11,6 @@ import (
 
 	"sched/schedule/process"
 	"sched/schedule/run"
-	"sched/schedule/supervisor"
 )
 
 // become replaces this process by a command for another user, if sched called itself for that.
@@ -39,11 +38,11 @@ func (a *app) background(args []string) (code int, ok bool) {
 	case len(args) == 2 && args[0] == "start":
 		terminate, kill, release := signals()
 		defer release()
-		err = supervisor.Supervise(terminate, kill, runs, self(), args[1])
+		err = run.SuperviseAll(terminate, kill, runs, self(), args[1])
 	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
 		terminate, kill, release := signals()
 		defer release()
-		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])
+		err = run.SuperviseOn(terminate, kill, runs, self(), args[2])
 	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
 		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
 		// finish must go on. To ignore the signal would not do: hooks inherit that. No other signal

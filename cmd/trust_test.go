@@ -16,7 +16,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/supervisor"
 )
 
 func onlyRoot(t *testing.T) {
@@ -197,7 +196,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	c := b.command()
 	storage := run.StorageAt(b.path(".sched"), nil)
 	defer storage.DB.Close()
-	handover := &supervisor.Handover{Self: c.Path, Environ: c.Env}
+	handover := &run.Handover{Self: c.Path, Environ: c.Env}
 	handover.Ahead(storage)
 	record := outcome.Record{Run: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
 	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(record, s.Tasks[0], nil)

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/supervisor"
 )
 
 // A starter begins runs, and records the slots that do not start. Safe for concurrent use.
@@ -27,7 +26,7 @@ type starter struct {
 	ledger     *ledger.Account
 	records    *records
 	deliveries *deliveries
-	handover   *supervisor.Handover
+	handover   *run.Handover
 	ready      readyRuns
 	handedOver ids
 	queued     waitingRuns

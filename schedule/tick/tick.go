@@ -17,7 +17,6 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/supervisor"
 	"sched/schedule/work"
 )
 
@@ -36,7 +35,7 @@ type Tick struct {
 	Host     Host
 	Report   Report
 
-	handover *supervisor.Handover // once its supervisor was started
+	handover *run.Handover // once its supervisor was started
 }
 
 // A Host is the machine and the program that a tick runs on.
@@ -184,9 +183,9 @@ func (r *running) newAccount() *ledger.Account {
 }
 
 // supervisors returns what gives the background runs of this tick to supervisors.
-func (t *Tick) supervisors() *supervisor.Handover {
+func (t *Tick) supervisors() *run.Handover {
 	if t.handover == nil {
-		t.handover = &supervisor.Handover{Self: t.Host.Self, Environ: t.Host.Environ}
+		t.handover = &run.Handover{Self: t.Host.Self, Environ: t.Host.Environ}
 	}
 	return t.handover
 }

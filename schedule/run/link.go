@@ -1,4 +1,4 @@
-package supervisor
+package run
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
-	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -45,7 +44,7 @@ const sendPatience = 5 * time.Second
 // Give gives runs of one storage to a supervisor, which it starts where there is none. Then this
 // process has no part in them any more. It returns the runs that still belong to this process, and
 // why.
-func (h *Handover) Give(runs ...*run.Run) (left []*run.Run, failed error) {
+func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for tries := 0; len(runs) > 0 && tries < 2; { // witness and supervisor may have been killed, or stand still
@@ -54,7 +53,7 @@ func (h *Handover) Give(runs ...*run.Run) (left []*run.Run, failed error) {
 			return runs, err
 		}
 		n := min(len(runs), max(1, mostRuns()-l.given))
-		if err := run.GiveTo(l.supervisor, runs[:n]...); err != nil {
+		if err := GiveTo(l.supervisor, runs[:n]...); err != nil {
 			return runs, err
 		}
 		if left, failed = l.pass(runs[:n]); failed != nil {
@@ -68,7 +67,7 @@ func (h *Handover) Give(runs ...*run.Run) (left []*run.Run, failed error) {
 
 // Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The
 // first Give returns the error.
-func (h *Handover) Ahead(storage run.Storage) {
+func (h *Handover) Ahead(storage Storage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link(storage)
@@ -116,7 +115,7 @@ func (h *Handover) leave() {
 }
 
 // link returns the link to the supervisor for the next run, which it starts if need be.
-func (h *Handover) link(storage run.Storage) (*link, error) {
+func (h *Handover) link(storage Storage) (*link, error) {
 	if h.newest != nil && h.newest.given >= mostRuns() {
 		h.leave()
 	}
@@ -127,7 +126,7 @@ func (h *Handover) link(storage run.Storage) (*link, error) {
 }
 
 // start starts a witness, which starts its supervisor.
-func (h *Handover) start(storage run.Storage) (*link, error) {
+func (h *Handover) start(storage Storage) (*link, error) {
 	owner, err := storage.DB.Owners().New(state.Supervisor)
 	if err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 // pass sends the supervisor runs that are its own, and returns those that are left. After a run
 // that could not be sent no other is; it is ours again, unless a witness has begun it or the
 // database cannot be written: then it stays with the supervisor.
-func (l *link) pass(runs []*run.Run) (left []*run.Run, failed error) {
+func (l *link) pass(runs []*Run) (left []*Run, failed error) {
 	for _, r := range runs {
 		if failed == nil {
 			failed = l.send(r)
@@ -174,7 +173,7 @@ func (l *link) pass(runs []*run.Run) (left []*run.Run, failed error) {
 }
 
 // send sends the supervisor the run with its descriptors.
-func (l *link) send(r *run.Run) error {
+func (l *link) send(r *Run) error {
 	d := r.Descriptors()
 	files := append([]*os.File{d.Output}, d.Locks...)
 	var fds []int

@@ -1,4 +1,4 @@
-package supervisor
+package run
 
 import (
 	"context"
@@ -14,14 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
 // A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with
 // one byte when it has started the command of the run.
 const (
-	oneRun = 'r' // the id of a run follows, with the descriptors of run.Descriptors, in their order
+	oneRun = 'r' // the id of a run follows, with the descriptors of Descriptors, in their order
 	noMore = 'e' // the tick has given all runs
 )
 
@@ -30,7 +29,7 @@ const messageBytes = 1 + 36
 
 // A supervisor watches runs in this process.
 type supervisor struct {
-	caller          run.Caller
+	caller          Caller
 	finishes        *finishes
 	terminate, kill context.Context
 	runs            sync.WaitGroup
@@ -41,20 +40,20 @@ type supervisor struct {
 	came     time.Time       // when the newest run came
 }
 
-// Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
-// has ended. When terminate is done it stops their commands, when kill is done too it kills them.
-// An error says that this process is none that a witness started.
-func Supervise(terminate, kill context.Context, caller run.Caller, self, id string) error {
+// SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
+// them has ended. When terminate is done it stops their commands, when kill is done too it kills
+// them. An error says that this process is none that a witness started.
+func SuperviseAll(terminate, kill context.Context, caller Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, false)
 }
 
-// SuperviseOn is Supervise in the place of a supervisor that was killed, and whose commands are now
-// children of this process: it first takes over the runs that it had.
-func SuperviseOn(terminate, kill context.Context, caller run.Caller, self, id string) error {
+// SuperviseOn is SuperviseAll in the place of a supervisor that was killed, and whose commands are
+// now children of this process: it first takes over the runs that it had.
+func SuperviseOn(terminate, kill context.Context, caller Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, true)
 }
 
-func watch(terminate, kill context.Context, caller run.Caller, self, id string, on bool) error {
+func watch(terminate, kill context.Context, caller Caller, self, id string, on bool) error {
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
@@ -62,8 +61,8 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.Queues = &run.Leases{}, &run.Seen{}
-	defer context.AfterFunc(terminate, func() { run.HoldTriggered(caller.Dir) })() // runs that are ended start no others
+	caller.Leases, caller.Queues = &Leases{}, &Seen{}
+	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
@@ -131,7 +130,7 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
 // reports whether the tick said so.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
-	receiver := run.Receiver{Caller: s.caller}
+	receiver := Receiver{Caller: s.caller}
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
 		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
@@ -162,7 +161,7 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 }
 
 // descriptors reads those that came with a message.
-func descriptors(rights []byte) (d run.Descriptors) {
+func descriptors(rights []byte) (d Descriptors) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) == 0 {
 		return d
@@ -180,7 +179,7 @@ func descriptors(rights []byte) (d run.Descriptors) {
 }
 
 // watch supervises a run to the end of its command.
-func (s *supervisor) watch(r *run.Run, begun func()) {
+func (s *supervisor) watch(r *Run, begun func()) {
 	r.Supervise(s.terminate, s.kill, begun, s.finishes.start)
 }
 
@@ -263,7 +262,7 @@ func (s *supervisor) takes(id string) bool {
 	return !known
 }
 
-func closeAll(d run.Descriptors) {
+func closeAll(d Descriptors) {
 	for _, file := range append(d.Locks, d.Output) {
 		file.Close()
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package run
 
 // keepOrphans does nothing: on this system no process can become the parent of what its descendants
 // leave behind.

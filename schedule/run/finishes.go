@@ -1,10 +1,8 @@
-package supervisor
+package run
 
 import (
 	"sync"
 	"time"
-
-	"sched/schedule/run"
 )
 
 // finishes starts the trailing `sched finish` of runs: one process for the runs that have ended
@@ -20,7 +18,7 @@ type finishes struct {
 
 // A trailing run waits for its `sched finish`.
 type trailing struct {
-	run.Trailing
+	Trailing
 	started chan error
 }
 
@@ -36,7 +34,7 @@ const (
 
 // start has the run finished. It returns when a process was started that does; after an error there
 // is none.
-func (f *finishes) start(t run.Trailing) error {
+func (f *finishes) start(t Trailing) error {
 	one := trailing{t, make(chan error, 1)}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, one)
@@ -57,11 +55,11 @@ func (f *finishes) startAll() {
 		if len(together) == 0 {
 			return
 		}
-		var runs []run.Trailing
+		var runs []Trailing
 		for _, t := range together {
 			runs = append(runs, t.Trailing)
 		}
-		err := run.FinishApart(f.self, runs)
+		err := FinishApart(f.self, runs)
 		for _, t := range together {
 			t.started <- err
 		}
