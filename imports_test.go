@@ -43,7 +43,6 @@ var order = []string{
 	"schedule/pause",
 	"schedule/history",
 	"schedule/cluster",
-	"schedule/ledger",
 	"schedule/run/output",
 	"schedule/run",
 	"schedule/overdue",

@@ -16,10 +16,10 @@ import (
 	"sched/schedule/doctor"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/ledger"
 	"sched/schedule/load"
 	"sched/schedule/placement"
 	"sched/schedule/process"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -224,7 +224,7 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 // renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so
 // a run that still goes on under the old one does not keep them from starting.
 func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem) {
-	archive, err := ledger.LastValid(s.StateDir, s.File)
+	archive, err := tick.LastValid(s.StateDir, s.File)
 	if err != nil {
 		return nil
 	}

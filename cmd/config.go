@@ -12,10 +12,10 @@ import (
 	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/ledger"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/statedir"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -113,7 +113,7 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 	if err != nil {
 		return nil, nil, broken
 	}
-	text, err := ledger.LastValid(problems.StateDir, path)
+	text, err := tick.LastValid(problems.StateDir, path)
 	if errors.Is(err, os.ErrNotExist) && problems.Rest != nil {
 		return problems.Rest, broken, nil
 	}

@@ -2,6 +2,9 @@
 // in which order, runs the foreground tasks one after another, and hands the background runs over.
 // Tick.Run tells it from top to bottom; docs/internals/how-a-run-works.md follows a run through it.
 //
-// How one run goes is package run, and what every slot became is package ledger. What the schedule
-// says is package schedule.
+// An Account gives every slot one outcome, whatever is killed. In one transaction (state.Plan) a
+// tick finds out which minutes no tick covered and which slots dead ticks have left, records what
+// was missed, plans the slots of its own minute, and covers that.
+//
+// How one run goes is package run. What the schedule says is package schedule.
 package tick

@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -23,7 +22,7 @@ type starter struct {
 	admission  *admitter
 	locks      *locks
 	memory     *memory
-	ledger     *ledger.Account
+	ledger     *Account
 	records    *records
 	deliveries *deliveries
 	handover   *run.Handover

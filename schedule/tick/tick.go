@@ -11,7 +11,6 @@ import (
 	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/history"
-	"sched/schedule/ledger"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -134,7 +133,7 @@ type running struct {
 	controls   *controlsCache
 	admission  *admitter
 	locks      *locks
-	ledger     *ledger.Account
+	ledger     *Account
 	records    *records
 	deliveries *deliveries
 	starter    *starter
@@ -167,12 +166,12 @@ func (t *Tick) prepare() *running {
 }
 
 // newAccount returns the ledger's part of this tick.
-func (r *running) newAccount() *ledger.Account {
-	return &ledger.Account{
+func (r *running) newAccount() *Account {
+	return &Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
 		DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
-		ReadPauses: func() ledger.Paused {
+		ReadPauses: func() Paused {
 			pauses := r.controls.now().Pauses
 			return func(task *schedule.Task, at time.Time) bool {
 				return pauses.Covered(task.Name, task.EvenWhenPaused, at)

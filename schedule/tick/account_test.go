@@ -1,4 +1,4 @@
-package ledger
+package tick
 
 import (
 	"context"
@@ -176,4 +176,3 @@ func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 	}
 }
 
-var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
