@@ -38,7 +38,6 @@ var order = []string{
 	"mutex/redistest",
 	"mutex/sqltest",
 	"schedule/process",
-	"schedule/condition",
 	"schedule/notify",
 	"schedule/pause",
 	"schedule/history",

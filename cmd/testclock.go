@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/condition"
 	"sched/schedule/serve"
+	"sched/schedule/tick"
 )
 
 // A binary that is built with the tag schedtest, as the tests of this package do, has a clock that
@@ -54,7 +54,7 @@ func init() {
 		if err != nil {
 			panic(fmt.Sprintf("SCHED_TEST_GUARD_TIMEOUT: %v", err))
 		}
-		condition.Timeout = d
+		tick.ConditionTimeout = d
 	}
 	if text := os.Getenv("SCHED_TEST_HEADER_TIMEOUT"); text != "" {
 		d, err := time.ParseDuration(text)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/condition"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
 )
@@ -62,7 +61,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
-		condition.EndOrphans(row.ID)
+		EndConditions(row.ID)
 	}
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking

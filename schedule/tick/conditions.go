@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/condition"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -53,7 +52,7 @@ type conditional struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
 	record  outcome.Record
-	verdict condition.Verdict
+	verdict Verdict
 	held    bool            // the verdict is to skip it since a pause or a maintenance keeps it
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil when there is none
 	decided chan struct{}   // to be closed when this one is
@@ -85,7 +84,7 @@ func (c *conditions) check(s *conditional) {
 		return
 	}
 	if s.verdict.Skip, s.held = c.starter.admission.refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = condition.Ask(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.record))
+		s.verdict = AskConditions(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.record))
 	}
 }
 

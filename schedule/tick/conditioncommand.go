@@ -1,10 +1,9 @@
-// Package condition asks the condition commands `when` and `skip` of a task, each in a process
-// group of its own and with a timeout.
-package condition
+package tick
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -14,8 +13,12 @@ import (
 	"sched/schedule/process"
 )
 
-// Timeout is how long a condition command may take to answer, and killAfter to end after that.
-var Timeout = 10 * time.Second
+// This file asks the condition commands `when` and `skip` of a task, each in a process
+// group of its own and with a timeout.
+
+// ConditionTimeout is how long a condition command may take to answer, and killAfter to end after
+// that.
+var ConditionTimeout = 10 * time.Second
 
 const killAfter = 2 * time.Second
 
@@ -27,10 +30,10 @@ type Verdict struct {
 	Output []byte // what the broken one printed
 }
 
-// Ask runs the condition commands of a task one after another, until one does not allow the slot or
-// gives no answer. The environment is that of the caller, with variables. The verdict is empty when
-// ctx was done before.
-func Ask(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
+// AskConditions runs the condition commands of a task one after another, until one does not allow
+// the slot or gives no answer. The environment is that of the caller, with variables. The verdict
+// is empty when ctx was done before.
+func AskConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: caller, Variables: variables}
 		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
@@ -55,13 +58,13 @@ func ask(ctx context.Context, command schedule.ConditionCommand, spec process.Sp
 		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
 		return v
 	}
-	ended := p.EndWithin(ctx, Timeout, killAfter)
+	ended := p.EndWithin(ctx, ConditionTimeout, killAfter)
 	printed := capture.end()
 	switch {
 	case ctx.Err() != nil:
 		return v
 	case !ended:
-		v.Broken = withLast(fmt.Sprintf("%s gave no answer within %s", command.Key, Timeout), printed, "")
+		v.Broken = withLast(fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout), printed, "")
 		v.Output = printed
 		return v
 	}
@@ -112,10 +115,54 @@ func lastLine(printed []byte) string {
 	return last
 }
 
-// EndOrphans kills the condition commands of a run whose tick was killed while they ran
+// EndConditions kills the condition commands of a run whose tick was killed while they ran
 // (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
-func EndOrphans(run string) {
+func EndConditions(run string) {
 	for _, group := range process.Orphans(run, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}
+}
+
+// A capture keeps the last maxCaptured bytes that a condition command prints. It is a pipe: endless
+// output fills neither disk nor memory.
+type capture struct {
+	pipe *os.File
+	done chan struct{} // closed when text is complete
+	text []byte
+}
+
+// maxCaptured bounds what is kept, in bytes.
+const maxCaptured = 16 << 10
+
+func newCapture() (c *capture, output *os.File, err error) {
+	pipe, output, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &capture{pipe: pipe, done: make(chan struct{})}
+	go c.read()
+	return c, output, nil
+}
+
+func (c *capture) read() {
+	defer close(c.done)
+	chunk := make([]byte, 4096)
+	for {
+		n, err := c.pipe.Read(chunk)
+		c.text = append(c.text, chunk[:n]...)
+		if excess := len(c.text) - maxCaptured; excess > 0 {
+			c.text = append(c.text[:0], c.text[excess:]...)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// end returns what was printed. It does not wait for processes that still have the pipe open.
+func (c *capture) end() []byte {
+	c.pipe.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	<-c.done
+	c.pipe.Close()
+	return c.text
 }
