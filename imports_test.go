@@ -18,7 +18,6 @@ var order = []string{
 	"schedule/humanize",
 	"schedule/clock",
 	"schedule/outcome",
-	"schedule/trust",
 	"schedule/statedir",
 	"schedule/state",
 	"schedule/cron",

@@ -13,7 +13,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/statedir"
-	"sched/schedule/trust"
 	"sched/schedule/view"
 )
 
@@ -91,7 +90,7 @@ func foreignOwner(s *schedule.Schedule) int {
 	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
 		return foreign.Owner
 	}
-	if folder, is := errors.AsType[*trust.FolderError](err); is { // which root is told of first
+	if folder, is := errors.AsType[*statedir.FolderError](err); is { // which root is told of first
 		return folder.Owner
 	}
 	return 0

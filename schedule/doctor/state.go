@@ -18,7 +18,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
-	"sched/schedule/trust"
 )
 
 func checkSchedule(_ context.Context, s *Subject) (found []finding) {
@@ -43,7 +42,7 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	if folder := openFolder(file); folder != "" {
 		found = append(found, finding{Warning, "every user can write " + folder + ", and put another schedule there", "chmod o-w " + folder})
 	}
-	if err := trust.Above(file); err != nil && os.Geteuid() == 0 {
+	if err := statedir.CheckAbove(file); err != nil && os.Geteuid() == 0 {
 		found = append(found, finding{Problem,
 			err.Error() + ", and root would run what is put there in place of the schedule",
 			""})

@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"sched/schedule/statedir"
-	"sched/schedule/trust"
 	"sched/schedule/yamldoc"
 )
 
@@ -177,5 +176,5 @@ func trusted(path string, file *os.File) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("others than root can write %s, and it says what root runs here", path)
 	}
-	return trust.Above(path)
+	return statedir.CheckAbove(path)
 }

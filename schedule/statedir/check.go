@@ -5,19 +5,17 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-
-	"sched/schedule/trust"
 )
 
 // Check refuses a state folder in which another user can write
 // (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it
 // say what hooks are run. One that does not exist yet is fine. The error is *ForeignError for one
 // that belongs to another user; Hint says what to do. As root it also refuses one below a folder in
-// which another user can put another in its place; that error is a *trust.FolderError. dir is
+// which another user can put another in its place; that error is a *FolderError. dir is
 // absolute.
 func Check(dir string) error {
 	if os.Geteuid() == 0 {
-		if err := trust.Above(dir); err != nil {
+		if err := CheckAbove(dir); err != nil {
 			return fmt.Errorf("the state folder %s: %w, and root would run what is put in its place", dir, err)
 		}
 	}
@@ -51,7 +49,7 @@ func Check(dir string) error {
 
 // Hint says what to do about an error of Check; "" where the error says so itself.
 func Hint(err error) string {
-	var folder *trust.FolderError
+	var folder *FolderError
 	if errors.As(err, &folder) {
 		return folder.Hint("state folder")
 	}

@@ -175,4 +175,3 @@ func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 		t.Errorf("%v is missed", missed)
 	}
 }
-

@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"sched/schedule/humanize"
-	"sched/schedule/trust"
+	"sched/schedule/statedir"
 )
 
 // LargestFile is the most bytes that a file may have, far beyond what people write.
@@ -130,8 +130,8 @@ func refuse(path string, info fs.FileInfo, root bool) *Problem {
 // refuseFolders returns why root should not trust the file at this path: another user can replace
 // it or its folder.
 func refuseFolders(path string) *Problem {
-	err := trust.Above(path)
-	var folder *trust.FolderError
+	err := statedir.CheckAbove(path)
+	var folder *statedir.FolderError
 	switch {
 	case errors.As(err, &folder):
 		return &Problem{

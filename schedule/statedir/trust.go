@@ -1,9 +1,4 @@
-// Package trust says which paths root may believe: those where no other user can put something
-// else.
-//
-// It is about the folders above a file, as StrictModes of sshd is (sshd_config(5)). Who owns and
-// who can write the file itself is for the package that opens it.
-package trust
+package statedir
 
 import (
 	"errors"
@@ -15,6 +10,12 @@ import (
 	"strings"
 	"syscall"
 )
+
+// This file says which paths root may believe: those where no other user can put something
+// else.
+//
+// It is about the folders above a file, as StrictModes of sshd is (sshd_config(5)). Who owns and
+// who can write the file itself is for the package that opens it.
 
 // mostLinks bounds the symbolic links on the way to one path, as the kernel does
 // (path_resolution(7)).
@@ -42,12 +43,12 @@ func (e *FolderError) Hint(what string) string {
 	return "chmod go-w " + e.Folder + ", or " + elsewhere
 }
 
-// Above returns a *FolderError when a folder on the way to path belongs to another user than root,
+// CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than root,
 // or can be written by others and is not sticky: its owner can rename what is in it. It goes the
 // way of the kernel, so that it sees the folders that hold a symbolic link and those that the link
 // leads through. What is at the path itself may be anything, also missing. The path must be
 // absolute; other errors are of the system.
-func Above(path string) error {
+func CheckAbove(path string) error {
 	folder, rest, links := "/", parts(path), 0
 	root, err := os.Lstat(folder)
 	if err != nil {

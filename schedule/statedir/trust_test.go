@@ -1,4 +1,4 @@
-package trust_test
+package statedir_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sched/schedule/trust"
+	"sched/schedule/statedir"
 )
 
 // attacker is any user but root.
@@ -76,8 +76,8 @@ func TestRootBelievesWhatOnlyRootCanReplace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = trust.Above(c.build(dir))
-			var folder *trust.FolderError
+			err = statedir.CheckAbove(c.build(dir))
+			var folder *statedir.FolderError
 			switch {
 			case c.wrong == "":
 				if err != nil {
@@ -99,7 +99,7 @@ func TestLinksThatLeadNowhereEnd(t *testing.T) {
 	dir := t.TempDir()
 	link(t, "b", dir+"/a", 0)
 	link(t, "a", dir+"/b", 0)
-	if err := trust.Above(dir + "/a"); err == nil {
+	if err := statedir.CheckAbove(dir + "/a"); err == nil {
 		t.Error("no error")
 	}
 }
