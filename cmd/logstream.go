@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/tail"
 )
 
 // A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
 // that hangs stops it alone.
 type logStream struct {
-	follower tail.Follower
+	follower follower
 	end      context.CancelFunc
 	ended    chan struct{}
 	slow     bool // its reader took longer than printHurry
@@ -29,16 +28,16 @@ type logLine struct {
 }
 
 // newLogStream prints runs that are added, and those that discover finds, if it is not nil.
-func (c *console) newLogStream(width int, asJSON bool, discover func(*tail.Follower)) *logStream {
+func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
 	out := c.out
 	if aside, ok := out.(printerStream); ok {
 		out = aside.to // what cannot be written yet stays where it is
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l := &logStream{end: end, ended: make(chan struct{})}
-	l.follower.Print = func(line tail.Line) error { return printPlainLog(out, c.stdout(), width, line) }
+	l.follower.Print = func(line outputLine) error { return printPlainLog(out, c.stdout(), width, line) }
 	if asJSON {
-		l.follower.Print = func(line tail.Line) error { return printJSONLog(out, line) }
+		l.follower.Print = func(line outputLine) error { return printJSONLog(out, line) }
 	}
 	go func() {
 		defer close(l.ended)
@@ -48,7 +47,7 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*tail.Follo
 }
 
 // printPlainLog prints "task | text", and "task ! text" for the output of hooks.
-func printPlainLog(out io.Writer, shown terminal.Stream, width int, line tail.Line) error {
+func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputLine) error {
 	mark, tone := "|", terminal.Active
 	if line.Hooks {
 		mark, tone = "!", terminal.Faint
@@ -57,7 +56,7 @@ func printPlainLog(out io.Writer, shown terminal.Stream, width int, line tail.Li
 	return err
 }
 
-func printJSONLog(out io.Writer, line tail.Line) error {
+func printJSONLog(out io.Writer, line outputLine) error {
 	row := logLine{line.Task, line.Run, "output", line.Time.UTC().Format(time.RFC3339Nano), line.Text}
 	if line.Hooks {
 		row.Stream = "hooks"

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
-	"sched/schedule/tail"
 	"sched/schedule/work"
 	"sched/schedule/yamldoc"
 )
@@ -89,7 +88,7 @@ func (a workCommand) work(o workOptions) error {
 	}
 	var logs *logStream
 	if o.run.logs && state.Dir != "" {
-		logs = a.newLogStream(o.width, o.run.json, tail.Discover(state.Dir).In)
+		logs = a.newLogStream(o.width, o.run.json, discoverOutputs(state.Dir).In)
 	}
 	s := worker.Run(stopSignals(), func() {
 		run.HoldTriggered(state.Dir)

@@ -43,10 +43,10 @@ func (e *FolderError) Hint(what string) string {
 	return "chmod go-w " + e.Folder + ", or " + elsewhere
 }
 
-// CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than root,
-// or can be written by others and is not sticky: its owner can rename what is in it. It goes the
-// way of the kernel, so that it sees the folders that hold a symbolic link and those that the link
-// leads through. What is at the path itself may be anything, also missing. The path must be
+// CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than
+// root, or can be written by others and is not sticky: its owner can rename what is in it. It goes
+// the way of the kernel, so that it sees the folders that hold a symbolic link and those that the
+// link leads through. What is at the path itself may be anything, also missing. The path must be
 // absolute; other errors are of the system.
 func CheckAbove(path string) error {
 	folder, rest, links := "/", parts(path), 0

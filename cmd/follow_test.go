@@ -1,4 +1,4 @@
-package tail
+package cmd
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run/output"
+	captured "sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -22,7 +22,7 @@ type collected struct {
 	lines []string
 }
 
-func (c *collected) print(line Line) error {
+func (c *collected) print(line outputLine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := line.Task + ": " + line.Text
@@ -53,7 +53,7 @@ func (c *collected) until(t *testing.T, lines int) {
 func begin(t *testing.T, dir, task string) (r outcome.Record, end func()) {
 	t.Helper()
 	r = outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0), Origin: "by a test"}
-	r.Output = output.Path(dir, r)
+	r.Output = captured.Path(dir, r)
 	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func says(t *testing.T, path, text string) {
 
 func TestLinesComeWhole(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
-	f := &Follower{Print: got.print}
+	f := &follower{Print: got.print}
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.Follow(ctx, nil); close(over) }()
@@ -110,8 +110,8 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	before, _ := begin(t, dir, "before")
 	says(t, before.Output, "x\n")
 	time.Sleep(2 * time.Millisecond) // the ids of a millisecond have no order
-	found := Discover(dir)
-	f := &Follower{Print: got.print}
+	found := discoverOutputs(dir)
+	f := &follower{Print: got.print}
 	for _, task := range []string{"a", "b/c", "a"} {
 		r, over := begin(t, dir, task)
 		says(t, r.Output, "of "+task+"\n")
@@ -134,12 +134,12 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
 	begin(t, dir, "before") // the database is there
-	f := &Follower{Print: got.print}
+	f := &follower{Print: got.print}
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.Follow(ctx, nil); close(over) }()
 	r := outcome.Record{Run: outcome.NewID(), Task: "a"}
-	r.Output = output.Path(dir, r)
+	r.Output = captured.Path(dir, r)
 	f.Add(r)
 	f.CatchUp("another", 20*time.Second) // it has looked
 	if err := os.MkdirAll(filepath.Dir(r.Output), 0o700); err != nil {
@@ -154,7 +154,7 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 // Who adds a run, or asks to catch up, waits for no reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
-	f := &Follower{Print: func(Line) error { <-hangs; return nil }}
+	f := &follower{Print: func(outputLine) error { <-hangs; return nil }}
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.Follow(ctx, nil); close(over) }()

@@ -1,0 +1,355 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	captured "sched/schedule/run/output"
+	"sched/schedule/state"
+	"sched/schedule/statedir"
+)
+
+// This file reads what runs print while they print it, a line at a time, from the files that
+// they print to: a slow follower delays no run and loses nothing.
+
+// An outputLine is one line that a run printed.
+type outputLine struct {
+	Task, Run string
+	Hooks     bool      // a hook printed it, not the command
+	Time      time.Time // when it was read
+	Text      string    // without its end
+}
+
+const lookEvery = 200 * time.Millisecond
+
+// A follower reads the outputs of runs, and calls Print for each line, from one goroutine. Print
+// may take as long as it likes. After an error of Print it prints nothing more.
+type follower struct {
+	Print func(outputLine) error
+
+	mu      sync.Mutex
+	added   []*source // since the last look
+	sources []*source // those that are read; of the goroutine of Follow alone
+	asked   chan catchUp
+	once    sync.Once
+	failed  bool
+	printed int // lines, for who waits at the end
+}
+
+// Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
+// does not wait.
+func (f *follower) Add(record outcome.Record) {
+	f.add(record.Task, record.Run, record.Output, false)
+	f.add(record.Task, record.Run, captured.HooksPath(record.Output), true)
+}
+
+func (f *follower) add(task, id, path string, hooks bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.added = append(f.added, &source{task: task, run: id, path: path, hooks: hooks, found: time.Now()})
+}
+
+// A catchUp asks for a look at once. The run has ended.
+type catchUp struct {
+	run  string
+	done chan struct{}
+}
+
+// CatchUp waits until all that a run printed, which has ended, was read and printed, for patience
+// at most. It reports whether it was.
+func (f *follower) CatchUp(run string, patience time.Duration) bool {
+	done := make(chan struct{})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case f.looks() <- catchUp{run, done}:
+	case <-timer.C:
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (f *follower) looks() chan catchUp {
+	f.once.Do(func() { f.asked = make(chan catchUp) })
+	return f.asked
+}
+
+// Follow reads until ctx is done, and then once more to the end. Where discover is not nil it is
+// called before each look.
+func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
+	timer := time.NewTicker(lookEvery)
+	defer timer.Stop()
+	for {
+		var asked catchUp
+		over := false
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-timer.C:
+		case asked = <-f.looks():
+		}
+		if discover != nil {
+			discover(f)
+		}
+		f.look(asked.run)
+		if asked.done != nil {
+			close(asked.done)
+		}
+		if over {
+			f.close()
+			return
+		}
+	}
+}
+
+// look reads all files to their ends, and lets go of those whose runs have ended, as the one with
+// that id has.
+func (f *follower) look(over string) {
+	f.mu.Lock()
+	f.sources = append(f.sources, f.added...)
+	f.added = nil
+	f.mu.Unlock()
+	kept := f.sources[:0]
+	for _, s := range f.sources {
+		if f.failed {
+			s.close()
+			continue
+		}
+		// The end is looked at first: what was printed before it is then read.
+		ended := s.run == over || s.ended()
+		s.read(f.print)
+		if ended {
+			s.rest(f.print)
+			s.close()
+			continue
+		}
+		kept = append(kept, s)
+	}
+	clear(f.sources[len(kept):])
+	f.sources = kept
+}
+
+func (f *follower) print(line outputLine) {
+	if f.failed {
+		return
+	}
+	f.failed = f.Print(line) != nil
+	f.mu.Lock()
+	f.printed++
+	f.mu.Unlock()
+}
+
+// Printed is how many lines were printed so far. Safe for concurrent use.
+func (f *follower) Printed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.printed
+}
+
+// close prints lines without an end, and closes the files of runs that go on.
+func (f *follower) close() {
+	for _, s := range f.sources {
+		s.rest(f.print)
+		s.close()
+	}
+	f.sources = nil
+}
+
+// stateDir is the state folder of an output (captured.Path).
+func stateDir(output string) string { return filepath.Dir(filepath.Dir(filepath.Dir(output))) }
+
+// longestLine is the longest that is printed in one piece.
+const longestLine = 16 << 10
+
+// A source is one file that a run prints to.
+type source struct {
+	task, run, path string
+	hooks           bool
+
+	file  *os.File
+	at    int64
+	line  []byte // the beginning of one whose end was not printed yet
+	found time.Time
+	quit  time.Time
+	known bool // the database had the run
+}
+
+// lookForEnd is how often a run that prints nothing is looked at whether it has ended.
+const lookForEnd = time.Second
+
+// unknownFor is how long a run is followed that is not in the database: its output is opened before
+// its row is written, and a tick that cannot write never writes it.
+const unknownFor = time.Minute
+
+// ended reports whether the run is over, so that nothing more will be printed. It looks once in
+// lookForEnd.
+func (s *source) ended() bool {
+	if now := time.Now(); now.Before(s.quit) {
+		return false
+	} else {
+		s.quit = now.Add(lookForEnd)
+	}
+	db, err := state.OpenRead(stateDir(s.path), state.Patience)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	row, err := db.Runs().Row(context.Background(), s.run)
+	if errors.Is(err, state.ErrNotFound) {
+		return s.known || time.Since(s.found) > unknownFor
+	}
+	s.known = s.known || err == nil
+	return err == nil && row.Phase == state.Ended
+}
+
+// read prints the whole lines that came since the last time. A file is opened when it holds
+// something.
+func (s *source) read(print func(outputLine)) {
+	if s.file == nil {
+		if info, err := os.Stat(s.path); err != nil || info.Size() == 0 {
+			return
+		}
+		file, err := statedir.OpenPlain(s.path, os.O_RDONLY)
+		if err != nil {
+			return
+		}
+		s.file = file
+	}
+	room := make([]byte, 64<<10)
+	for {
+		n := s.piece(room, print)
+		if n == 0 {
+			return
+		}
+		s.lines(room[:n], print)
+	}
+}
+
+// piece reads the next bytes, over what was cut already (output.limit).
+func (s *source) piece(room []byte, print func(outputLine)) int {
+	info, err := s.file.Stat()
+	if err != nil || s.at >= info.Size() {
+		return 0
+	}
+	from, to := statedir.DataAt(s.file, s.at, info.Size())
+	if from > s.at && from < to {
+		s.rest(print)
+		print(s.made(fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(from-s.at))))
+	}
+	n, _ := s.file.ReadAt(room[:min(int64(len(room)), to-from)], from)
+	s.at = from + int64(n)
+	return n
+}
+
+// lines prints the whole lines among the bytes, and keeps the rest.
+func (s *source) lines(bytesRead []byte, print func(outputLine)) {
+	for {
+		i := bytes.IndexByte(bytesRead, '\n')
+		if i < 0 {
+			break
+		}
+		print(s.made(string(s.line) + string(bytesRead[:i])))
+		s.line, bytesRead = s.line[:0], bytesRead[i+1:]
+	}
+	s.line = append(s.line, bytesRead...)
+	for len(s.line) > longestLine {
+		print(s.made(string(s.line[:longestLine])))
+		s.line = append(s.line[:0], s.line[longestLine:]...)
+	}
+}
+
+// rest prints a line that has no end.
+func (s *source) rest(print func(outputLine)) {
+	if len(s.line) > 0 {
+		print(s.made(string(s.line)))
+		s.line = s.line[:0]
+	}
+}
+
+func (s *source) made(line string) outputLine {
+	return outputLine{s.task, s.run, s.hooks, clock.Now(), line}
+}
+
+func (s *source) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}
+
+// A discovery finds the outputs of all runs of a state folder that begin after it was made.
+type discovery struct {
+	dir     string
+	since   string // the ids of runs sort by the time they were made
+	folders map[string]*folder
+}
+
+type folder struct {
+	changed time.Time
+	known   map[string]bool // the names that were there at the last look
+}
+
+// discoverOutputs begins to look for outputs in the state folder.
+func discoverOutputs(dir string) *discovery {
+	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
+}
+
+// In adds what has come to the follower. A folder is read again when its time has changed, or was
+// that of a moment ago: files may come within one tick of the clock of the file system.
+func (d *discovery) In(f *follower) {
+	tasks, err := os.ReadDir(d.dir)
+	if err != nil {
+		return
+	}
+	for _, task := range tasks {
+		path := filepath.Join(d.dir, task.Name())
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		at := d.folders[task.Name()]
+		if at == nil {
+			at = &folder{}
+			d.folders[task.Name()] = at
+		}
+		if !info.ModTime().Equal(at.changed) || time.Since(info.ModTime()).Abs() < time.Second {
+			at.changed = info.ModTime()
+			at.read(f, path, strings.ReplaceAll(task.Name(), "+", "/"), d.since)
+		}
+	}
+}
+
+func (at *folder) read(f *follower, path, task, since string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, entry := range entries {
+		name := entry.Name()
+		id, isLog := strings.CutSuffix(name, ".log")
+		id, isHooks := strings.CutSuffix(id, ".hooks")
+		if !isLog || id < since {
+			continue
+		}
+		known[name] = true
+		if !at.known[name] {
+			f.add(task, id, filepath.Join(path, name), isHooks)
+		}
+	}
+	at.known = known
+}
