@@ -27,7 +27,6 @@ var order = []string{
 	"schedule/crontab/vixie",
 	"schedule/crontab",
 	"schedule/load",
-	"schedule/admission",
 	"schedule/install",
 	"mutex",
 	"mutex/redis",
@@ -100,7 +99,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

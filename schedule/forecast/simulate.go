@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/pause"
 )
 
@@ -75,7 +74,7 @@ func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
 // caller's until it returns.
 func Simulate(in Input, observe func(*Slot)) {
 	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, seats: map[mutexOf][]holder{}, claimed: map[schedule.Slot]bool{}, waiting: map[mutexOf]bool{}}
-	s.checks = []admission.Check{s.paused}
+	s.checks = []schedule.SlotCheck{s.paused}
 	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
 	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
 		if in.done() {
@@ -104,7 +103,7 @@ type simulation struct {
 	// The slot that is decided, and what the admission asks about it.
 	slot    Slot
 	asked   Skip // the last thing that admission asked for
-	checks  []admission.Check
+	checks  []schedule.SlotCheck
 	clock   func() time.Time
 	claim   func() error
 	acquire func() (int64, error)
@@ -123,9 +122,9 @@ type holder struct {
 }
 
 func (s *simulation) tick(server int, due []schedule.Slot) {
-	background, foreground := admission.Split(due)
+	background, foreground := schedule.Split(due)
 	for len(background) > 0 {
-		now, later := admission.UntilSecond(background, background[0].At)
+		now, later := schedule.UntilSecond(background, background[0].At)
 		s.push(now[0].At.UnixNano(), &group{server, now})
 		background = later
 	}
@@ -153,7 +152,7 @@ type group struct {
 }
 
 func (g *group) happen(s *simulation, at int64) {
-	free, conditional := admission.ConditionalLast(g.slots)
+	free, conditional := schedule.ConditionalLast(g.slots)
 	for _, slot := range free {
 		s.start(g.server, slot, at, nil)
 	}
@@ -166,7 +165,7 @@ type queue struct {
 	server int
 	slots  []schedule.Slot
 	next   int
-	order  admission.Queue
+	order  schedule.ForegroundQueue
 
 	longest *schedule.Task // whose run took longest since the queue had nothing to do
 	took    time.Duration
@@ -211,12 +210,12 @@ var (
 func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
 	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
 	s.asked = Unmet
-	if s.slot.Reason = admission.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
+	if s.slot.Reason = schedule.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
 		s.slot.Skip = s.asked
 		s.observeOnce()
 		return false
 	}
-	until, err := admission.TakeLocks(slot.Task, s.claim, s.acquire)
+	until, err := schedule.TakeLocks(slot.Task, s.claim, s.acquire)
 	switch {
 	case err == errClaimed:
 		return false

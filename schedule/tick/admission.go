@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 )
@@ -21,7 +20,7 @@ type admitter struct {
 // refusal returns the reason why a slot may not start at this moment; "" when it may. Held says
 // that the reason is a pause or a maintenance, which will be over.
 func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
-	holds := func(check admission.Check) admission.Check {
+	holds := func(check schedule.SlotCheck) schedule.SlotCheck {
 		return func(task *schedule.Task, at time.Time) string {
 			reason := check(task, at)
 			held = held || reason != ""
@@ -32,7 +31,7 @@ func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
 	if a.anyTime(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	reason = admission.Refusal(slot, now, holds(a.paused), holds(a.inMaintenance))
+	reason = schedule.Refusal(slot, now, holds(a.paused), holds(a.inMaintenance))
 	return reason, held
 }
 
@@ -70,7 +69,7 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 	if a.anyTime(slot) {
 		return ""
 	}
-	return admission.TooLate(slot, clock.Now())
+	return schedule.TooLate(slot, clock.Now())
 }
 
 // waitsUntil returns until when a run of the slot waits at most that begins to at from.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/run"
 )
 
@@ -20,7 +19,7 @@ type contexts struct {
 type foregroundQueue struct {
 	tick     *running
 	contexts contexts
-	order    admission.Queue
+	order    schedule.ForegroundQueue
 	failed   bool // a task failed
 }
 
@@ -41,7 +40,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			return
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
-			instant, _ := admission.UntilSecond(slots[i:], slots[i].At)
+			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
 			q.tick.starter.askAhead(instant)
 		}
 		q.slot(ctx, slots[i])

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
 )
 
 // A task may be due several times in a minute. Its slots are absolute, so a tick that has such
 // slots runs until the last of them has started. Each starts on time, or not at all once the next
-// slot of its task is due (admission.TooLate).
+// slot of its task is due (schedule.TooLate).
 
 // startLater hands over the background runs of slots in later seconds of the minute, those of one
 // instant together.
@@ -23,7 +22,7 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 			r.starter.skipAll(slots, reason)
 			return
 		}
-		now, later := admission.UntilSecond(slots, slots[0].At)
+		now, later := schedule.UntilSecond(slots, slots[0].At)
 		r.startBackground(staying, now)
 		r.records.flushNow()
 		slots = later

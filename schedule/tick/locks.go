@@ -10,7 +10,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -127,7 +126,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 		}
 		return need.Acquire(ctx, store, holder)
 	}
-	held, err := admission.TakeLocks(slot.Task, claim, acquire)
+	held, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
 		record.Locked, record.Seat = held.Mutex, held.Seat
 	}

@@ -9,7 +9,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
@@ -30,7 +29,7 @@ type Plan struct {
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
-	background, foreground := admission.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
+	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := r.holding(), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
@@ -111,7 +110,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		}
 		return nil, err
 	}
-	_, err := admission.TakeLocks(task, claim, acquire)
+	_, err := schedule.TakeLocks(task, claim, acquire)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/notify"
@@ -76,16 +75,16 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
-	background, foreground := admission.Split(r.account(due))
+	background, foreground := schedule.Split(r.account(due))
 	r.deliveries.start(kill)
 	r.skipRefused() // their hooks may send messages
 	announced := r.announceWhile()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
 	// this minute are started on time while foreground tasks run.
-	now, later := admission.UntilSecond(background, t.Minute)
+	now, later := schedule.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
-	soon, _ := admission.UntilSecond(foreground, t.Minute)
+	soon, _ := schedule.UntilSecond(foreground, t.Minute)
 	r.starter.askAhead(soon)
 	if len(now) > 0 {
 		r.startHeld(noNewStarts)
@@ -199,7 +198,7 @@ func (t *Tick) Leave() { t.supervisors().Close() }
 // startSupervisor starts the supervisor beside everything else, if one of the slots is that of a
 // background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
-	if background, _ := admission.Split(due); len(background) > 0 {
+	if background, _ := schedule.Split(due); len(background) > 0 {
 		go t.supervisors().Ahead(t.Storage)
 	}
 }
@@ -259,7 +258,7 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 // startBackground hands over the runs of background slots. Those with condition commands come last,
 // and nothing waits for them.
 func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
-	free, conditional := admission.ConditionalLast(slots)
+	free, conditional := schedule.ConditionalLast(slots)
 	r.starter.startAll(ctx, free)
 	for _, slot := range conditional {
 		r.conditions.start(ctx, slot)

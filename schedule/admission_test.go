@@ -1,4 +1,4 @@
-package admission
+package schedule_test
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func TestTheFirstReasonCounts(t *testing.T) {
 	} {
 		now := func() time.Time { return noon.Add(row.late) }
 		pause := func(*schedule.Task, time.Time) string { return row.paused }
-		if got := Refusal(schedule.Slot{Task: row.task, At: noon}, now, pause); got != row.want {
+		if got := schedule.Refusal(schedule.Slot{Task: row.task, At: noon}, now, pause); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestASlotIsClaimedBeforeItsMutexIsTaken(t *testing.T) {
 		{"the slot is taken", schedule.Task{OneServer: true, WithoutOverlapping: true}, held, nil, "claim ", held},
 	} {
 		asked := ""
-		_, err := TakeLocks(&row.task,
+		_, err := schedule.TakeLocks(&row.task,
 			func() error { asked += "claim "; return row.claim },
 			func() (int, error) { asked += "acquire "; return 1, row.acquire })
 		if asked != row.want || err != row.wantError {

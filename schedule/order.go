@@ -1,15 +1,13 @@
-package admission
+package schedule
 
 import (
 	"slices"
 	"time"
-
-	"sched/schedule"
 )
 
 // Split returns the slots of background tasks, which start first and beside everything else, and
 // those of foreground tasks, which run one after another.
-func Split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
+func Split(slots []Slot) (background, foreground []Slot) {
 	for _, slot := range slots {
 		if slot.Task.Background {
 			background = append(background, slot)
@@ -22,7 +20,7 @@ func Split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
 
 // UntilSecond cuts the slots, which are in the order of their times, after those that are due until
 // the given second.
-func UntilSecond(slots []schedule.Slot, second time.Time) (until, later []schedule.Slot) {
+func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 	for i, slot := range slots {
 		if slot.At.After(second) {
 			return slots[:i], slots[i:]
@@ -33,7 +31,7 @@ func UntilSecond(slots []schedule.Slot, second time.Time) (until, later []schedu
 
 // ConditionalLast splits background slots that start together: those with condition commands start
 // as these answer, and nothing waits for them.
-func ConditionalLast(slots []schedule.Slot) (free, conditional []schedule.Slot) {
+func ConditionalLast(slots []Slot) (free, conditional []Slot) {
 	for _, slot := range slots {
 		if len(slot.Task.ConditionCommands) > 0 {
 			conditional = append(conditional, slot)
@@ -44,17 +42,17 @@ func ConditionalLast(slots []schedule.Slot) (free, conditional []schedule.Slot) 
 	return free, conditional
 }
 
-// A Queue remembers in which order the foreground tasks of a tick ran. The zero Queue is that of a
-// tick in which none has run.
-type Queue struct {
+// A ForegroundQueue remembers in which order the foreground tasks of a tick ran. The zero one is
+// that of a tick in which none has run.
+type ForegroundQueue struct {
 	runs int
-	last map[*schedule.Task]int // 0: not yet
+	last map[*Task]int // 0: not yet
 }
 
 // Ran notes that a task runs.
-func (q *Queue) Ran(task *schedule.Task) {
+func (q *ForegroundQueue) Ran(task *Task) {
 	if q.last == nil {
-		q.last = map[*schedule.Task]int{}
+		q.last = map[*Task]int{}
 	}
 	q.runs++
 	q.last[task] = q.runs
@@ -64,10 +62,10 @@ func (q *Queue) Ran(task *schedule.Task) {
 // behind reports that its time has come already: by how long their tasks have waited, the longest
 // first. In file order a task that takes longer than its interval would leave those after it
 // without a run for ever (docs/internals/decisions.md#the-task-that-waited-longest-goes-first).
-func (q *Queue) Reorder(slots []schedule.Slot, i int, behind func(schedule.Slot) bool) {
+func (q *ForegroundQueue) Reorder(slots []Slot, i int, behind func(Slot) bool) {
 	if i == 0 || !slots[i].At.After(slots[i-1].At) || !behind(slots[i]) {
 		return
 	}
 	first, _ := UntilSecond(slots[i:], slots[i].At)
-	slices.SortStableFunc(first, func(a, b schedule.Slot) int { return q.last[a.Task] - q.last[b.Task] })
+	slices.SortStableFunc(first, func(a, b Slot) int { return q.last[a.Task] - q.last[b.Task] })
 }

@@ -1,27 +1,25 @@
-// Package admission decides which of the slots of a minute start, and in which order: what comes
-// first, what may not start at a moment, and what a slot has to take before. It is one opinion for
-// those who act on it, the ticks, and those who foresee what ticks will do, the forecast.
-//
-// It is pure: it reads no clock and no file and takes no lock. What a moment is like (the time, who
-// is paused, what is locked) it is told, or asks by a function that it is given.
-package admission
+package schedule
 
 import (
 	"fmt"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 )
 
-// A Check returns the reason why a task that is due at a time must not start at this moment; ""
+// This file decides which of the slots of a minute start, and order.go in which order. It is one
+// opinion for those who act on it, the ticks, and those who foresee what ticks will do, the
+// forecast. What a moment is like (the time, who is paused, what is locked) it is told, or asks by
+// a function that it is given.
+
+// A SlotCheck returns the reason why a task that is due at a time must not start at this moment; ""
 // when it may.
-type Check func(task *schedule.Task, at time.Time) string
+type SlotCheck func(task *Task, at time.Time) string
 
 // Refusal returns the first reason why a slot may not start at the moment now: a condition of time,
 // then what the checks say in their order, then that it is too late; "" when it may. The moment is
 // read when it is needed, since checks may take their time.
-func Refusal(slot schedule.Slot, now func() time.Time, checks ...Check) string {
+func Refusal(slot Slot, now func() time.Time, checks ...SlotCheck) string {
 	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
@@ -35,7 +33,7 @@ func Refusal(slot schedule.Slot, now func() time.Time, checks ...Check) string {
 
 // TooLate returns why it is too late at the moment now for a slot of the tick's own minute to
 // start; "" when it is not.
-func TooLate(slot schedule.Slot, now time.Time) string {
+func TooLate(slot Slot, now time.Time) string {
 	late, deadline := now.Sub(slot.At), slot.Task.StartDeadline
 	switch {
 	case overrun(slot, now):
@@ -48,7 +46,7 @@ func TooLate(slot schedule.Slot, now time.Time) string {
 
 // overrun reports whether a slot of a task that is due several times in a minute is too late: the
 // next one is due already.
-func overrun(slot schedule.Slot, now time.Time) bool {
+func overrun(slot Slot, now time.Time) bool {
 	if now.Sub(slot.At) < time.Second {
 		return false
 	}
@@ -59,7 +57,7 @@ func overrun(slot schedule.Slot, now time.Time) bool {
 // TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task
 // asks for them. It ends with the first error. The lock is the zero value where the task needs
 // none.
-func TakeLocks[Lock any](task *schedule.Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
+func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
 	if task.OneServer {
 		if err := claim(); err != nil {
 			return lock, err
