@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -170,3 +172,24 @@ func (s *Schedule) Inactive(t *Task) string {
 
 // Here reports whether the task is for this server.
 func (s *Schedule) Here(t *Task) bool { return len(t.Servers) == 0 || s.Machine.IsAny(t.Servers) }
+
+// Files returns the absolute paths of the schedule's files, the main one first; none for a text.
+func (s *Schedule) Files() []string {
+	paths := make([]string, len(s.Sources))
+	for i, source := range s.Sources {
+		if paths[i] = source.Name; !filepath.IsAbs(source.Name) {
+			paths[i] = filepath.Join(filepath.Dir(s.File), source.Name)
+		}
+	}
+	return paths
+}
+
+// Archive returns the texts of the schedule's files in one, of which load.Archive makes the same
+// schedule. Variables stand in it as ${VAR}, so no secret of the environment is in it. The archive
+// of one file is that file after a comment.
+func (s *Schedule) Archive() ([]byte, error) {
+	if len(s.Sources) == 0 {
+		return nil, errors.New("the schedule was not made from text")
+	}
+	return yamldoc.Pack(s.Sources), nil
+}

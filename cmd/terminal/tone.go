@@ -1,6 +1,8 @@
 package terminal
 
-import "strings"
+import (
+	"strings"
+)
 
 // A Tone is what a colour means (ECMA-48, SGR). The empty one is that of plain text.
 type Tone string
@@ -49,4 +51,13 @@ func (s Stream) Bar(part float64) string {
 	}
 	n := min(int(part*BarWidth), BarWidth)
 	return s.Paint(Active, strings.Repeat(full, n)) + s.Paint(Faint, strings.Repeat(empty, BarWidth-n))
+}
+
+// HeatLevels is how many shades Heat has.
+const HeatLevels = 4
+
+// Heat returns blue tones, which judge nothing: from level 1, pale, to HeatLevels, strong.
+func Heat(level int) Tone {
+	shades := [...]Tone{"", "48;5;153;38;5;16", "48;5;75;38;5;16", "48;5;26;38;5;231", "48;5;18;38;5;231"}
+	return shades[max(0, min(level, HeatLevels))]
 }

@@ -68,3 +68,13 @@ type ForeignError struct {
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to user %d, not to us (%d)", e.Dir, e.Owner, os.Geteuid())
 }
+
+// Unwritable reports whether err says that a folder cannot be written.
+func Unwritable(err error) bool {
+	for _, e := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

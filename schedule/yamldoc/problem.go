@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"sched/schedule/humanize"
 )
 
 // Place is a position in a file. Lines and columns count from 1; both are 0 for the file as a
@@ -114,4 +117,32 @@ func (r *Reader) inOrder(problems []Problem) []Problem {
 		return cmp.Or(order[a.Place.File]-order[b.Place.File], a.Place.Line-b.Place.Line, a.Place.Column-b.Place.Column)
 	})
 	return problems
+}
+
+// Nearest returns the known word that was probably meant, a synonym or a near one, or "".
+func (r *Reader) Nearest(word string, known []string) string {
+	if meant, _, _ := strings.Cut(r.options.Synonyms[snakeCase(word)], ": "); slices.Contains(known, meant) {
+		return meant
+	}
+	return humanize.Nearest(word, known)
+}
+
+// snakeCase writes runInBackground and run-in-background as run_in_background.
+func snakeCase(word string) string {
+	var b strings.Builder
+	for i, r := range word {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.ReplaceAll(b.String(), "-", "_")
+}
+
+// DidYouMean is the hint that proposes a word; it is empty for "".
+func DidYouMean(word string) string {
+	if word == "" {
+		return ""
+	}
+	return `did you mean "` + word + `"?`
 }
