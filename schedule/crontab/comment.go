@@ -1,14 +1,13 @@
 package crontab
 
 import (
-	"regexp"
 	"strings"
 )
 
 var (
-	rule     = regexp.MustCompile(`^[\s#=*_.~|+-]*$`)
-	heading  = regexp.MustCompile(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
-	trailing = regexp.MustCompile(`\s#\s+([^'"` + "`" + `]+)$`)
+	rule     = compiled(`^[\s#=*_.~|+-]*$`)
+	heading  = compiled(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
+	trailing = compiled(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
 // mostDescription is the longest comment, in bytes, that is a description; a longer one stays a
@@ -22,9 +21,9 @@ func describe(e Entry) (description string, comment []string) {
 	ended := false
 	for _, line := range e.Comment {
 		switch {
-		case heading.MatchString(line):
+		case heading().MatchString(line):
 			about, comment = nil, nil
-		case rule.MatchString(line):
+		case rule().MatchString(line):
 			ended = true
 			continue
 		case ended:
@@ -38,7 +37,7 @@ func describe(e Entry) (description string, comment []string) {
 	if len(joined) > mostDescription {
 		return "", append(comment, about...)
 	}
-	if found := trailing.FindStringSubmatch(e.Command); joined == "" && found != nil {
+	if found := trailing().FindStringSubmatch(e.Command); joined == "" && found != nil {
 		joined = strings.TrimSpace(found[1])
 	}
 	return printable(joined), comment

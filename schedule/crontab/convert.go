@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -75,11 +74,11 @@ func (c *converter) find(left bool, hint, format string, args ...any) {
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
-var ownLine = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
+var ownLine = compiled(`(^|[\s/])sched\s+run\b`)
 
 func (c *converter) convert() {
 	e := c.entry
-	if ownLine.MatchString(e.Command) {
+	if ownLine().MatchString(e.Command) {
 		c.remark("", "this line is sched itself, and no task")
 		return
 	}
@@ -162,7 +161,7 @@ func (c *converter) flags(t *Task) {
 	c.remark("", "the flags before the command are those of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
 }
 
-var posixShell = regexp.MustCompile(`^(ba|da|k|z|a|mk)?sh$`)
+var posixShell = compiled(`^(ba|da|k|z|a|mk)?sh$`)
 
 // command sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.
@@ -180,7 +179,7 @@ func (c *converter) command(t *Task) bool {
 		c.leave(`write \% where a % is meant, as in date +\%F`,
 			"to cron the command ends at the first %%, which is inside quotes: it never worked")
 		return false
-	case !posixShell.MatchString(path.Base(t.Shell)):
+	case !posixShell().MatchString(path.Base(t.Shell)):
 		c.leave("write the command into a script, and call that", "the command reads what follows its %%, and %s has no here-document", t.Shell)
 		return false
 	}
@@ -244,7 +243,7 @@ func (s *Schedule) firstZone(zone string) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
 }
 
-var address = regexp.MustCompile(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
+var address = compiled(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
 // mail sets who gets the output: those of MAILTO. A name without a host is a user of this machine.
 func (c *converter) mail(t *Task) {
@@ -253,7 +252,7 @@ func (c *converter) mail(t *Task) {
 		c.schedule.MailsTo = true
 	}
 	for _, name := range strings.FieldsFunc(to, func(r rune) bool { return r == ',' || r == ' ' }) {
-		if !address.MatchString(name) {
+		if !address().MatchString(name) {
 			c.remark("", "MAILTO has %q, which is no address; nobody is mailed there", name)
 			continue
 		}

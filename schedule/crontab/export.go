@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +70,7 @@ func (e *exporter) common(s *schedule.Schedule) {
 			of, has := t.Env[name]
 			return !has || of != value || e.isExpanded(t, name)
 		}
-		if name != "SHELL" && variableName.MatchString(name) && !strings.ContainsAny(value, "\n\r\"") && !slices.ContainsFunc(s.Tasks, differs) {
+		if name != "SHELL" && variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"") && !slices.ContainsFunc(s.Tasks, differs) {
 			e.set(name, value)
 		}
 	}
@@ -96,7 +95,7 @@ func (e *exporter) set(name, value string) {
 func (e *exporter) write(active bool) {
 	var whens []string
 	for _, when := range e.task.When.Texts() {
-		if _, err := vixie.Parse(when); (err != nil && when != "@reboot") || backwards.MatchString(when) {
+		if _, err := vixie.Parse(when); (err != nil && when != "@reboot") || backwards().MatchString(when) {
 			e.lose("cron", "", "cron does not know the times %q", when)
 			continue
 		}
@@ -148,9 +147,9 @@ func (e *exporter) mail() (to []string) {
 }
 
 var (
-	hereDocument = regexp.MustCompile(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
-	plainWord    = regexp.MustCompile(`^[A-Za-z0-9_./:@+,-]+$`)
-	backslashes  = regexp.MustCompile(`\\{2,}|\\?%|\\$`)
+	hereDocument = compiled(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
+	plainWord    = compiled(`^[A-Za-z0-9_./:@+,-]+$`)
+	backslashes  = compiled(`\\{2,}|\\?%|\\$`)
 )
 
 // command writes the command as percent reads it, with the folder and the variables of the task in
@@ -161,12 +160,12 @@ func (e *exporter) command() (string, bool) {
 	switch {
 	case len(c.List) > 0:
 		line = shellWords(c.List)
-	case len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell.MatchString(path.Base(c.Shell[0])):
+	case len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell().MatchString(path.Base(c.Shell[0])):
 		shell = c.Shell[0]
 	default:
 		line = shellWords(append(slices.Clone(c.Shell), line))
 	}
-	if found := hereDocument.FindStringSubmatch(line); found != nil {
+	if found := hereDocument().FindStringSubmatch(line); found != nil {
 		line, input = found[1], "%"+strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`), "\n", "%")
 	}
 	before := ""
@@ -193,7 +192,7 @@ func (e *exporter) command() (string, bool) {
 		return "", false
 	}
 	e.set("SHELL", shell)
-	return backslashes.ReplaceAllStringFunc(line, func(found string) string {
+	return backslashes().ReplaceAllStringFunc(line, func(found string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(found, `\`, `\\`), "%", `\%`)
 	}) + input, true
 }
@@ -201,7 +200,7 @@ func (e *exporter) command() (string, bool) {
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !plainWord.MatchString(word) {
+		if quoted[i] = word; !plainWord().MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
@@ -239,7 +238,7 @@ func (e *exporter) keys() string {
 
 func commentValue(value any) (string, bool) {
 	word := func(text string) string {
-		if plainWord.MatchString(text) && !looks.MatchString(text) {
+		if plainWord().MatchString(text) && !looks().MatchString(text) {
 			return text
 		}
 		return double(text)

@@ -2,8 +2,10 @@ package crontab
 
 import (
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sched/schedule/yamldoc"
 )
@@ -84,4 +86,10 @@ const systemKey = "system"
 // and job.dpkg-old.
 func IsFileName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+// compiled returns a regular expression that is compiled when it is used first: most processes of
+// sched read no crontab.
+func compiled(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

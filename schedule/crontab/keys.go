@@ -1,7 +1,6 @@
 package crontab
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -18,19 +17,19 @@ type Key struct {
 }
 
 var (
-	ourComment = regexp.MustCompile(`^\s*#+\s*sched:`)
-	nearlyOurs = regexp.MustCompile(`(?i)^\s*#+\s*sched(:|\s+[\w.]+=)`)
-	keyStart   = regexp.MustCompile(`^([^\s,=]+)([ \t]+=[ \t]*|=)?`)
-	keyName    = regexp.MustCompile(`^[A-Za-z_][\w.-]*:?$`)
+	ourComment = compiled(`^\s*#+\s*sched:`)
+	nearlyOurs = compiled(`(?i)^\s*#+\s*sched(:|\s+[\w.]+=)`)
+	keyStart   = compiled(`^([^\s,=]+)([ \t]+=[ \t]*|=)?`)
+	keyName    = compiled(`^[A-Za-z_][\w.-]*:?$`)
 )
 
 // keysOf reads the keys of a comment `# sched:`; ok is false for any other line. Blanks and commas
 // separate keys, except in quotes and brackets. A key without a value is true. If a quote or a
 // bracket is not closed, the name is all of the text, which is no key.
 func keysOf(raw string, line int) (keys []Key, ok bool) {
-	begin := ourComment.FindString(raw)
+	begin := ourComment().FindString(raw)
 	for at := len(begin); begin != "" && at < len(raw); {
-		found := keyStart.FindStringSubmatch(raw[at:])
+		found := keyStart().FindStringSubmatch(raw[at:])
 		if found == nil { // a separator
 			at++
 			continue
@@ -61,7 +60,7 @@ func (s *Schedule) KeyHint(line, column int) (hint string) {
 		case k.Line != line || k.Column != column:
 		case k.Name == systemKey:
 			return "it is about the whole file: leave the line below the comment empty"
-		case !keyName.MatchString(k.Name):
+		case !keyName().MatchString(k.Name):
 			return "a key is NAME=VALUE: write several values as [a, b], and a value with blanks or commas in quotes"
 		}
 	}

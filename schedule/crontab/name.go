@@ -3,7 +3,6 @@ package crontab
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,15 +40,15 @@ func (n names) unique(short string, all []longer) (name string) {
 }
 
 var (
-	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	extension    = regexp.MustCompile(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
-	version      = regexp.MustCompile(`[0-9.]+$`)
-	notInName    = regexp.MustCompile(`[^a-z0-9._:]+`)
-	subcommand   = regexp.MustCompile(`^[a-z][a-z:_-]{2,29}$`)
-	telling      = regexp.MustCompile(`^[A-Za-z][\w.:-]{0,29}$`)
-	shortFlag    = regexp.MustCompile(`^-[^-]`)
-	page         = regexp.MustCompile(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
-	substitution = regexp.MustCompile("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
+	assignment   = compiled(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	extension    = compiled(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
+	version      = compiled(`[0-9.]+$`)
+	notInName    = compiled(`[^a-z0-9._:]+`)
+	subcommand   = compiled(`^[a-z][a-z:_-]{2,29}$`)
+	telling      = compiled(`^[A-Za-z][\w.:-]{0,29}$`)
+	shortFlag    = compiled(`^-[^-]`)
+	page         = compiled(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
+	substitution = compiled("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
 func set(words string) map[string]bool {
@@ -108,8 +107,8 @@ func nameOf(command string) string {
 
 // namesOf returns the name of a command, and longer ones for when it is taken.
 func namesOf(command string) (short string, all []longer) {
-	for substitution.MatchString(command) {
-		command = substitution.ReplaceAllString(command, "$$")
+	for substitution().MatchString(command) {
+		command = substitution().ReplaceAllString(command, "$$")
 	}
 	shell, _ := words(strings.ReplaceAll(command, "\n", ";"))
 	parts, more := subject(shell)
@@ -124,7 +123,7 @@ func namesOf(command string) (short string, all []longer) {
 	return joinName(parts...), all
 }
 
-var single = regexp.MustCompile(`^\w+$`)
+var single = compiled(`^\w+$`)
 
 // rhythmOf says in a word how often a line is due; "" for times that have no word.
 func rhythmOf(when string) string {
@@ -144,7 +143,7 @@ func rhythmOf(when string) string {
 		switch {
 		case field == "*":
 			shape += "*"
-		case single.MatchString(field):
+		case single().MatchString(field):
 			shape += "1"
 		default:
 			return ""
@@ -156,7 +155,7 @@ func rhythmOf(when string) string {
 func joinName(parts ...string) string {
 	var all []string
 	for _, part := range parts {
-		all = append(all, notInName.ReplaceAllString(strings.ToLower(extension.ReplaceAllString(path.Base(part), "")), "-"))
+		all = append(all, notInName().ReplaceAllString(strings.ToLower(extension().ReplaceAllString(path.Base(part), "")), "-"))
 	}
 	name := strings.Trim(strings.Join(all, "-"), "-._:")
 	if name = strings.TrimRight(name[:min(len(name), 60)], "-._:"); name == "" {
@@ -179,7 +178,7 @@ func subject(all []word) (parts, more []string) {
 		if len(found) == 0 {
 			continue
 		}
-		if base := path.Base(found[0]); helpers[base] || interpreters[version.ReplaceAllString(base, "")] {
+		if base := path.Base(found[0]); helpers[base] || interpreters[version().ReplaceAllString(base, "")] {
 			if parts == nil {
 				parts = found
 			}
@@ -210,11 +209,11 @@ func program(one []string) (parts, more []string) {
 	for i := 0; i < len(one); i++ {
 		text := one[i]
 		base := path.Base(text)
-		language := version.ReplaceAllString(base, "")
+		language := version().ReplaceAllString(base, "")
 		switch {
 		case skipped[text]:
 			return nil, nil
-		case text == "", keywords[text], assignment.MatchString(text):
+		case text == "", keywords[text], assignment().MatchString(text):
 		case isWrapper(text):
 			i = skipFlags(one, i, wrappers[base])
 			if i+1 < len(one) && !strings.HasPrefix(one[i+1], "-") {
@@ -246,14 +245,14 @@ func program(one []string) (parts, more []string) {
 // arguments that are words.
 func describeProgram(text string, arguments []string) (parts, more []string) {
 	for i, argument := range arguments {
-		if found := page.FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
+		if found := page().FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
 			return []string{found[1], found[2]}, nil
 		}
 		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
-		if strings.Contains(argument, "://") || shortFlag.MatchString(argument) || i > 0 && shortFlag.MatchString(arguments[i-1]) && !isPath {
+		if strings.Contains(argument, "://") || shortFlag().MatchString(argument) || i > 0 && shortFlag().MatchString(arguments[i-1]) && !isPath {
 			continue // it may hold a secret
 		}
-		if word := path.Base(strings.TrimLeft(argument, "-")); telling.MatchString(word) {
+		if word := path.Base(strings.TrimLeft(argument, "-")); telling().MatchString(word) {
 			more = append(more, word)
 		}
 	}
@@ -262,7 +261,7 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 		return doService(base, arguments), nil
 	case movers[base] && len(more) > 0:
 		return []string{text, more[0]}, more[1:]
-	case len(arguments) > 0 && text != "tar" && subcommand.MatchString(arguments[0]):
+	case len(arguments) > 0 && text != "tar" && subcommand().MatchString(arguments[0]):
 		return []string{text, arguments[0]}, more[1:]
 	}
 	return []string{text}, more
@@ -286,7 +285,7 @@ func doService(starter string, arguments []string) (parts []string) {
 
 func withFolder(parts []string, folder string) []string {
 	program := parts[0]
-	if !unspecific[extension.ReplaceAllString(path.Base(program), "")] {
+	if !unspecific[extension().ReplaceAllString(path.Base(program), "")] {
 		return parts
 	}
 	if !path.IsAbs(program) {

@@ -3,7 +3,6 @@ package crontab
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 )
 
@@ -117,18 +116,18 @@ func (p *parser) line(raw string) {
 }
 
 // exampleNext matches a comment whose last paragraph names an example and ends with a colon.
-var exampleNext = regexp.MustCompile(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
+var exampleNext = compiled(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 
 func (p *parser) commented(raw, text string) {
 	if keys, ok := keysOf(raw, p.number); ok {
 		p.keys = append(p.keys, keys...)
 		return
 	}
-	if nearlyOurs.MatchString(raw) {
+	if nearlyOurs().MatchString(raw) {
 		p.remark(p.number, "this comment sets no keys", "a comment with keys begins with `# sched:`")
 	}
 	inner := strings.TrimLeft(text, "# \t")
-	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
+	example := exampleNext().MatchString(strings.Join(p.comment, "\n"))
 	if entry, problem, _ := p.entry(inner); problem == "" && !example && isCommand(entry.Command) {
 		entry.Raw, entry.Off = raw, true
 		p.add(entry)
@@ -152,17 +151,17 @@ func (p *parser) add(entry Entry) {
 }
 
 var (
-	fiveFields = regexp.MustCompile(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
-	nickname   = regexp.MustCompile(`^(@\S+)[ \t]+(.*)$`)
-	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
+	fiveFields = compiled(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
+	nickname   = compiled(`^(@\S+)[ \t]+(.*)$`)
+	userName   = compiled(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
 )
 
 // entry reads times, user and command. An empty problem means that it is an entry.
 func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	var rest string
-	if found := nickname.FindStringSubmatch(text); found != nil {
+	if found := nickname().FindStringSubmatch(text); found != nil {
 		e.When, rest = found[1], found[2]
-	} else if found := fiveFields.FindStringSubmatch(text); found != nil {
+	} else if found := fiveFields().FindStringSubmatch(text); found != nil {
 		e.When, rest = strings.Join(found[1:6], " "), found[6]
 	} else {
 		return e, "neither a setting nor five fields and a command", p.whyNoEntry(text)
@@ -170,7 +169,7 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	if e.When, rest, e.Refused, problem = moreFields(e.When, rest, p.table.Source.System); problem != "" {
 		return e, problem, ""
 	}
-	if quiet.MatchString(e.When) {
+	if quiet().MatchString(e.When) {
 		e.When, e.Refused = e.When[1:], "Debian's cron refuses a - before the times, and with it the whole file; "+
 			"to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"
 	}
@@ -179,7 +178,7 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	}
 	if p.table.Source.System {
 		end := strings.IndexAny(rest+" ", " \t")
-		if e.User = rest[:end]; !userName.MatchString(e.User) {
+		if e.User = rest[:end]; !userName().MatchString(e.User) {
 			return e, fmt.Sprintf("%q is no user: in a system crontab a line has its user before the command", e.User),
 				"cron ignores the whole file for that; put the user in, as in `" + e.When + " root …`"
 		}
@@ -198,9 +197,9 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 }
 
 // quiet matches the - of SUSE's cron and of cronie before the times.
-var quiet = regexp.MustCompile(`^-[\d*]`)
+var quiet = compiled(`^-[\d*]`)
 
-var valueInQuotes = regexp.MustCompile(`^[^\s=]+\s*=\s*["']`)
+var valueInQuotes = compiled(`^[^\s=]+\s*=\s*["']`)
 
 // whyNoEntry guesses what was meant by a line that is neither a setting nor an entry.
 func (p *parser) whyNoEntry(text string) (hint string) {
@@ -209,15 +208,15 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 		return `to cron a \ at the end joins no lines: write the command in one line`
 	case strings.ContainsRune(text, '\u00a0'):
 		return "it has a no-break space, as text from a web page does: write a blank for it"
-	case valueInQuotes.MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
+	case valueInQuotes().MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
 		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
 	}
 	return ""
 }
 
 var (
-	yearField    = regexp.MustCompile(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
-	weekdayField = regexp.MustCompile(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
+	yearField    = compiled(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
+	weekdayField = compiled(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
 )
 
 const days = `(?:sun|mon|tue|wed|thu|fri|sat)`
@@ -228,9 +227,9 @@ func moreFields(when, rest string, system bool) (fields, command, refused, probl
 	year := ""
 	if system || when[0] == '@' {
 		return when, rest, "", ""
-	} else if found := weekdayField.FindStringSubmatch(rest); found != nil {
+	} else if found := weekdayField().FindStringSubmatch(rest); found != nil {
 		when, year, command = when+" "+found[1], found[2], found[3]
-	} else if found := yearField.FindStringSubmatch(rest); found != nil {
+	} else if found := yearField().FindStringSubmatch(rest); found != nil {
 		year, command = found[1], found[2]
 		refused = "the sixth field is read as a year, as supercronic does; Debian's cron refuses it. " +
 			"If the first field is for seconds, the times are not these: write the other five"

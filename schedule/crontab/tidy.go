@@ -3,7 +3,6 @@ package crontab
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -12,7 +11,7 @@ import (
 // command: what it cannot be sure of stays as it is. The order in which it takes things off is that
 // in which the shell would do them.
 func tidy(t *Task) {
-	if t.Entry.Input != nil || !posixShell.MatchString(path.Base(t.Shell)) {
+	if t.Entry.Input != nil || !posixShell().MatchString(path.Base(t.Shell)) {
 		return
 	}
 	changed := takeDir(t)
@@ -62,7 +61,7 @@ func takeDir(t *Task) bool {
 func (t *Task) path(w word, command string) (string, bool) {
 	raw := command[w.start:w.end]
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
-		if rest, ok := strings.CutPrefix(raw, home); ok && plainPath.MatchString(rest) && t.Env["HOME"] == "" && t.User == "" {
+		if rest, ok := strings.CutPrefix(raw, home); ok && plainPath().MatchString(rest) && t.Env["HOME"] == "" && t.User == "" {
 			return "${HOME}" + rest, true
 		}
 	}
@@ -75,7 +74,7 @@ func (t *Task) path(w word, command string) (string, bool) {
 	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
 }
 
-var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._/+@%-]*)?$`)
+var plainPath = compiled(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
 // takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of
 // one kind alone is left.
@@ -143,11 +142,11 @@ func takeWrapper(t *Task) bool {
 	return false
 }
 
-var seconds = regexp.MustCompile(`^[1-9][0-9]{0,6}[smhd]?$`)
+var seconds = compiled(`^[1-9][0-9]{0,6}[smhd]?$`)
 
 // duration writes what timeout(1) takes for a duration as the schedule does.
 func duration(text string) (string, bool) {
-	if !seconds.MatchString(text) {
+	if !seconds().MatchString(text) {
 		return "", false
 	}
 	if last := text[len(text)-1]; last >= '0' && last <= '9' {
@@ -183,7 +182,7 @@ func takeLock(t *Task, all []word) bool {
 		return false
 	}
 	file, next := all[i].text, all[i+1]
-	if seconds.MatchString(file) { // a descriptor
+	if seconds().MatchString(file) { // a descriptor
 		return false
 	}
 	switch {

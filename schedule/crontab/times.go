@@ -2,7 +2,6 @@ package crontab
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"sched/schedule/cron"
@@ -10,7 +9,7 @@ import (
 )
 
 var (
-	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
+	tilde     = compiled(`(\d+)?~(\d+)?`)
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
 
@@ -78,7 +77,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 		return false
 	}
 	t.Cron, t.Times = when, &times
-	if _, err := cron.Parse(when, name); err == nil && !backwards.MatchString(when) {
+	if _, err := cron.Parse(when, name); err == nil && !backwards().MatchString(when) {
 		return true
 	}
 	t.Cron = times.String()
@@ -93,13 +92,13 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 
 // backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they
 // are empty.
-var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
+var backwards = compiled(`(?i)-(0|sun)([,/]\S*)?$`)
 
 // untilde writes the random ~ of OpenBSD and cronie as H.
 func untilde(when string) string {
 	words := strings.Fields(when)
 	for i, word := range words {
-		words[i] = tilde.ReplaceAllStringFunc(word, func(found string) string {
+		words[i] = tilde().ReplaceAllStringFunc(word, func(found string) string {
 			low, high, _ := strings.Cut(found, "~")
 			if low == "" && high == "" {
 				return "H"

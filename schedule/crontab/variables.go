@@ -3,7 +3,6 @@ package crontab
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,9 +22,9 @@ func (v Variables) names() []string {
 	return names
 }
 
-var secret = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
+var secret = compiled(`(?i)passw|secret|token|api_?key|credential`)
 
-var variableName = regexp.MustCompile(`^[^\s="']+$`)
+var variableName = compiled(`^[^\s="']+$`)
 
 // setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and
 // nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the line
@@ -66,7 +65,7 @@ func (p *parser) assign(name, value, text string) {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
 		p.leave("a variable with bytes that are no text", "if a command needs it, set it there")
 		return
-	case !variableName.MatchString(name):
+	case !variableName().MatchString(name):
 		p.leave(fmt.Sprintf("no shell can read a variable with the name %q", name), "give it a name of letters, digits and _")
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
@@ -82,7 +81,7 @@ func (p *parser) assign(name, value, text string) {
 	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
 		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
-	if secret.MatchString(name) {
+	if secret().MatchString(name) {
 		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}

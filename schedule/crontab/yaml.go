@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -328,15 +327,15 @@ func (w *writer) command(in, command string) {
 }
 
 var (
-	plain    = regexp.MustCompile(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
-	looks    = regexp.MustCompile(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
-	inFlow   = regexp.MustCompile(`[\[\]{},]`)
-	needsOne = regexp.MustCompile(`: |:$| #|\s$`)
+	plain    = compiled(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
+	looks    = compiled(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	inFlow   = compiled(`[\[\]{},]`)
+	needsOne = compiled(`: |:$| #|\s$`)
 )
 
 // scalar writes a text plain where YAML takes it for text, else in quotes.
 func scalar(text string) string {
-	if plain.MatchString(text) && !looks.MatchString(text) && !needsOne.MatchString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) }) {
+	if plain().MatchString(text) && !looks().MatchString(text) && !needsOne().MatchString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) }) {
 		return text
 	}
 	return quote(text)
@@ -344,7 +343,7 @@ func scalar(text string) string {
 
 // flow is scalar inside of brackets.
 func flow(text string) string {
-	if inFlow.MatchString(text) {
+	if inFlow().MatchString(text) {
 		return quote(text)
 	}
 	return scalar(text)
