@@ -28,7 +28,8 @@ func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error)
 	return l.read(l.Add(l.schedule.File, sources[0].Data))
 }
 
-// nextArchived returns the next source for the value n; nil, after a problem, when there is none.
+// nextArchived returns the next source for the value n. If no source is left, it records a problem
+// and returns nil.
 func (l *loader) nextArchived(n *node) *yamldoc.Source {
 	if len(l.archived) == 0 {
 		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)

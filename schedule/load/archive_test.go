@@ -40,7 +40,8 @@ func sameFromArchive(t *testing.T, s *schedule.Schedule) {
 
 var farAway = at("2999-01-01 00:00:00")
 
-// What an archive is made of may be gone or broken when it is needed: that is what it is for.
+// The files of an archive may be gone or broken when the archive is needed: an archive exists for
+// that case.
 func TestAnArchiveNeedsNoFiles(t *testing.T) {
 	outside := writeFiles(t, map[string]string{"out.yaml": "- {name: outside, every: hour, command: x, dir: sub}"})
 	dir := writeFiles(t, map[string]string{

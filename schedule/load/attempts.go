@@ -6,7 +6,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
+// setRetry reads a mapping, key by key on top of the inherited retry. false takes the inherited
+// retry away.
 func setRetry(l *loader, t *taskDraft, n *node) {
 	if n.IsInteger() {
 		l.Problemf(n, "write {attempts: "+yamldoc.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
@@ -44,8 +45,8 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that
-// away.
+// setOutput reads a path or a mapping, key by key on top of the inherited output. false takes the
+// inherited output away.
 func setOutput(l *loader, t *taskDraft, n *node) {
 	switch {
 	case n.IsFalse():
@@ -67,8 +68,8 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// readTimeout reads a duration, or none, an older word for false, against that of a group or of
-// defaults.
+// readTimeout reads a duration, or none, which takes an inherited timeout away. none is an older
+// word for false.
 func readTimeout(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
@@ -98,7 +99,7 @@ func readSuccessCodes(r *yamldoc.Reader, n *yamldoc.Node) ([]int, bool) {
 	return yamldoc.Collect(n, func(item *yamldoc.Node) (int, bool) { return r.Integer(item, 0, 255) })
 }
 
-// leastLimit has room for whole lines and for what says that some were cut.
+// leastLimit leaves room for whole lines and for the note that some lines were cut.
 const leastLimit = 16 << 10
 
 // readOutputLimit reads how much of an output is kept.

@@ -9,9 +9,9 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// chains is what is known of triggers while a schedule is read. They are checked at the end.
+// chains holds the triggers that are found while a schedule is read. They are checked at the end.
 type chains struct {
-	triggers []use // each as the file has it, also where many tasks inherit it
+	triggers []use // each once, as the file has it, even if many tasks inherit it
 	timeless []use // the tasks without a time of their own
 
 	reading *schedule.Task // the task that is read now; nil for none
@@ -22,7 +22,7 @@ type use struct {
 	name          string // of a task
 	place         yamldoc.Place
 	task, section string         // of the problem; see yamldoc.Reader
-	in            *schedule.Task // the task that has it; nil where several inherit it
+	in            *schedule.Task // the task that has it; nil if several tasks inherit it
 }
 
 func (l *loader) useOf(name string, n *node) use {
@@ -149,8 +149,8 @@ func (l *loader) warnOfSwitchedOff() {
 	}
 }
 
-// warnOfElsewhere warns of triggers of a task that is not for this server, by tasks that are: a
-// task is started where its trigger ran.
+// warnOfElsewhere warns if a task of this server triggers a task that is not for this server. A
+// triggered task starts on the server on which its trigger ran.
 func (l *loader) warnOfElsewhere(t *schedule.Task) {
 	if l.schedule.Here(t) {
 		return

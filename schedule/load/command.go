@@ -41,7 +41,8 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	t.ConditionCommands = commands
 }
 
-// setEnv reads variables beside the inherited ones; false leaves only those of the file.
+// setEnv adds variables to the inherited variables. false leaves only the variables from the top of
+// the file.
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Forget()
@@ -55,8 +56,8 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 	t.EnvOver = slices.Concat(t.EnvOver, t.ownEnv)
 }
 
-// setEnvFiles replaces inherited files. They win over inherited variables, not over env beside
-// them.
+// setEnvFiles replaces inherited files. The files win over inherited variables, but not over env of
+// the same level.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
 	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles)(l, t, n)
 	t.EnvOver = t.ownEnv
@@ -109,8 +110,7 @@ func readShell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return readArguments(r, n)
 }
 
-// readVariables reads a mapping of variables, and returns them together with those that are
-// inherited.
+// readVariables reads a mapping of variables, and returns them together with the inherited ones.
 func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]string) map[string]string {
 	if n.IsList() {
 		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", r.Key)
@@ -148,8 +148,8 @@ func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]stri
 	return all
 }
 
-// readVariable reads the value of one variable. It holds no file: env is part of the snapshot of
-// each run.
+// readVariable reads the value of one variable. The value must not take in a file, because env is
+// part of each run's snapshot.
 func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if n.IsNull() {
 		return "", r.RequireValue(n, `write "" for an empty one`)
@@ -161,7 +161,7 @@ func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return r.Expanded(n)
 }
 
-// readEnvFiles reads one path or a list; [] takes away those of the group or the defaults.
+// readEnvFiles reads one path or a list. [] takes the files of the group or the defaults away.
 func readEnvFiles(r *yamldoc.Reader, n *yamldoc.Node) (paths []string, ok bool) {
 	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
 		if !r.RefuseBool(item, "write false for none") {

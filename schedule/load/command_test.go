@@ -10,8 +10,8 @@ import (
 	"sched/schedule"
 )
 
-// The shell reads 27 as octal, YAML as decimal; YAML reads 027 as octal, and JSON not at all. What
-// could be read in two ways is refused.
+// The shell reads 27 as octal, YAML as decimal. YAML reads 027 as octal, and JSON does not read it
+// at all. A umask with two readings is refused.
 func TestUmask(t *testing.T) {
 	for _, row := range []struct {
 		text string
@@ -80,8 +80,8 @@ tasks:
 	}
 }
 
-// The snapshot of a run is what the processes that finish it know: as whom its hooks run is in it,
-// and what is in its files of variables is not.
+// The snapshot of a run is all that the processes know that finish the run. It says as whom the
+// hooks run, but holds no text of files of variables.
 func TestTheSnapshotHasAsWhomATaskRuns(t *testing.T) {
 	task := parseTest(t, one("user: deploy\numask: 0\nnice: 0\nenv_file: a.env")).Tasks[0]
 	text, err := json.Marshal(task)

@@ -7,7 +7,7 @@ import (
 	"sched/schedule"
 )
 
-// Labels and the name of the machine are looked up only where a task asks for them.
+// Labels and the name of the machine are looked up only if a task asks for them.
 func TestServers(t *testing.T) {
 	asked := ""
 	load := func(text string) *schedule.Schedule {

@@ -106,7 +106,7 @@ func readDays(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) 
 	return days, ok
 }
 
-// daysOf returns the day or the days that the word stands for, and 0 when it is none.
+// daysOf returns the day or the days that the word stands for, or 0 if the word names no day.
 func daysOf(word string) schedule.Days {
 	word = strings.ToLower(word)
 	if len(word) == 1 && '0' <= word[0] && word[0] <= '7' {
@@ -127,7 +127,8 @@ func daysOf(word string) schedule.Days {
 	return 0
 }
 
-// dayHint proposes the days of a range, or the nearest name, for a word that is no day; or "".
+// dayHint proposes the days of a range, or the nearest name, for a word that names no day. It
+// returns "" if it knows no proposal.
 func dayHint(r *yamldoc.Reader, word string) string {
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
 		first, last := dayOf(from), dayOf(to)
@@ -157,7 +158,8 @@ func dayHint(r *yamldoc.Reader, word string) string {
 	return yamldoc.DidYouMean(near)
 }
 
-// dayOf returns the one day that the word stands for, Sunday being 0, and -1 when it is none.
+// dayOf returns the one day that the word stands for, with Sunday as 0. It returns -1 if the word
+// does not stand for one day.
 func dayOf(word string) int {
 	days := daysOf(strings.TrimSpace(word))
 	if bits.OnesCount8(uint8(days)) != 1 {

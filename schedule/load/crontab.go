@@ -17,8 +17,8 @@ func (l *loader) isUser(name string) bool {
 	return ok
 }
 
-// readCrontab reads a crontab as the YAML that is made of it. A line that cannot be a task, or
-// whose keys are wrong, is left out of the schedule and told in Schedule.Left.
+// readCrontab converts a crontab to YAML and reads that YAML. It leaves out a line that cannot be a
+// task, or whose keys are wrong, and reports it in Schedule.Left.
 func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Schedule, error) {
 	table := crontab.Parse(crontab.Source{Name: main.Name, Text: string(main.Data), System: system})
 	lines := crontab.Convert([]*crontab.Table{table}, crontab.Options{Home: l.options.Home})
@@ -57,8 +57,8 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 	}
 }
 
-// leaveOut takes the tasks out that the problems are about. It returns false, and takes none out,
-// if there is no problem, or one that is about the whole file.
+// leaveOut takes out the tasks that have the problems. If there is no problem, or a problem
+// concerns the whole file, it takes no task out and returns false.
 func leaveOut(lines *crontab.Schedule, wrong []schedule.Problem) bool {
 	about := map[*crontab.Task]bool{}
 	for _, p := range wrong {

@@ -42,7 +42,7 @@ func TestTheReferenceKnowsEveryKeyAndNoOther(t *testing.T) {
 	}
 }
 
-// Whoever adds a row says what the key means.
+// Each row of a table has a text about the meaning of its key.
 func TestEveryKeyHasOneDoc(t *testing.T) {
 	check(t, "top", &topKeys)
 	check(t, "task", &taskKeys)

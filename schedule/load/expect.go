@@ -9,7 +9,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// setExpect reads a mapping, key by key on top of the inherited one. false takes that away.
+// setExpect reads a mapping, key by key on top of the inherited expect. false takes the inherited
+// expect away.
 func setExpect(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Forget()
@@ -30,8 +31,8 @@ func setExpect(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// checkExpect refuses what contradicts expect in a task: what keeps it from being ever true, or
-// from being ever false.
+// checkExpect refuses settings that contradict expect in a task: expect could never be met, or
+// could never fail.
 func (l *loader) checkExpect(n *node, t *taskDraft) {
 	own := n.Lookup("expect")
 	if hooks := n.Lookup("on_overdue"); hooks != nil && len(t.Hooks.OnOverdue) > 0 && t.Expect == (schedule.Expect{}) {
@@ -66,8 +67,8 @@ func firstOf(n, preferred *node, keys ...string) *node {
 	return n
 }
 
-// placeText is where a value stands, for a message about two of them; empty for one that is
-// inherited.
+// placeText names the place of a value, for a message about two values. It returns "" for an
+// inherited value, whose node is nil.
 func (l *loader) placeText(n *node) string {
 	if n == nil {
 		return ""
@@ -75,11 +76,12 @@ func (l *loader) placeText(n *node) string {
 	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
 }
 
-// gapsFrom is from when due times are looked at that no clock decides about.
+// gapsFrom is a fixed time from which slots are searched, so that the result does not depend on a
+// clock.
 var gapsFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leastGap returns the shortest of the first times from one slot to the next; false where there are
-// none.
+// leastGap returns the shortest of the first gaps between two slots. It returns false if there are
+// fewer than two slots.
 func leastGap(when cron.When) (least time.Duration, ok bool) {
 	const looked = 8
 	last, ok := when.Next(gapsFrom)

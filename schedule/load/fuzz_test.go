@@ -10,7 +10,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// dump is all that a schedule makes of its text but the places.
+// dump returns everything that a schedule makes of its text, except the places.
 func dump(s *schedule.Schedule) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History, s.Holidays, s.Maintenance)

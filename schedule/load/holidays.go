@@ -36,8 +36,8 @@ func setHolidays(l *loader, s *settings, n *node) {
 	})
 }
 
-// holidayFile returns the file that the item names, or nil and a problem. named are those before
-// it.
+// holidayFile returns the file that the item names, or nil and a problem. named are the files that
+// earlier items named.
 func (l *loader) holidayFile(item *node, named map[string]bool) *yamldoc.Source {
 	if l.origin == fromArchive {
 		return l.nextArchived(item)
@@ -88,7 +88,7 @@ func withoutComment(line string) string {
 	return line
 }
 
-// holiday adds a date, and what follows it as its name.
+// holiday adds a date. The text after the date is its name.
 func (l *loader) holiday(at yamldoc.Place, text string) bool {
 	word, name := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {

@@ -97,7 +97,7 @@ func TestProblemsOfFilesOfHolidays(t *testing.T) {
 	}
 }
 
-// Whoever can write the dates says when root's tasks do not run.
+// Anyone who can write the dates decides when root's tasks do not run.
 func TestRootTakesNoHolidaysFromOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the schedule itself would belong to another user than root")

@@ -19,8 +19,9 @@ type hookDraft struct {
 	shell []string
 }
 
-// setHooks returns the setter of a key of hooks, which come after the inherited ones. false, alone
-// or first, or an empty list takes those away. Hooks without a target are left out.
+// setHooks returns the setter of a key of hooks, which come after the inherited hooks. An empty
+// list, or false alone or first, takes the inherited hooks away. Hooks without a target are left
+// out.
 func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 	return func(l *loader, t *taskDraft, n *node) {
 		inherited := *field(&t.Hooks)
@@ -44,8 +45,8 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 	}
 }
 
-// traceItem records that the item of the current key, of a list that several levels add to, was set
-// where the key now is.
+// traceItem records that item i of the current key was set at the key's current place. Several
+// levels can add items to such a list.
 func (l *loader) traceItem(i int) {
 	if l.Origins != nil {
 		l.Origins[l.Key+"."+strconv.Itoa(i)] = l.Origins[l.Key]

@@ -70,7 +70,7 @@ func (l *loader) matches(n *node) []string {
 	return l.afterEdit(pattern, paths)
 }
 
-// afterEdit returns the files that a pattern stands for, sorted, as they would be with
+// afterEdit returns the files that a pattern will stand for, sorted, after the edit in
 // Options.Texts.
 func (l *loader) afterEdit(pattern string, paths []string) []string {
 	for path, text := range l.options.Texts {

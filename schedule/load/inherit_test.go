@@ -83,7 +83,8 @@ tasks:
 	}
 }
 
-// Whatever the defaults and a group say, a task that takes every key away is one that says nothing.
+// A task that takes every key away equals a task that says nothing, however much the defaults and a
+// group say.
 func TestFalseTakesAwayWhatIsInherited(t *testing.T) {
 	const settings = `
   shell: [/bin/bash, -c]

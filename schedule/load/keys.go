@@ -8,14 +8,13 @@ import (
 )
 
 // This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks,
-// groups and defaults. subkeys.go has one for each mapping inside those. To add a key:
+// groups and defaults. subkeys.go has a table for each mapping inside them. To add a key:
 //
-//  1. add the field to schedule.Schedule, schedule.Task or what else it belongs to;
-//  2. add a row to its table: its name, where it may stand, how its value is read, what it means,
-//     and
-//     what it may be (is). A value replaces an inherited one, or merges with it, or has a setter of
-//     its own, called set…. With any key, false takes away what is inherited;
-//  3. write the reader, if none of yamldoc.Reader and of this package will do;
+//  1. add the field to the type that it belongs to, such as schedule.Schedule or schedule.Task;
+//  2. add a row to its table: its name, the scopes that may have it, how its value is read, what it
+//     means, and which values it may have (is). A value replaces an inherited one, merges with it, or
+//     has a setter of its own, called set…. With any key, false takes the inherited value away;
+//  3. write the reader, if no reader of yamldoc.Reader or of this package will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of
 //     problems_test.go.
 //
@@ -304,7 +303,7 @@ func includeRows() []key[includedFile] {
 	}
 }
 
-// synonyms are what people write who come from other schedulers.
+// synonyms are keys that users of other schedulers write, with our key for each.
 var synonyms = map[string]string{
 	"cmd": "command", "script": "command", "exec": "command", "run": "command",
 	"schedule": "cron", "interval": "every", "frequency": "every",

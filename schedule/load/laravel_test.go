@@ -13,9 +13,9 @@ import (
 	"sched/schedule/cron"
 )
 
-// What Laravel's scheduler is told, the keys that say the same here, and the cron expression that
-// both stand for. docs/from-laravel.md has the same rows. Laravel's weekdays(), mondays() and
-// days() say on which days and not when: alone they leave the frequency at every minute.
+// fromLaravel pairs a method of Laravel's scheduler with the keys that say the same here, and with
+// the cron expression of both. docs/from-laravel.md has the same rows. Laravel's weekdays(),
+// mondays() and days() choose days, not times: alone they leave the frequency at every minute.
 var fromLaravel = []struct{ method, keys, cron string }{
 	{"cron('*/7 8-17 * * 1-5')", `cron: "*/7 8-17 * * 1-5"`, "*/7 8-17 * * 1-5"},
 
@@ -91,8 +91,8 @@ var fromLaravel = []struct{ method, keys, cron string }{
 	{"daily()->timezone('America/New_York')", "every: day\ntimezone: America/New_York", "0 0 * * *"},
 }
 
-// laravelFrequencies are all methods that say when: those of ManagesFrequencies in Laravel 12 and
-// 13.
+// laravelFrequencies are all methods that say when: the methods of ManagesFrequencies in Laravel 12
+// and 13.
 var laravelFrequencies = strings.Fields(`
 	cron everySecond everyTwoSeconds everyFiveSeconds everyTenSeconds everyFifteenSeconds everyTwentySeconds
 	everyThirtySeconds everyMinute everyTwoMinutes everyThreeMinutes everyFourMinutes everyFiveMinutes everyTenMinutes
@@ -184,8 +184,8 @@ func TestTheGuideFromLaravelHasTheSameRows(t *testing.T) {
 	}
 }
 
-// A method of Laravel that is written as a key of a task is answered with the line that its row
-// has.
+// A user may write a method of Laravel as a key of a task. The hint is then the line that the
+// method's row has.
 func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 	guide, err := os.ReadFile(laravelGuide)
 	if err != nil {

@@ -43,7 +43,7 @@ type Options struct {
 	Getenv func(string) (string, bool)
 
 	// Root says that the tasks run as root: a file that another user could write or replace is
-	// refused (trust.Above), because that user would be root.
+	// refused (statedir.CheckAbove), because that user would be root.
 	Root bool
 
 	// CheckStore says what is wrong with URLs of a store, without passwords. Nil accepts any.
@@ -118,7 +118,8 @@ func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 	return l.result()
 }
 
-// A loader turns one schedule.yaml into a Schedule. What it has built counts only without problems.
+// A loader turns one schedule.yaml into a Schedule. The Schedule is used only if there are no
+// problems.
 type loader struct {
 	*yamldoc.Reader
 	options  Options
@@ -131,18 +132,18 @@ type loader struct {
 	names    map[string]yamldoc.Place // of the tasks
 	wrong    wrongEntries
 	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
-	hasStore bool       // the file has a store, if only an empty one
+	hasStore bool       // the file has the key store, even if its value is empty
 	chains   chains
 	zones    map[string]*time.Location
 }
 
-// origin says where the files that a schedule names come from.
+// origin says how the files that a schedule names are found.
 type origin int
 
 const (
 	fromFiles   origin = iota
-	fromText           // there are none: to name one is a problem
-	fromArchive        // the next of loader.archived is the one
+	fromText           // no files: to name a file is a problem
+	fromArchive        // each file is the next of loader.archived
 )
 
 func newLoader(file string, opts Options) (*loader, error) {
@@ -169,8 +170,8 @@ func newLoader(file string, opts Options) (*loader, error) {
 	return l, nil
 }
 
-// readMain reads the main file: its settings first, since the tasks depend on them wherever they
-// stand.
+// readMain reads the main file. It reads the settings first because the tasks depend on them,
+// wherever they stand.
 func (l *loader) readMain(text []byte) {
 	root := l.Parse(text)
 	if root == nil {
@@ -213,8 +214,8 @@ func (l *loader) finished() *schedule.Schedule {
 	return s
 }
 
-// invalidStateDir returns the state folder of an invalid schedule, if need be from two lines of
-// text.
+// invalidStateDir returns the state folder of an invalid schedule. If the folder was not read, it
+// looks only at the lines `state_dir:` and `name:`.
 func (l *loader) invalidStateDir() string {
 	if l.schedule.StateDir != "" || l.origin != fromFiles {
 		return l.schedule.StateDir

@@ -205,7 +205,7 @@ tasks:
 	if fourth.When.Every != "" || len(fourth.When.Crons) != 1 || fourth.Mutex != "one" || fourth.Env["D"] != "group" {
 		t.Errorf("the fourth is %+v", fourth)
 	}
-	// A hook that is inherited was written for the shell of where it stands.
+	// An inherited hook was written for the shell of its own level.
 	if got := second.Hooks.OnFailure[0].Run.Shell[0]; got != "/bin/bash" {
 		t.Errorf("an inherited hook runs in %s", got)
 	}
@@ -333,7 +333,7 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 	}
 }
 
-// Who names a mutex means that the tasks must not run together.
+// A task that names a mutex must not run together with the others that name it.
 func TestAMutexImpliesWithoutOverlapping(t *testing.T) {
 	s := parseTest(t, `
 tasks:
@@ -366,8 +366,8 @@ func TestTheStateFolderOfAnInvalidSchedule(t *testing.T) {
 	}
 }
 
-// Keys at the top that begin with x- hold what others are anchored to, as in Compose files.
-// Anywhere else they are unknown.
+// Keys at the top that begin with x- hold the anchors for other keys, as in Compose files. Anywhere
+// else they are unknown.
 func TestKeysThatBeginWithXAreForAnchors(t *testing.T) {
 	s, err := Text([]byte("x-slow: &slow {timeout: 2h}\ntasks:\n- {name: t, every: minute, command: x, <<: *slow}\n"), "/srv/shop/schedule.yaml", testOptions())
 	if err != nil || s.Tasks[0].Timeout != 2*time.Hour {

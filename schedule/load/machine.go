@@ -9,15 +9,15 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// checkPrefer refuses servers that are preferred where each runs the task, and those that are not
-// among its servers.
+// checkPrefer refuses prefer in a task without one_server, and preferred servers that are not among
+// the task's servers.
 func (l *loader) checkPrefer(n *node, t *taskDraft) {
 	own := n.Lookup("prefer")
 	if own != nil && !own.IsFalse() && !t.OneServer {
 		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
 		return
 	}
-	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) { // whose labels it has, nobody knows here
+	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) { // which servers have a label is unknown here
 		return
 	}
 	for _, name := range t.Prefer {
@@ -34,7 +34,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 	}
 }
 
-// findMachine looks up what this machine is called, but only if a task asks for it.
+// findMachine looks up the name and the labels of this machine, but only if a task asks for them.
 func (l *loader) findMachine() {
 	var asks, asksLabels bool
 	for _, t := range l.schedule.Tasks {

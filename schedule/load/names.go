@@ -91,7 +91,7 @@ func readDescription(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return r.Text(n)
 }
 
-// readServer reads the name of this machine. Empty, it is that of the host.
+// readServer reads the name of this machine. An empty name means the name of the host.
 func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "leave the key out for the host name") {
 		return "", false

@@ -55,7 +55,8 @@ tasks:
 	}
 }
 
-// The snapshot of a run has what the file has. Who sends it puts the values in.
+// The snapshot of a run has the text of the file. The process that sends the notification puts the
+// values in.
 func TestASnapshotHasNoSecrets(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"secrets/smtp": " hunter2\n", "schedule.yaml": `
 mail: {url: "smtp://me:${file:secrets/smtp}@localhost", from: "${FROM}"}
@@ -94,7 +95,7 @@ mail: {url: "smtp://me:${file:secrets/smtp}@localhost", from: "${FROM}"}
 	}
 }
 
-// Where nobody checks notifications, their secrets may be missing: the last valid schedule runs
+// If nobody checks notifications, their secrets may be missing: the last valid schedule runs
 // without them.
 func TestTheTasksDoNotDependOnTheSecretsOfNotifications(t *testing.T) {
 	opts := testOptions()

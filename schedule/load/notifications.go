@@ -25,7 +25,7 @@ func setMail(l *loader, _ *settings, n *node) {
 	}
 }
 
-// someAddress is one with which nothing is wrong.
+// someAddress is a valid address.
 const someAddress = "somebody@example.com"
 
 // readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
@@ -48,8 +48,9 @@ func readMailFrom(l *loader, n *node) (string, bool) {
 	})
 }
 
-// readTarget reads a URL or an address, and returns it unexpanded. It expands it only to check the
-// notification that as makes of it. If that is empty, so is the result.
+// readTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
+// check the notification that as makes of it. If the expanded text is empty, the result is empty,
+// too.
 func readTarget(l *loader, n *node, as func(string) schedule.Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {

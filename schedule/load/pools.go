@@ -7,7 +7,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// mostSeats bounds a pool: whoever looks for a free seat looks at each.
+// mostSeats bounds a pool, because a run that looks for a free seat looks at each seat.
 const mostSeats = 1000
 
 // setPools reads the pools of the file: how many runs each lets go on at once.

@@ -81,7 +81,7 @@ var mistakes = []struct {
 	{"backticks around a command", "tasks:\n- name: t\n  every: minute\n  command: `x`\n", []string{
 		"schedule.yaml:4:12: text cannot start with a backtick\n  hint: put the text in quotes; a shell runs what stands in $(…)"}},
 
-	// What people bring along from crontabs and from other schedulers.
+	// Mistakes of people who come from crontabs and from other schedulers.
 	{"days as a range of cron", one("days: mon-fri"), []string{
 		"schedule.yaml:5:9: task \"t\": days: the text \"mon-fri\" is not a day of the week\n  hint: write weekdays"}},
 	{"days as a range of numbers over the weekend", one("days: 5-1"), []string{

@@ -8,7 +8,7 @@ import (
 
 // wrongEntries are the entries of `tasks:` that have problems, while a schedule is read.
 type wrongEntries struct {
-	problems int // theirs: a file with more problems than these has others
+	problems int // of these entries; a file with more problems has other problems, too
 	tasks    map[*schedule.Task]bool
 }
 
@@ -25,7 +25,7 @@ func (l *loader) addWrong(before int, t *schedule.Task) {
 	l.wrong.tasks[t] = true
 }
 
-// rest returns what InvalidError.Rest is.
+// rest returns the schedule for InvalidError.Rest, or nil.
 func (l *loader) rest() *schedule.Schedule {
 	if l.ProblemCount() > l.wrong.problems {
 		return nil

@@ -27,7 +27,7 @@ func TestAProblemOfOneTaskLeavesTheRest(t *testing.T) {
 		{"tasks:\n" + good + "  - group: g\n    evry: day\n    tasks:\n    - {name: a, every: day, command: x}\n    - {group: h, tasks: [{name: b, every: day, command: x}]}\n", "good", "a b"},
 		{"tasks:\n" + good + "  - {group: g}\n", "good", ""},
 
-		// What more than one entry depends on leaves nothing.
+		// If a key is wrong that several entries depend on, no schedule is left.
 		{"timezon: UTC\ntasks:\n" + good, "", ""},
 		{"timezone: Nowhere\ntasks:\n" + good + "  - {name: bad}\n", "", ""},
 		{"defaults: {dir: true}\ntasks:\n" + good, "", ""},

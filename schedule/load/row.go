@@ -17,7 +17,7 @@ type (
 	is            = yamldoc.Type
 )
 
-// The scopes of taskKeys: where the key of a task may stand.
+// The scopes of taskKeys: the mappings that may have the key of a task.
 const (
 	inTask scope = 1 << iota
 	inGroup
@@ -37,14 +37,13 @@ func scopeName(in scope) string {
 	return "a task"
 }
 
-// replaces returns the setter of a key whose value replaces the inherited one; false takes that
-// away.
+// replaces returns the setter of a key whose value replaces the inherited value. false takes the
+// inherited value away.
 func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) setter[T] {
 	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
 }
 
-// replacesBy is replaces for a value that is read by what the loader knows: of keys that come
-// before, or from Options.
+// replacesBy is replaces for a reader that needs the loader: for earlier keys, or for Options.
 func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
 	return func(l *loader, into *T, n *node) {
 		l.Forget()
@@ -58,7 +57,7 @@ func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)
 	}
 }
 
-// merges returns the setter of a key whose reader makes one value of its own and the inherited one.
+// merges returns the setter of a key whose reader combines its own value with the inherited value.
 func merges[T, V any](field func(*T) *V, read func(r *reader, n *node, inherited V) V) setter[T] {
 	return func(l *loader, into *T, n *node) { *field(into) = read(l.Reader, n, *field(into)) }
 }
@@ -71,8 +70,8 @@ func row[T any](name string, in scope, set setter[T], doc string, types ...is) k
 	return k
 }
 
-// takenAway reports whether n is the word false in a mapping that inherits, and returns what such a
-// mapping has that neither sets nor inherits anything.
+// takenAway reports whether n is the word false in a mapping that can inherit. bare is a mapping of
+// the same kind that neither sets nor inherits anything.
 func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 	if !n.IsFalse() || l.bare == nil {
 		return nil, false

@@ -61,7 +61,7 @@ func entrySchema(task jsonObject) jsonObject {
 		"then", ref(string(InGroup)), "else", task)
 }
 
-// mappingRules are what the keys of a mapping have to do with each other.
+// mappingRules say how the keys of a mapping depend on each other.
 type mappingRules struct {
 	mapping Mapping
 	rules   jsonObject

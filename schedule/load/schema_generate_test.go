@@ -14,7 +14,7 @@ type generator struct {
 	mistakes int // how many are still to be made
 }
 
-// anything is what may stand where it should not.
+// anything holds values for places in which they may be wrong.
 var anything = []any{
 	nil, true, false, 0, 1, 7, 255, 256, -1, 1.5, "", " ", "x", "none", "true", "0", "12", "90s", "1d12h", "5", "-5s", "1h 30m", "1.5h", "+3m", ".5d", "0s",
 	"08:00", "24:00", "8:0", "2026-12-25 x", "12-25", "9x", "~/x", "~", "a:b", "a/b", "-a", "a b", "a=b", "027", "0o27", "0o", "888", "Mon", "SUNDAYS", "8",

@@ -2,7 +2,7 @@ package load
 
 import "fmt"
 
-// The patterns are written for both dialects that read them: that of editors (ECMA 262) and Go's.
+// The patterns are written for both dialects that read them: ECMA 262 in editors, and Go's.
 const (
 	textPattern     = `\S`                                               // more than white space
 	variablePattern = `\$\{`                                             // a text that is expanded before it is judged
@@ -14,11 +14,11 @@ const (
 	datePattern     = `([0-9]{4}-)?[0-9]{2}-[0-9]{2}`
 )
 
-// scalar is what YAML takes for a text, a number or true and false: where a text is wanted, all of
-// them are one.
+// scalar lists the types of scalars in YAML: text, number, boolean. A key that wants a text takes
+// all of them.
 var scalar = list("string", "number", "boolean")
 
-// matching accepts scalars; of those that are texts such as match the pattern.
+// matching accepts scalars. A text must match the pattern.
 func matching(pattern string) jsonObject { return object("type", scalar, "pattern", pattern) }
 
 // texts accepts texts that match the pattern, and nothing else.
@@ -33,7 +33,7 @@ func oneOrMore(item jsonObject, least int) jsonObject {
 	return anyOf(item, items)
 }
 
-// named accepts names. Numbers are names, too, but no negative number: a name begins with a letter
+// named accepts names. A number is a name, too, unless it is negative: a name begins with a letter
 // or a digit.
 func named(types ...any) jsonObject {
 	return object("type", types, "pattern", "^"+namePattern+"$", "minimum", 0)
@@ -101,7 +101,7 @@ func hooksSchema(mapping jsonObject) jsonObject {
 	return anyOf(item, object("type", "array", "prefixItems", list(anyOf(item, object("const", false))), "items", item))
 }
 
-// allOf is a definition without what the schemas accept.
+// allOf is a definition without the values that the other schemas accept.
 func allOf(of string, without ...any) jsonObject {
 	if len(without) == 1 {
 		return ref(of).with(jsonMember{"not", without[0]})

@@ -37,7 +37,7 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 
 func (o jsonObject) with(more ...jsonMember) jsonObject { return append(o[:len(o):len(o)], more...) }
 
-// list is short for a list of whatever.
+// list is short for a list of anything.
 func list(items ...any) []any { return items }
 
 // object returns an object of names and values in turn.
@@ -54,5 +54,5 @@ func ref(name string) jsonObject { return object("$ref", "#/$defs/"+name) }
 // anyOf accepts what one of the schemas does.
 func anyOf(schemas ...any) jsonObject { return object("anyOf", schemas) }
 
-// required accepts objects with the keys, and whatever is no object.
+// required accepts objects with the keys, and anything that is no object.
 func required(keys ...any) jsonObject { return object("required", keys) }

@@ -22,8 +22,8 @@ import (
 	"sched/schedule/load"
 )
 
-// unsaid is what a schema cannot say: what docs/editors.md lists, and the problems of the loader
-// which that is about, in files that have some text in them.
+// unsaid is what a schema cannot say: the sentences of docs/editors.md, and the loader's problems
+// that each is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
 	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
 	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
@@ -162,9 +162,9 @@ func plainScalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// agree holds the schema against the loader, and reports whether the schedule is valid. What the
-// loader accepts the schema accepts; what the loader refuses the schema refuses, unless it is only
-// what a schema cannot say.
+// agree compares the schema with the loader, and reports whether the schedule is valid. The schema
+// must accept each file that the loader accepts. It must refuse each file that the loader refuses,
+// unless a schema cannot say why.
 func agree(t *testing.T, s *jsonschema.Schema, what, text string, read func() error) (valid bool) {
 	t.Helper()
 	value, err := instance(text)
@@ -303,8 +303,8 @@ func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	}
 }
 
-// false is in each place what it is for the loader: what takes an inherited value away, a value, or
-// a mistake.
+// false means the same to the schema as to the loader, in each place: it takes an inherited value
+// away, is a value, or is a mistake.
 func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 	s := compiled(t)
 	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InOutput} {
@@ -321,7 +321,7 @@ func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 	}
 }
 
-// What the schema says holds without a key is what the loader does without it.
+// The schema's text about a missing key says what the loader does without that key.
 func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
 	loaded := func(more string) string {
 		s, err := load.Text([]byte("tasks:\n- name: t\n  every: minute\n  command: x\n"+more), "/srv/shop/schedule.yaml", load.TestOptions())
@@ -354,7 +354,7 @@ func TestTheDocsSayWhatASchemaCannot(t *testing.T) {
 	}
 }
 
-// Whoever adds a row says what its value may be.
+// Each row of a table says which values its key may have.
 func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
 	for _, of := range []load.Mapping{load.Top, load.InTask, load.InGroup, load.Defaults, load.Included, load.InHistory,
 		load.InMetrics, load.InMail, load.InRetry, load.InExpect, load.InOutput, load.InHook} {

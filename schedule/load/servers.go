@@ -21,7 +21,7 @@ func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return readPatterns(r, n, "", placement.CheckName)
 }
 
-// readPatterns reads patterns that check finds right. The hint is that for true and false.
+// readPatterns reads patterns that check accepts. The hint is for the values true and false.
 func readPatterns(r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
 	ok = n.Each(func(item *yamldoc.Node) bool {
 		if !r.RefuseBool(item, hint) {
@@ -47,7 +47,7 @@ func readPatterns(r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(st
 	return all, ok
 }
 
-// asText is a mapping as its pairs would stand in one text.
+// asText writes a mapping as its pairs would stand in one text.
 func asText(n *yamldoc.Node) string {
 	var pairs []string
 	for key, value := range n.Pairs() {

@@ -9,7 +9,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// settings are the schedule while the top of its file is read, with what the other keys there have.
+// settings are the schedule while the top of its file is read, with the values of keys that are
+// read later.
 type settings struct {
 	*schedule.Schedule
 	ownName, ownStateDir     string // empty: the key is not there
@@ -19,8 +20,8 @@ type settings struct {
 	pools                    []*node // their names, in the order of Pools
 }
 
-// readSettings reads the top-level keys into the schedule, and returns them with those that are
-// read later.
+// readSettings reads the top-level keys into the schedule. It returns the schedule with the values
+// that are read later.
 func (l *loader) readSettings(root *node) settings {
 	s := l.schedule
 	s.Location = l.options.Local
@@ -41,9 +42,11 @@ func (l *loader) readSettings(root *node) settings {
 	return top
 }
 
-// defaultStateDir returns the state folder without state_dir: .sched beside the file, with a part
-// of its own for a file that is not schedule.yaml; under /var/lib for a file in /etc, by its name
-// if it has one.
+// defaultStateDir returns the state folder of a file without state_dir.
+//
+// For a file in /etc it is in /var/lib/sched, under the name of the schedule. Otherwise it is
+// .sched beside the file. A file that is not called schedule.yaml has a part of its own in it,
+// unless it is in /etc and names its schedule.
 func defaultStateDir(file, name string, named bool) string {
 	dir := filepath.Dir(file)
 	own := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
@@ -60,7 +63,7 @@ func defaultStateDir(file, name string, named bool) string {
 	return filepath.Join(dir, ".sched", own)
 }
 
-// setHistory leaves what history does not have as it is.
+// setHistory reads a mapping. Keys that the mapping lacks keep their values.
 func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key) {
 		historyKeys.Decode(l, &s.History, n, 0)
@@ -88,8 +91,8 @@ const (
 	shortestLease = 5 * time.Second
 )
 
-// setStore reads one URL or a list of them. An empty URL alone, as of a variable that is not set,
-// is no store.
+// setStore reads one URL or a list of them. A single empty URL, as from a variable that is not set,
+// means no store.
 func setStore(l *loader, s *settings, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for locks on this machine alone") {
 		return

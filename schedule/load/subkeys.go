@@ -7,7 +7,7 @@ import (
 	"sched/schedule"
 )
 
-// This file has the keys of what is itself a mapping, at the top or in a task.
+// This file has the keys of values that are mappings themselves, at the top or in a task.
 
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{

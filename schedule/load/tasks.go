@@ -10,8 +10,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// A taskDraft is a task, a group or the defaults, while it is read: first a copy of what it
-// inherits.
+// A taskDraft is a task, a group or the defaults, while it is read. It begins as a copy of the
+// draft from which it inherits.
 type taskDraft struct {
 	schedule.Task
 	isGroup bool   // so `group` is its own name
@@ -27,14 +27,14 @@ type taskDraft struct {
 	retries       bool     // retry.attempts was given, here or above
 	ownEnv        []string // the variables that env of this level sets
 	waits         bool     // without_overlapping: wait
-	impliedNoOver bool     // without_overlapping was set by a mutex, which takes it along when it is taken away
+	impliedNoOver bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
 }
 
-// defaultLimit is how much of an output is kept where the file does not say it.
+// defaultLimit is how many bytes of an output are kept if the file does not say it.
 const defaultLimit = 64 << 20
 
-// readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be
-// nil.
+// readDefaults returns the draft of a task that sets nothing: it has only the defaults of the file.
+// n may be nil.
 func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	base := &taskDraft{
 		Task: schedule.Task{
@@ -63,8 +63,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	return base
 }
 
-// readEntries reads a list of tasks and groups, each with what base has as its defaults. n may be
-// nil.
+// readEntries reads a list of tasks and groups, which all inherit from base. n may be nil.
 func (l *loader) readEntries(n *node, base *taskDraft) {
 	if n == nil {
 		return
@@ -145,7 +144,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
 }
 
-// trace begins to record where the values of the draft come from, on top of those that it inherits.
+// trace begins to record where the draft's values come from. The records of inherited values stay.
 func (l *loader) trace(t *taskDraft) {
 	if l.Origins != nil {
 		t.Origins = maps.Clone(t.Origins)
@@ -167,7 +166,7 @@ func (l *loader) requireKeys(n *node, t *taskDraft) {
 	}
 }
 
-// warnOfLongRetry warns of a tick that would wait with its task.
+// warnOfLongRetry warns if a tick would wait long for the next attempt of its task.
 func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
 		if own := n.Lookup("retry"); own != nil {
@@ -227,8 +226,9 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setMutex reads the name of a mutex. It implies without_overlapping, whose row comes later and can
-// override that. false takes an inherited mutex away, with what it implied.
+// setMutex reads the name of a mutex. It implies without_overlapping. The row of
+// without_overlapping comes later and can override that. false takes an inherited mutex away, with
+// what it implied.
 func setMutex(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		t.Mutex = ""

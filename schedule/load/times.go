@@ -19,7 +19,7 @@ type timing struct {
 
 func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
 
-// setCron reads one expression or a list. Its times replace inherited ones, those of every: too
+// setCron reads one expression or a list. Its times replace inherited times, also times of every:
 // (setWhen).
 func setCron(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
@@ -33,7 +33,7 @@ func setCron(l *loader, t *taskDraft, n *node) {
 	})
 }
 
-// setEvery reads a frequency. Its times replace inherited ones, those of cron: too (setWhen).
+// setEvery reads a frequency. Its times replace inherited times, also times of cron: (setWhen).
 func setEvery(l *loader, t *taskDraft, n *node) {
 	if t.ownTiming.isSet() {
 		l.Problemf(n, "keep one of the two", "cron and every cannot both be given")
@@ -47,9 +47,10 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.every = n
 }
 
-// setWhen sets t.When from the level's own timing, or the inherited one. The seed is for H in cron.
+// setWhen sets t.When from the level's own timing, or from the inherited timing. The seed is for H
+// in cron.
 func (l *loader) setWhen(t *taskDraft, seed string) {
-	inherited := !t.ownTiming.isSet() // then problems and warnings have been recorded where the expressions stand
+	inherited := !t.ownTiming.isSet() // then the level above has recorded problems and warnings
 	if !inherited {
 		t.timing, t.ownTiming = t.ownTiming, timing{}
 		t.When.Crons, t.When.Every, t.When.Boot = nil, "", false
@@ -97,8 +98,8 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 // isBoot reports whether a time is the boot of the machine.
 func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
 
-// checkBoot refuses what contradicts a boot: it is that of one machine, and nobody knows when the
-// next one is.
+// checkBoot refuses keys that contradict a boot. A boot concerns one machine, and nobody knows when
+// the next boot is.
 func (l *loader) checkBoot(n *node, t *taskDraft) {
 	if !t.When.Boot {
 		return
@@ -125,7 +126,7 @@ func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
 	}
 }
 
-// shift is how much later than it says a task is due here.
+// shift returns how much later than its own times a task is due on this server.
 func (l *loader) shift(t *schedule.Task) time.Duration {
 	switch {
 	case t.Spread == 0:
@@ -192,8 +193,8 @@ func readMissedWithin(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) 
 	return d, ok
 }
 
-// readStartDeadline reads a duration, or none, an older word for false, against that of a group or
-// of defaults.
+// readStartDeadline reads a duration, or none, which takes an inherited deadline away. none is an
+// older word for false.
 func readStartDeadline(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
@@ -205,7 +206,7 @@ func readStartDeadline(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool)
 	return d, ok
 }
 
-// The bounds of spread. Less than two minutes has one minute to choose from.
+// The bounds of spread. A spread of less than two minutes would leave one minute to choose from.
 const (
 	shortestSpread = 2 * time.Minute
 	longestSpread  = 24 * time.Hour

@@ -9,13 +9,14 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// This file is about what waits instead of being skipped: runs for locks, slots for the store or
-// the end of a pause.
+// This file is about waiting in place of being skipped: runs wait for locks, and slots wait for the
+// store or for the end of a pause.
 
-// waitAtMost is how long a run waits where the file does not say it.
+// waitAtMost is how long a run waits if the file does not say it.
 const waitAtMost = time.Hour
 
-// setOverlapping reads whether a task may overlap with itself, is skipped then, or waits.
+// setOverlapping reads whether a run may overlap with another one. If not, it is skipped then, or
+// waits.
 func setOverlapping(l *loader, t *taskDraft, n *node) {
 	if n.IsScalar() && n.Value == "wait" {
 		t.WithoutOverlapping, t.waits = true, true
@@ -35,7 +36,7 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 
 var durationInText = regexp.MustCompile(`\b\d+[smhd]\b`)
 
-// overlappingHint says how the two keys are written. It takes the duration that the value has.
+// overlappingHint says how the two keys are written, with the duration that the value has, if any.
 func overlappingHint(n *node) string {
 	text := n.Value
 	if n.IsMapping() {
@@ -49,7 +50,7 @@ func overlappingHint(n *node) string {
 	return "write true for a run that is skipped while another one runs, or wait for a run that waits"
 }
 
-// settleWait decides how long the runs of a task wait, and refuses what cannot wait.
+// settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
 func (l *loader) settleWait(task *node, t *taskDraft) {
 	n := task.Lookup("without_overlapping")
 	own := task.Lookup("wait_at_most")
@@ -79,7 +80,7 @@ func (l *loader) settleWait(task *node, t *taskDraft) {
 	}
 }
 
-// noteQueues notes which tasks may find that runs of others wait for what they need.
+// noteQueues notes which tasks share a mutex or a pool with tasks whose runs wait.
 func (l *loader) noteQueues() {
 	waited := map[string]bool{}
 	for _, t := range l.schedule.Tasks {
@@ -99,7 +100,7 @@ func setStoreDown(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// checkWaits reports a task that says itself that its slots wait for the store, but never asks it.
+// checkWaits refuses store_down: wait in a task that sets it itself but never asks the store.
 func (l *loader) checkWaits(task *node, t *taskDraft) {
 	n := task.Lookup("store_down")
 	switch {

@@ -17,8 +17,8 @@ func integerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
 }
 
-// readWord reads one of several words, the default first; false means the default. A wrong word is
-// a problem and counts as fallback.
+// readWord reads one of several words. The first word is the default, and false means the default.
+// A wrong word is a problem and counts as fallback.
 func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string) (string, bool) {
 	if n.IsFalse() {
 		return all[0], true
@@ -32,7 +32,7 @@ func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string
 	return fallback, true
 }
 
-// isWord returns the reader of one of two words, whether it is the second one.
+// isWord returns the reader of one of two words. The result is true for the second word.
 func isWord(first, second string) func(*yamldoc.Reader, *yamldoc.Node) (bool, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (bool, bool) {
 		word, ok := readWord(r, n, second, first, second)
