@@ -38,8 +38,8 @@ func ExampleFiles_Acquire() {
 	// after the release: <nil>
 }
 
-// The process that ends a run is often not the one that began it: it knows the run, and adopts its
-// lock.
+// The process that ends a run is often not the process that began it. It knows the run, and adopts
+// its lock.
 func ExampleStore_adopt() {
 	dir, _ := os.MkdirTemp("", "locks")
 	defer os.RemoveAll(dir)
@@ -61,7 +61,8 @@ func ExampleStore_adopt() {
 	// held: false
 }
 
-// Of two servers that claim a slot, one runs it. No answer is neither: a *StoreError says why.
+// If two servers claim a slot, one of them runs it. If the store does not answer, nobody knows
+// which one: a *StoreError says why.
 func ExampleStore_claim() {
 	server := miniredis.NewMiniRedis()
 	server.Start()

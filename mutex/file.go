@@ -23,18 +23,18 @@ import (
 type Files struct {
 	Dir string // made when it is needed, with mode 0700
 
-	// GoesOn reports whether another run, the last holder of a mutex, goes on, though nothing holds
-	// the lock any more: then it has the mutex. It is asked by whoever just got the lock, before
-	// that is a holder. May be nil.
+	// GoesOn reports whether the run last goes on, though no process holds its lock any more. If it
+	// does, it still has the mutex. Acquire asks with the lock in hand, before it names the new
+	// holder. May be nil.
 	GoesOn func(name string, last Holder) bool
 
-	// HeldByOther reports whether a process of another run has the file of a lock open: that could
-	// not write its name into it, as in a folder that was read-only, so its lock is not broken with
-	// that of the run that the file names. May be nil.
+	// HeldByOther reports whether a process of a run other than the given one has the file of a
+	// lock open. In a folder that was read-only, that run could not write its name into the file.
+	// So a release of the run that the file names does not break the lock. May be nil.
 	HeldByOther func(file *os.File, run string) bool
 
-	// Lenient goes on where the folder cannot be written: a lock whose file cannot be made is held
-	// by nobody, and a claim that cannot be made is taken.
+	// Lenient goes on if the folder cannot be written. If the file of a lock cannot be made, the
+	// caller gets a lock that holds nothing. If a claim cannot be made, the caller gets it.
 	Lenient bool
 }
 
@@ -106,8 +106,8 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 	return readHolder(file), true
 }
 
-// Last returns the last holder of the mutex that was written down, whether it has the mutex or not;
-// false when there is none.
+// Last returns the holder that the file of the mutex names, whether it still has the mutex or not;
+// false if the file names no run.
 func (s Files) Last(name string) (holder Holder, ok bool) {
 	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if err != nil {
@@ -153,8 +153,8 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 // fileName turns the name of a mutex or of a task into one path element. Names have no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
-// readHolder reads the first line of the file of a lock or claim; what it cannot read it leaves
-// empty.
+// readHolder reads the first line of the file of a lock or claim. It leaves fields empty that it
+// cannot read.
 func readHolder(file *os.File) (holder Holder) {
 	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) //nolint: see above
 	return holder

@@ -229,7 +229,7 @@ func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 	free(t, store, "backup")
 }
 
-// The same by a process that has no descriptor: the finish of a lost run.
+// A process without the descriptor does the same: the finish of a lost run.
 func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	_, child := family(t, acquire(t, store, "backup", "run-1"))
@@ -240,7 +240,7 @@ func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
 	release(t, next)
 }
 
-// A holder is text for people: without it, or with text that says nothing, the lock is as good.
+// A holder is text for people: a lock is as good without it, or with text that says nothing.
 func TestALockWhoseHolderCannotBeReadIsALock(t *testing.T) {
 	for _, text := range []string{"", "{", "\x00\xff", `{"run": 7}`, strings.Repeat("x", 10000)} {
 		dir := t.TempDir()
@@ -295,8 +295,8 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	}
 }
 
-// The clock jumps ahead by a day, as one does that is set, a slot of that time is claimed, and the
-// clock is set back. The claims of the true time hold.
+// The clock jumps ahead by a day, a slot of that day is claimed, and the clock is set back. The
+// claims of the true time hold.
 func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	now := time.Date(2026, 1, 31, 22, 59, 0, 0, time.UTC)
@@ -320,8 +320,8 @@ func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
 	}
 }
 
-// A lock whose holder cannot be written is not given: the file would name the last holder, whose
-// late finish could take it away from the new one. (Found by bench/crash.)
+// If the holder cannot be written, the run gets no lock: the file would name the last holder, whose
+// late finish could take the lock away from the new one. (Found by bench/crash.)
 func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	dir := t.TempDir()
 	store := mutex.Files{Dir: dir}
@@ -434,9 +434,9 @@ func TestTheLastHolder(t *testing.T) {
 	}
 }
 
-// A supervisor may be killed at any moment, also right before another run asks for its mutex, while
-// its run goes on. So who gets the lock asks for that with the lock in hand: nobody gets it
-// meanwhile, and the file names the run that goes on.
+// A supervisor may be killed while its run goes on, even right before another run asks for the
+// mutex. So Acquire asks with the lock in hand whether the last holder goes on. No other run gets
+// the lock meanwhile, and the file still names the run that goes on.
 func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
 	dir := t.TempDir()
 	plain := mutex.Files{Dir: dir}

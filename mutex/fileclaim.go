@@ -65,7 +65,8 @@ func (s Files) claimPath(key string, until time.Time) string {
 	return filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
 }
 
-// makeHour makes the folder of an hour. Where it is new, it sweeps those of other hours.
+// makeHour makes the folder of an hour. If the folder is new, makeHour sweeps the folders of other
+// hours.
 func makeHour(folder string, now time.Time) error {
 	claims := filepath.Dir(folder)
 	if err := statedir.MakeDir(claims); err != nil {
@@ -97,7 +98,7 @@ func sweepClaims(claims, but string, now time.Time) error {
 const outOfDate = ".out-of-date"
 
 // sweepHour removes the folder of an hour that ended two hours ago and was out of date an hour ago,
-// too: a clock that is wrong for a moment takes no claims away.
+// too. So a clock that is wrong for a moment takes no claims away.
 func sweepHour(folder string, now time.Time) {
 	mark := filepath.Join(folder, outOfDate)
 	if filepath.Base(folder) >= now.UTC().Add(-2*time.Hour).Format(claimHour) {

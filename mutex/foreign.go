@@ -12,9 +12,9 @@ import (
 // LongestValue is how long the JSON of a value may be, in bytes.
 const LongestValue = 64 << 10
 
-// Decode reads JSON from a store. Everything that is read from a store goes through it, because
-// whoever can write there can write anything. It is not ok if the value is too long or is not JSON
-// of a T.
+// Decode reads JSON from a store. Everything that is read from a store goes through it, because any
+// program with access to the store can write there. It is not ok if the value is too long or is not
+// JSON of a T.
 //
 //   - Texts are cleaned: see Clean.
 //   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.

@@ -37,8 +37,9 @@ func (h Holder) String() string {
 	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
 }
 
-// A value is what a store has for a lock or a claim. The nonce is one of each attempt: an attempt
-// that failed is undone by its value, and an earlier one of the same run must stay.
+// A value is what a store has for a lock or a claim. Each attempt has its own nonce: an attempt
+// that failed is undone by its value, and the value of an earlier attempt of the same run must
+// stay.
 type value struct {
 	Holder
 	Nonce string `json:"nonce"`
@@ -50,7 +51,7 @@ func NewValue(holder Holder) string {
 	return string(text)
 }
 
-// HolderOf reads a value. Of garbage nobody knows the holder.
+// HolderOf reads a value. The holder of a value that cannot be read is empty.
 func HolderOf[V string | []byte](text V) Holder {
 	v, _ := Decode[value]([]byte(text))
 	return v.Holder

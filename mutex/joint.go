@@ -30,7 +30,7 @@ func (l *jointLock) Inherit() (files []*os.File) {
 	return files
 }
 
-// Lease returns the lease of those that are leases: locks of one store have the same.
+// Lease returns the lease of the locks that have one: locks of one store have the same.
 func (l *jointLock) Lease() (lease time.Duration) {
 	for _, lock := range *l {
 		lease = max(lease, lock.Lease())
@@ -38,7 +38,7 @@ func (l *jointLock) Lease() (lease time.Duration) {
 	return lease
 }
 
-// Leased returns when the lease began that began first; zero when none is a lease.
+// Leased returns when the oldest of the leases began; zero if no lock is a lease.
 func (l *jointLock) Leased() (first time.Time) {
 	for _, lock := range *l {
 		if leased := lock.Leased(); first.IsZero() || !leased.IsZero() && leased.Before(first) {
@@ -68,7 +68,7 @@ func (l *jointLock) Release(ctx context.Context) error {
 	return worst(errs)
 }
 
-// worst returns the error that decides: that a lock was lost, and otherwise the first there is.
+// worst returns the error that decides: a *LostError, or else the first error.
 func worst(errs []error) (first error) {
 	var lost *LostError
 	for _, err := range errs {
@@ -116,8 +116,8 @@ func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
 }
 
 // Claim claims in the store first: a claim that the other servers do not see must not stay on this
-// machine. The one on this machine is for runs that go on without the store, and such a run may
-// have it.
+// machine. The claim on this machine is for runs that go on without the store. Such a run may have
+// it already.
 func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
 	if err := s.Remote.Claim(ctx, key, until, holder); err != nil {
 		return err

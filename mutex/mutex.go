@@ -1,8 +1,8 @@
 // Package mutex keeps the runs of a task from overlapping, and gives a slot to one server only.
 //
 // A mutex is a name. A lock is a held mutex, and its holder is a run. A claim is a key that one run
-// takes for all servers, and that is kept: it is never released. A pool is a number of mutexes, its
-// seats, of which a run needs any one.
+// takes for all servers. A claim is never released. A pool is a number of mutexes, its seats, of
+// which a run needs any one.
 //
 // # Goals
 //
@@ -32,7 +32,7 @@ import (
 // ErrFree says that there was nothing to break.
 var ErrFree = errors.New("nobody holds it")
 
-// Locks is where the mutexes of a schedule live. It is safe for concurrent use.
+// Locks keeps the mutexes of a schedule. It is safe for concurrent use.
 type Locks interface {
 	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has
 	// it. After any other error the holder is unknown: callers must not report "held". The caller
@@ -58,8 +58,8 @@ type Locks interface {
 
 // A Lock is a held mutex.
 type Lock interface {
-	// Inherit returns the descriptors that every process of the run must inherit, so that the
-	// lock lives as long as they do; none where the lock does not depend on processes.
+	// Inherit returns the descriptors that every process of the run must inherit, so that the lock
+	// lives as long as they do; none if the lock does not depend on processes.
 	Inherit() []*os.File
 
 	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for one that lasts

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex. So
-// what holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as
-// the processes of its run or as long as its lease is renewed, no crash leaves one taken, and no
-// two runs have the same one.
+// A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex, so
+// all promises of mutexes hold for seats, on one machine and over servers. A seat lives as long as
+// the processes of its run, or as long as its lease is renewed. No crash leaves a seat taken, and
+// no two runs have the same seat.
 //
-// A pool has no order and no memory. How many seats it has is what the caller says: a run that has
-// a seat above a limit that was lowered keeps it, and does not count any more.
+// A pool has no order and no memory. The caller says how many seats it has. If the caller lowers
+// the limit, a run with a seat above it keeps that seat, and does not count any more.
 
 // Seat returns the name of the mutex that is seat n of a pool, from 1 on. No other mutex has such a
 // name: the names of a schedule have no "#".
 func Seat(pool string, n int) string { return fmt.Sprintf("%s#%d", pool, n) }
 
-// PoolOf returns the pool whose seat the mutex with a name is; false for a mutex that is none.
+// PoolOf returns the pool of a seat, by the name of its mutex; false for a mutex that is no seat.
 func PoolOf(name string) (pool string, ok bool) {
 	i := strings.LastIndexByte(name, '#')
 	return name[:max(0, i)], i > 0
 }
 
-// Seats returns the names of all seats of a pool that has so many.
+// Seats returns the names of all seats of a pool with that number of seats.
 func Seats(pool string, seats int) (names []string) {
 	for n := 1; n <= seats; n++ {
 		names = append(names, Seat(pool, n))
@@ -65,8 +65,8 @@ type Need struct {
 	Seats int    // of the pool, at least 1
 
 	// Taken returns the holder of a seat that is known to be taken, or that is taken in another
-	// place than the store; may be nil. It is asked before a seat is acquired and after it: of two
-	// runs that acquire one seat in two places at least one finds out.
+	// place than the store; may be nil. Acquire asks before and after it takes a seat. So if two
+	// runs acquire one seat in two places, at least one of them finds out.
 	Taken func(seat string) (Holder, bool)
 }
 
@@ -96,9 +96,9 @@ type Holding struct {
 	Seat  string // "" for none
 }
 
-// Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another
-// run has the mutex, and *FullError where all seats are taken. After any other error it is unknown
-// whether they are.
+// Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError if another run
+// has the mutex, and *FullError if all seats are taken. After any other error it is unknown who has
+// them.
 func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holding, err error) {
 	var locks []Lock
 	if n.Mutex != "" {

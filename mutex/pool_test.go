@@ -64,8 +64,8 @@ func TestAFullPoolNamesItsHolders(t *testing.T) {
 	})
 }
 
-// A run that gets no seat must not keep the mutex, and one that does not get the mutex must not
-// keep a seat.
+// A run that gets no seat must not keep the mutex. A run that does not get the mutex must not keep
+// a seat.
 func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		both := mutex.Need{Mutex: "report", Pool: "db", Seats: 1}

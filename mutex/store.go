@@ -17,10 +17,10 @@ type Store interface {
 	Locks
 	Board
 
-	// Held returns the holders of those mutexes that are held, with one request.
+	// Held returns the holders of the mutexes that are held, with one request.
 	Held(ctx context.Context, names ...string) (map[string]Holder, error)
 
-	// Claims returns the holders of those claims that are taken, with one request.
+	// Claims returns the holders of the claims that are taken, with one request.
 	Claims(ctx context.Context, keys ...string) (map[string]Holder, error)
 
 	// Now returns the time by the clock of the store.
@@ -38,8 +38,8 @@ type Store interface {
 	Close() error
 }
 
-// A Board keeps small values that servers tell each other, and logs of bounded length. Whoever can
-// write to the store can write anything there: a reader checks what it reads.
+// A Board keeps small values that servers tell each other, and logs of bounded length. Any program
+// with access to the store can write there, so a reader checks what it reads.
 type Board interface {
 	// Put sets the value of a key in a table until keep is over. The newer of two calls counts.
 	Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error
