@@ -18,8 +18,9 @@ import (
 	"sched/schedule/humanize"
 )
 
-// errorReplies are answers of Redis that say what is wrong with the server, or with our URL. They
-// are searched in this order: scripts and Sentinels put replies into texts of their own.
+// errorReplies are answers of Redis that say what is wrong with the server, or with our URL.
+// explain searches them in this order, because scripts and Sentinels put replies into texts of
+// their own.
 var errorReplies = []struct {
 	words string // a regular expression that matches the answer
 	text  string // for people, after "redis at HOST "; "" when Redis's own words are as good

@@ -111,7 +111,7 @@ func TestTLSUsersAndPasswordsWork(t *testing.T) {
 	useAll(t, open(t, "shop", "rediss://alice:p%40ss%2Fw0rd@"+s.Address+"/2?skip_verify=true"))
 }
 
-// What is wrong with the files of certificates is the answer to each request.
+// Each request fails with what is wrong with the files of certificates.
 func TestFilesOfCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
@@ -176,7 +176,7 @@ func TestNothingIsPrinted(t *testing.T) {
 	}
 }
 
-// certificate makes one that only itself vouches for.
+// certificate makes a self-signed certificate.
 func certificate(t *testing.T) (cert, key string) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A request is sent again after its connection broke, whether it was executed or not: also the one
-// that begins the connection.
+// A request is sent again after its connection broke, whether it was executed or not. So is the
+// request that begins the connection.
 func TestAConnectionThatBreaksOnceCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -51,7 +51,7 @@ func TestAServerThatIsDownIsWaitedForOnceForAllSlots(t *testing.T) {
 	})
 }
 
-// What a paused server executes after the attempt was given up is undone by Close.
+// Close undoes an attempt that a paused server executes after the caller gave it up.
 func TestALateAttemptIsUndone(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -96,8 +96,8 @@ func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	}
 }
 
-// A run whose attempt was executed late gets what it wants when it asks again, and Close leaves
-// that alone.
+// A run whose attempt was executed late gets its claim when it asks again, and Close leaves the
+// claim alone.
 func TestARunThatAsksAgainAfterALateAttemptKeepsWhatItGot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -113,7 +113,7 @@ func TestARunThatAsksAgainAfterALateAttemptKeepsWhatItGot(t *testing.T) {
 	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 }
 
-// An attempt that is undone takes nothing from the claim that the same run made before.
+// Close undoes the second attempt of a run, and leaves the claim that the run made before.
 func TestAClaimStaysThoughItsRunAskedAgainWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -152,7 +152,8 @@ func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
 	}
 }
 
-// A lease that a Redis has lost is taken again, and that is told. One that another run took is not.
+// Renew takes a lease again that a Redis has lost, and reports the loss. It does not take a lease
+// that another run has taken.
 func TestALeaseThatWasLostIsNoticed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -204,7 +205,7 @@ func TestARenewalWithoutAnAnswerLosesNothing(t *testing.T) {
 	}
 }
 
-// A value that nobody can read is of an unknown holder. It costs its own task, and sched unlock
+// A value that nobody can read has an unknown holder. Only its own task suffers, and sched unlock
 // removes it.
 func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 	t.Parallel()
@@ -260,8 +261,8 @@ func TestForgedEntriesDelayNobody(t *testing.T) {
 	})
 }
 
-// fewest are the rights that are enough for everything that a store does; docs/many-servers.md has
-// them.
+// fewest are the rights that are enough for everything that a store does. docs/many-servers.md
+// lists them.
 var fewest = strings.Fields("+hello +select +eval +evalsha +time +get +mget +set +del +pexpire +hset +hdel +hscan +lpush +ltrim +lrange")
 
 func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
@@ -294,7 +295,7 @@ func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 	}
 }
 
-// What docs/many-servers.md adds for a Cluster and for Sentinels is enough, too.
+// The rights that docs/many-servers.md adds for a Cluster and for Sentinels are enough, too.
 func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
 	t.Parallel()
 	poor := append([]string{"--user", "poor", "on", ">secret", "~sched:*", "-@all", "+cluster|slots", "+cluster|keyslot"}, fewest...)
@@ -308,8 +309,8 @@ func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
 	useAll(t, open(t, "shop", strings.Replace(g.URL, "://", "://poor:secret@", 1)+"?sentinel_user=watcher&sentinel_password=secret"))
 }
 
-// 200 tasks with both keys are decided in a second, 40 ms away; so they are for a server that comes
-// too late.
+// 200 tasks with both keys are decided in a second, 40 ms away; also for a server that comes too
+// late.
 func TestManyTasksAreDecidedInASecondFarAway(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)

@@ -128,7 +128,7 @@ func raceForSlots(t *testing.T, namespace string, urls []string) (slow error) {
 	return nil
 }
 
-// Three servers that three dead runs have are no outage: the error says what it is.
+// If three dead runs have one server each, the error is ErrSplit and not an outage.
 func TestAVoteThatStaysSplitIsAnErrorOfItsOwn(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
@@ -169,8 +169,9 @@ func TestARenewalHealsAServerThatLostItsData(t *testing.T) {
 	heldBy(t, err, "run-1")
 }
 
-// The classic case of Redlock: one server stands still while a key is set, and another one loses
-// it. Then a majority does not have the key, and another run gets it. With all three it needs more.
+// The classic case of Redlock: one server stands still while a key is set, and another server loses
+// the key. Then a majority does not have the key, and another run gets it. If all three servers had
+// the key, the loss of one server frees nothing.
 func TestAKeyIsFreeAgainOnlyIfAMajorityDoesNotHaveIt(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
@@ -194,7 +195,7 @@ func TestAKeyIsFreeAgainOnlyIfAMajorityDoesNotHaveIt(t *testing.T) {
 	}
 }
 
-// What one server has missed, or has lost, the others know.
+// If one server has missed or lost a value, the others know it.
 func TestTheBoardOfThreeServersIsOne(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
@@ -249,10 +250,10 @@ func plainMutex(t *testing.T, key, run string, urls ...string) *redsync.Mutex {
 		redsync.WithTimeoutFactor(1), redsync.WithValue(run), redsync.WithGenValueFunc(func() (string, error) { return run, nil }))
 }
 
-// The reasons for what take.go does around redsync. Each part says what our contract forbids; one
-// that fails says that redsync has learned to keep it. Other tests say that the driver stands them:
-// the contract ("a claim is taken once and kept"), TestAVoteThatStaysSplitIsAnErrorOfItsOwn, and
-// TestALateAttemptIsUndone.
+// The reasons for what take.go does around redsync. Each part shows a thing that redsync does and
+// our contract forbids. If a part fails, redsync has learned to keep the contract. Other tests say
+// that the driver copes: the contract ("a claim is taken once and kept"),
+// TestAVoteThatStaysSplitIsAnErrorOfItsOwn, and TestALateAttemptIsUndone.
 func TestAPlainRedsyncMutexDoesNotKeepTheContract(t *testing.T) {
 	t.Parallel()
 	t.Run("a run that claims again deletes its claim", func(t *testing.T) {

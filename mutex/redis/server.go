@@ -32,7 +32,7 @@ type silence struct {
 }
 
 // do calls request with a bounded context, unless the server rests. The error is a *StoreError;
-// goredis.Nil is none.
+// goredis.Nil counts as no error.
 func do[T any](ctx context.Context, s *server, request func(context.Context) (T, error)) (reply T, err error) {
 	if last := s.silent.Load(); last != nil && time.Now().Before(last.rests) {
 		return reply, last.err
@@ -51,7 +51,8 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	return reply, explained
 }
 
-// begin bounds an operation, which no cancelled caller ends: nobody would know what it did.
+// begin bounds an operation. A caller that is cancelled does not end it: nobody would know what it
+// did.
 func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if latest := time.Now().Add(timeout); !limited || end.After(latest) {
@@ -60,8 +61,8 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }
 
-// query asks all servers at once, and returns the answers. The error says that they are not a
-// majority. An error of request is an answer only when it is goredis.Nil.
+// query asks all servers at once, and returns the answers. It returns an error if fewer than a
+// majority answered. An error of request counts as an answer only if it is goredis.Nil.
 func query[T any](ctx context.Context, s *Store, request func(context.Context, *server) (T, error)) (answers []T, err error) {
 	ctx, cancel := begin(ctx)
 	defer cancel()
@@ -80,7 +81,7 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, *
 	return answers, s.outage(failed)
 }
 
-// outage says why no majority has answered; nil when one has.
+// outage says why no majority has answered; nil if a majority has.
 func (s *Store) outage(failed []error) error {
 	if len(s.servers)-len(failed) >= s.majority() {
 		return nil
@@ -109,8 +110,8 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	return slices.Concat(found...), err
 }
 
-// risks reads what INFO says. A Redis may save to disk besides its log. What INFO does not mention
-// is taken to be well.
+// risks reads the answer to INFO. A Redis may save to disk besides its log. If INFO does not
+// mention a setting, risks takes it to be well.
 func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	says := func(field string) bool { return strings.Contains(info, "\n"+field) }
 	for _, known := range []struct {

@@ -23,8 +23,9 @@ const (
 //
 //   - redsync set the key on a majority of the servers.
 //   - Another run has a majority: *HeldError.
-//   - Our run has a majority: an answer was lost, or the run has it from before. That value counts.
-//   - Nobody has one. Then the next attempt follows, until the deadline: ErrSplit.
+//   - Our run has a majority: an answer was lost, or the run took the key before. That value
+//     counts.
+//   - No run has a majority. Then the next attempt follows, until the deadline: ErrSplit.
 //
 // Any other error means that this is unknown.
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) (string, error) {
@@ -57,7 +58,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	}
 }
 
-// look returns the value of the run when a majority has it, and *HeldError when a majority has one
+// look returns the value of the run if a majority has it, and *HeldError if a majority has a value
 // of another run. Otherwise it removes what the run has on a minority, and returns "".
 func (s *Store) look(ctx context.Context, key, name, run string) (string, error) {
 	all, err := s.read(ctx, key)
@@ -81,7 +82,7 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 	return "", err
 }
 
-// read returns, for each key, the values that the servers have, "" where there is none.
+// read returns, for each key, the values that the servers have, "" for a server that has no value.
 func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
 	answers, err := query(ctx, s, func(ctx context.Context, c *server) ([]any, error) {
 		return c.MGet(ctx, keys...).Result()
@@ -110,14 +111,14 @@ func most(found []string) (text string, servers int) {
 	return text, servers
 }
 
-// release removes a key where it has the value. The error says that this is unknown.
+// release removes a key from the servers on which it has the value. After an error this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
 	lock, calls := s.mutexOf(ctx, key, text, s.config.Lease, false)
 	lock.UnlockContext(ctx) //nolint: the calls have the errors
 	return s.outage(failures(calls))
 }
 
-// claimAtLeast is how long a claim is kept whatever the clocks say, also one of a slot long gone.
+// claimAtLeast is how long a claim is kept whatever the clocks say, even if its slot is long gone.
 const claimAtLeast = time.Hour
 
 // Claim takes key for the run of the holder: a lock that is never released.
@@ -153,8 +154,8 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	return held, err
 }
 
-// A call is a server as a pool and a connection of redsync, for one operation. redsync calls SetNX
-// or Eval once, and Eval once more after a failed attempt.
+// A call presents a server to redsync, as a pool and a connection, for one operation. redsync calls
+// SetNX or Eval once, and Eval once more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
@@ -172,8 +173,9 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, n
 
 func (c *call) Close() error { return nil }
 
-// mutexOf is a key with a value for redsync, and what one operation with it asks: all servers at
-// once, or each in turn. Its timeout is not used: our requests have a deadline.
+// mutexOf returns a key with a value for redsync, and the calls of one operation with it, to all
+// servers at once or to each in turn. The timeout of redsync is not used: our requests have a
+// deadline.
 func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
 	var pools []redsyncredis.Pool
 	var calls []*call
@@ -189,8 +191,9 @@ func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Durati
 		redsync.WithGenValueFunc(func() (string, error) { return value, nil })), calls
 }
 
-// SetNX sets a key that is not there, and reports whether it did. Of many runs that want one key,
-// only the first at the first server that answers goes on from there: otherwise the votes split.
+// SetNX sets a key that is not there, and reports whether it did. If many runs want one key, only
+// the run that comes first at the first server that answers goes on from there. Otherwise the votes
+// split.
 func (c *call) SetNX(key, value string, keep time.Duration) (bool, error) {
 	defer close(c.asked)
 	c.takes = true
@@ -205,7 +208,7 @@ func (c *call) SetNX(key, value string, keep time.Duration) (bool, error) {
 	return c.yes, c.err
 }
 
-// Eval renews or releases a key. It also removes what an attempt has set that failed.
+// Eval renews or releases a key. It also removes what a failed attempt has set.
 func (c *call) Eval(script *redsyncredis.Script, keyAndArgs ...any) (any, error) {
 	if c.takes && c.err == nil && !c.yes {
 		return int64(0), nil

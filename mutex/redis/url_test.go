@@ -15,7 +15,7 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 	a, b, c := "redis://a", "redis://b", "redis://c"
 	for _, tt := range []struct {
 		servers []string
-		want    string // a part of the error; empty: there is none
+		want    string // a part of the error; empty: no error
 	}{
 		// one server, in all the ways to write it
 		{[]string{a}, ""},

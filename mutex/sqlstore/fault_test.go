@@ -75,8 +75,8 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 	})
 }
 
-// What a paused server executes after the attempt was given up is undone by Close, and nothing else
-// is.
+// Close undoes an attempt that a paused server executes after the caller gave it up. It undoes
+// nothing else.
 func TestALateAttemptIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		stores := map[string]mutex.Store{}
@@ -142,7 +142,8 @@ func TestARestartedDatabaseHasForgottenNothing(t *testing.T) {
 	})
 }
 
-// A lease that ended is still the run's if nobody took it. Another run that took it is named.
+// A lease that ended is still the run's if no other run took it. If another run took it, the error
+// names that run.
 func TestALeaseThatEndedIsLostOnlyToAnotherRun(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
@@ -223,8 +224,7 @@ func TestManyServersTakeEachSlotOnce(t *testing.T) {
 	})
 }
 
-// 200 tasks with both keys are decided in 1.5 s, 40 ms away; so they are for a server that comes
-// too late.
+// 200 tasks with both keys are decided in 1.5 s, 40 ms away; also for a server that comes too late.
 func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
 	for _, kind := range sqltest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -269,7 +269,8 @@ func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
 	}
 }
 
-// Who has all connections for a moment delays us; for longer we say so.
+// If others have all connections for a moment, we wait. If they keep them for longer, the error
+// says so.
 func TestAFullServerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sqltest.Kinds {

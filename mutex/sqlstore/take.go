@@ -28,7 +28,7 @@ const (
 // nameOf is the name of a row. Databases take it whatever bytes the key has.
 func nameOf(kind, key string) string { return kind + "/" + url.PathEscape(key) }
 
-// keyOf undoes nameOf. Others may have written a name that is none of ours.
+// keyOf undoes nameOf. Other programs may have written a name that nameOf does not make.
 func keyOf(name string) (key string) {
 	key, _ = url.PathUnescape(name[strings.LastIndex(name, "/")+1:])
 	return key
