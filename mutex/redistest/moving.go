@@ -199,8 +199,8 @@ func privateKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// Options are those of a redis-server that speaks TLS alone, and asks for a certificate of each
-// client.
+// Options are the options of a redis-server that speaks TLS alone, and asks each client for a
+// certificate.
 func (c Certificates) Options() []string {
 	return []string{"--port", "0", "--tls-port", "{port}", "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA, "--tls-auth-clients", "yes"}
 }

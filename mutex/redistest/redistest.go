@@ -1,5 +1,5 @@
 // Package redistest starts real Redis servers for tests, and lets them fail: killed, paused,
-// restarted without their data. It imitates nothing: where there is no redis-server, the test is
+// restarted without their data. It imitates nothing: if redis-server is not installed, the test is
 // skipped.
 package redistest
 
@@ -19,7 +19,8 @@ import (
 )
 
 // Variable is the environment variable that says what to do with tests that need a redis-server.
-// With "required" they fail when there is none, with "none" they are skipped in any case.
+// With "required" they fail if redis-server is not installed, with "none" they are skipped in any
+// case.
 const Variable = "SCHED_TEST_REDIS"
 
 // A Server is a redis-server on a free port of this machine, without persistence. It ends with the

@@ -25,7 +25,7 @@ func Main(m *testing.M) {
 	m.Run()
 }
 
-// OnEachStore runs a test on each kind of store: a miniredis, a redis-server where there is one,
+// OnEachStore runs a test on each kind of store: a miniredis, a redis-server if it is installed,
 // three servers, and a Redis Cluster. It runs beside other tests, and so do its four parts: they
 // have nothing in common.
 func OnEachStore(t *testing.T, test func(*testing.T, mutex.Store)) {

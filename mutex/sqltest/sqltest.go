@@ -1,5 +1,5 @@
 // Package sqltest starts real PostgreSQL and MariaDB servers for tests, and lets them fail. It
-// imitates nothing: where a server is not installed, the test is skipped.
+// imitates nothing: if a server is not installed, the test is skipped.
 package sqltest
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 // Variable is the environment variable that says what to do with tests that need a database. With
-// "required" they fail when there is none, with "none" they are skipped in any case.
+// "required" they fail if no server is installed, with "none" they are skipped in any case.
 const Variable = "SCHED_TEST_SQL"
 
 // A Kind is a kind of server.
@@ -173,7 +173,8 @@ func (s *Server) listen(options []string) {
 	s.t.Fatalf("%s finds no free port:\n%s", s.Name, s.log())
 }
 
-// Require returns the path of a program, and skips the test when there is none: see Variable.
+// Require returns the path of a program, and skips the test if the program is not installed: see
+// Variable.
 func Require(t testing.TB, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)

@@ -95,7 +95,8 @@ func release(t *testing.T, lock mutex.Lock) {
 	}
 }
 
-// inherited is the descriptor of the lock as a child would have it, nil where the driver has none.
+// inherited is the descriptor of the lock as a child would have it, nil if the driver uses no
+// descriptor.
 func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	t.Helper()
 	if lock.Inherit() == nil {
@@ -180,8 +181,8 @@ func testBreak(t *testing.T, open openLocks) {
 	held(t, open(), "report", "run-2")
 }
 
-// A run whose lock was broken takes it again for its next attempt: what was broken is the lock of
-// the one before.
+// A run whose lock was broken takes it again for its next attempt: Break took the lock of the
+// attempt before.
 func testBreakBeforeTheNextAttempt(t *testing.T, open openLocks) {
 	first := Acquire(t, open(), "backup", "run-1")
 	if _, err := open().Break(ctx, "backup"); err != nil {
