@@ -48,7 +48,7 @@ func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 	return id, err
 }
 
-// Failed adds to a change why it was not done.
+// Failed adds to a change the reason why it was not done.
 func (a Audit) Failed(ctx context.Context, id int64, why string) error {
 	return a.store.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "UPDATE audit SET error = ? WHERE id = ?", why, id)

@@ -102,11 +102,11 @@ func (f *file) current(version int) error {
 }
 
 // make makes the file, or brings it up to date. Another process may have done so already. The
-// caller is alone.
+// caller holds the lock of alone.
 //
-// A new file gets its name when it is complete: no process ever sees an unfinished one, nor a
-// journal of its making. What lies beside the place of a file that is not there belongs to one that
-// was set aside or deleted, and must not meet the new one.
+// A new file gets its name when it is complete, so no process ever sees an unfinished file or its
+// journal. If the file is missing, a log or journal at its path is left from a file that was set
+// aside or deleted. make removes them, because the new file must not meet them.
 func (f *file) make() error {
 	if f.stat() != nil {
 		return f.upgrade()
@@ -136,7 +136,7 @@ func (f *file) make() error {
 	return nil
 }
 
-// fileSuffixes are those of the names of the files of a database
+// fileSuffixes are the endings of the names of a database's files
 // (https://www.sqlite.org/tempfiles.html).
 var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 
@@ -152,7 +152,7 @@ func checkPlain(path string) error {
 }
 
 // newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
-// share: on a network file system, and where WAL cannot be had, the journal is a file that is
+// share. On a network file system, or if SQLite refuses WAL, the journal is a file that is
 // truncated at each commit.
 func (f *file) newJournal(conn *sql.DB) error {
 	if !onNetwork(f.dir) {
@@ -229,13 +229,13 @@ func (f *file) openEmpty() error {
 // openToLook opens the file in a way that leaves the folder as it is:
 //   - When the log (-wal) is there, it is opened for reading alone: a process has the database
 //     open, or was killed.
-//   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we
-//     close.
-//   - Where it can make none, as on a full or read-only disk, nobody writes: the file is read as it
-//     is.
+//   - When the log is not there and the folder is ours, SQLite makes the log for us and removes it
+//     when we close.
+//   - If SQLite can make no log, as on a full or read-only disk, nobody writes: the file is read as
+//     it is.
 //
-// Root opens the file of another user for reading alone, always: that user could have put another
-// file in its place. SQLite may then leave an empty log behind, which belongs to that user.
+// Root always opens the file of another user for reading alone, because that user could have put
+// another file in its place. SQLite may then leave an empty log behind, which belongs to that user.
 func (f *file) openToLook() error {
 	if err := checkPlain(f.path()); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (f *file) openToLook() error {
 	return nil
 }
 
-// lookers bounds the queries that run at the same time for somebody who looks.
+// lookers bounds the queries that run at the same time in a database that OpenRead opened.
 const lookers = 4
 
 // dial connects, and returns the version of the tables and the mode of the journal.
@@ -290,14 +290,13 @@ func (f *file) dial(path, mode string) (conn *sql.DB, version int, journal strin
 	return conn, version, journal, err
 }
 
-// dsn is the address of the file. SQLite gives a new file the permissions of the lock of those who
-// make it (0600), and its log those of the file. We never open the file ourselves: closing a
-// descriptor of our own would drop the locks that SQLite has on it
-// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+// dsn is the address of the file. SQLite gives a new file the permissions 0600, and its log the
+// permissions of the file. We never open the file ourselves: closing a descriptor of our own would
+// drop the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
 //
-// A writer waits when its transaction begins (_txlock): one that reads first and writes later could
-// not wait. With synchronous=NORMAL a power cut may undo the last commits, but only the last, and
-// it damages nothing.
+// A writer waits when its transaction begins (_txlock): a transaction that reads first and writes
+// later could not wait. With synchronous=NORMAL a power cut may undo the last commits. It undoes
+// nothing older, and damages nothing.
 func (f *file) dsn(path, mode string) string {
 	q := url.Values{
 		"_busy_timeout": {strconv.FormatInt(f.patience.Milliseconds(), 10)},
@@ -345,10 +344,10 @@ func (f *file) replace(info os.FileInfo, damage error) error {
 	return f.open()
 }
 
-// setFileAside renames a damaged file, unless another process has done so already: then another
-// file is at the path. Processes that have the damaged file open see that before their next
-// transaction (ready), and SQLite does not remove the log of the new file when they close the old
-// one (SQLITE_FCNTL_HAS_MOVED).
+// setFileAside renames a damaged file, unless another process has done so already and another file
+// is at the path. Processes that have the damaged file open notice before their next transaction
+// (ready). SQLite does not remove the log of the new file when they close the old one
+// (SQLITE_FCNTL_HAS_MOVED).
 func (f *file) setFileAside(info os.FileInfo, damage error) error {
 	if info == nil {
 		return damage
@@ -370,7 +369,7 @@ func (f *file) setFileAside(info os.FileInfo, damage error) error {
 	})
 }
 
-// freePath returns a path that begins with path, and at which there is nothing.
+// freePath returns path, or path with a number behind it, so that nothing has the name yet.
 func freePath(path string) string {
 	free := path
 	for n := 2; ; n++ {

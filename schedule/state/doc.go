@@ -20,6 +20,6 @@
 //	Values    are single values by name, and the last valid schedule
 //	Audit     is the log of what people changed through the API
 //
-// Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means none. It is
-// the only package that knows SQL.
+// Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means that there
+// is no value. No other package knows SQL.
 package state

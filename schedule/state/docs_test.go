@@ -37,8 +37,8 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 	}
 }
 
-// Each query of live rows, of a task and of the newest rows reads an index: a million rows cost
-// what a thousand do.
+// Queries of live rows, of a task and of the newest rows read an index: a million rows cost what a
+// thousand do.
 func TestQueriesReadAnIndex(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
@@ -67,7 +67,7 @@ func TestQueriesReadAnIndex(t *testing.T) {
 	}
 }
 
-// What adds many rows up reads an index that has all it needs, and no row.
+// A query that adds up many rows reads a covering index, and no row.
 func TestSumsReadAnIndexAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

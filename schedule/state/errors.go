@@ -21,7 +21,7 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s was written by a newer sched (version %d of its tables; this one knows %d)", e.Path, e.Version, e.Known)
 }
 
-// An olderError says that the database has to be brought up to date, and that we only look.
+// An olderError says that the database has to be brought up to date, but is open for reading alone.
 type olderError struct{ path string }
 
 func (e *olderError) Error() string {
@@ -33,7 +33,7 @@ func (e *olderError) Error() string {
 type StaleError struct {
 	Run   string
 	Phase Phase // that it has now
-	Owner int64 // that it has now; 0 for none
+	Owner int64 // that it has now; 0: nobody
 }
 
 func (e *StaleError) Error() string {
@@ -48,7 +48,7 @@ var ErrGone = errors.New("its row is not in the database any more")
 var errWaited = errors.New("another process kept it locked for too long")
 
 // Damaged reports whether err says that the file is damaged, or no database at all. Locked, full or
-// unreadable files are not damaged. The codes are those of https://www.sqlite.org/rescode.html.
+// unreadable files are not damaged. https://www.sqlite.org/rescode.html lists the codes.
 func Damaged(err error) bool {
 	code := primary(err)
 	var found *foundDamage
@@ -73,7 +73,7 @@ func Unwritable(err error) bool {
 	return errors.Is(err, errWaited) || errors.As(err, &strange) || statedir.Unwritable(err)
 }
 
-// primary returns the primary result code of SQLite in err; 0 when there is none.
+// primary returns the primary result code of SQLite in err; 0 when err has no such code.
 func primary(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

@@ -62,9 +62,9 @@ func (f *file) once(op func(*sql.DB) error) (os.FileInfo, error) {
 	return f.info, op(f.conn)
 }
 
-// ready holds mu for reading when it returns nil, and then conn has the file that is at the path at
-// this moment. Without that a process would go on to write into a file that another one has set
-// aside, or that somebody has deleted.
+// ready returns nil with mu held for reading, and with the file at the path open in conn. Otherwise
+// a process would go on to write into a file that another process has set aside, or that somebody
+// has deleted.
 func (f *file) ready() error {
 	for {
 		f.mu.RLock()
@@ -96,8 +96,8 @@ func (f *file) moved() bool {
 	return !sameFile(f.stat(), f.info)
 }
 
-// stat returns the file at the path; nil when there is none, or an empty one, which is no database
-// yet.
+// stat returns the file at the path. It returns nil when the file is missing, or empty: an empty
+// file is no database yet.
 func (f *file) stat() os.FileInfo {
 	info, err := os.Stat(f.path())
 	if err != nil || info.Size() == 0 {
@@ -160,5 +160,6 @@ func (f *file) alone(op func() error) error {
 	return op()
 }
 
-// makingPath begins with a dot: no mutex has such a file.
+// makingPath returns the path of alone's lock. The name begins with a dot, so it is the name of no
+// mutex.
 func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }

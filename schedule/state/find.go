@@ -18,7 +18,7 @@ type Runs struct{ store store }
 func (db *DB) Runs() Runs { return Runs{db} }
 
 // A Query says which rows to find. A field that is zero restricts nothing. A row of several slots
-// is found when any of them may lie between Since and Until.
+// is found when any slot of it may lie between Since and Until.
 type Query struct {
 	Task      string
 	Mutex     string
@@ -32,8 +32,8 @@ type Query struct {
 	Snapshots bool // fill in Row.Snapshot
 }
 
-// A Position is a place in the order of Find, just below one row. The zero Position is above all of
-// them.
+// A Position is a place in the order of Find, just below one row. The zero Position is above all
+// rows.
 type Position struct {
 	Slot time.Time
 	ID   string
@@ -155,15 +155,15 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
-// Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run
-// or finish, but not those that are planned. The oldest slot comes first.
+// Live returns the rows that have not ended, with their snapshots: rows that wait, are ready, run
+// or finish, but not rows that are planned. The oldest slot comes first.
 func (r Runs) Live(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY slot, id")
 }
 
-// Going returns the rows that have not ended, with their snapshots, the oldest id first: those that
-// wait or that a living process looks after, and those whose process is dead, which the next tick
-// will finish.
+// Going returns the rows that have not ended, with their snapshots, the oldest id first. A live row
+// waits, or a living process looks after it. The process of a lost row is dead, and the next tick
+// will finish the row.
 func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	rows, err := db.Runs().list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY id")
 	alive := map[int64]bool{0: true}
@@ -181,7 +181,7 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 }
 
 // Queue returns the rows that wait for a mutex or a seat and that a living process looks after,
-// with their snapshots. What has waited longest comes first.
+// with their snapshots. The row that has waited longest comes first.
 func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
 	alive := map[int64]bool{}
@@ -195,13 +195,14 @@ func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	return rows, err
 }
 
-// InOrder orders rows that wait for what others have: by when they began to, then by their ids.
+// InOrder orders rows that wait for a mutex or a seat: by the time at which each began to wait,
+// then by id.
 func InOrder(a, b Row) int {
 	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
 }
 
-// AnyWaits reports whether something in the database is left for a later tick to see to: a run that
-// has not ended, that nobody has reported or published, or a message.
+// AnyWaits reports whether the database has work for a later tick: a run that has not ended, a run
+// that nobody has reported or published, or a message.
 func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		return q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
@@ -213,7 +214,7 @@ func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {
 }
 
 // Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
-// there is none.
+// the run has no row.
 func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", id)
@@ -231,8 +232,8 @@ func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 	return row, err
 }
 
-// Unreported returns the runs that ended badly and that no tick has printed yet, the first to end
-// first.
+// Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
+// which they ended.
 func (r Runs) Unreported(ctx context.Context) (rows []Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
@@ -255,13 +256,14 @@ func (r Runs) Report(ctx context.Context, run string) (ours bool, err error) {
 	return ours, err
 }
 
-// Waiting returns the rows that wait, with their snapshots. What has waited longest comes first.
+// Waiting returns the rows that wait, with their snapshots. The row that has waited longest comes
+// first.
 func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
-// longestFirst orders rows that wait: by when each began to wait for what others have, else by when
-// it was due.
+// longestFirst orders rows that wait: by when each began to wait for a mutex or a seat, else by
+// when it was due.
 const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
 func anyWaits(ctx context.Context, q querier) (waits bool, err error) {
@@ -283,8 +285,8 @@ func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, 
 	return rows, err
 }
 
-// Last returns, for each of the tasks that has one, its newest row that says how its command went.
-// Prune keeps these.
+// Last returns the newest row of each task that says how its command went. A task without such a
+// row is not in the map. Prune keeps these rows.
 func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
 	names, err := json.Marshal(tasks)
 	if err != nil || len(tasks) == 0 {
@@ -309,8 +311,8 @@ func columnsOf(table string) string {
 	return table + "." + strings.Join(strings.FieldsFunc(columns, func(c rune) bool { return strings.ContainsRune(", \n\t", c) }), ", "+table+".")
 }
 
-// Previous returns the newest row of the task that is older than run and says how its command went,
-// and false when there is none. The run itself need not have a row.
+// Previous returns the newest row of the task that is older than run and says how its command went.
+// It returns false when the task has no such row. The run itself need not have a row.
 func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
 	var rows []Row
 	err := r.store.read(ctx, func(q querier) (err error) {

@@ -47,7 +47,7 @@ func (q Query) matches(r Row) bool {
 		(q.Below == Position{} || NewestFirst(Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
 }
 
-// Whatever is asked, the answer is what a look at each row gives.
+// For every query Find returns the rows that a look at each row finds.
 func TestFindFindsWhatTheQuerySays(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

@@ -34,9 +34,10 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
 }
 
-// Get returns the run with that id and its snapshot, or the only one whose id begins with the text,
-// or ends with it (from four characters on). People copy the end, because the ids of one minute
-// begin alike. Otherwise it returns ErrNotFound or an *AmbiguousError.
+// Get returns the run with that id and its snapshot. If there is no such run, it returns the only
+// run whose id begins with the text, or ends with it (from four characters on). People copy the
+// end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or an
+// *AmbiguousError.
 func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	var ids []string
 	var found []Row
@@ -61,15 +62,15 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	return found[0], nil
 }
 
-// candidates returns the runs that id may stand for, in their order: id alone when there is such a
-// run, and never many more than are shown.
+// candidates returns the runs that id may stand for, in their order. If id is a whole id, it
+// returns that id alone. It never returns many more than are shown.
 func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
 	}
 	ids, err := textsOf(ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", id, id+"\U0010FFFF", shown+1)
 	if err != nil || slices.Contains(ids, id) {
-		return ids[:min(1, len(ids))], err // the id itself comes before those that it begins
+		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
 	}
 	const tail = 4
 	if len(id) >= tail {

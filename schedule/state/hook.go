@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// HookBegun says that a hook is about to be fired. It must be committed before that. It reports
-// false for a hook that has ended already, or was fired twice: then it must not be fired. A hook
-// that has begun and not ended is fired again, because the process was killed that fired it.
+// HookBegun says that a hook is about to be fired. It must be committed before the hook is fired.
+// It returns false for a hook that has ended already, or was fired twice: then the hook must not be
+// fired. A hook that has begun and not ended is fired again, because the process that fired it was
+// killed.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
 	err = o.store.write(ctx, func(q querier) error {
 		if err := o.has(ctx, q, run); err != nil {
@@ -26,8 +27,8 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 	return fire, err
 }
 
-// hookTries bounds how often a hook is fired: one that kills its own process would be fired for
-// ever.
+// hookTries bounds how often a hook is fired. A hook that kills its own process would otherwise be
+// fired for ever.
 const hookTries = 2
 
 // HookForked writes down the process of a hook.
@@ -76,13 +77,13 @@ func (o Owned) Hooks(ctx context.Context, run string) (hooks []Hook, err error) 
 	return hooks, err
 }
 
-// A Hook is one that has begun.
+// A Hook is a hook that has begun.
 type Hook struct {
 	Name  string
 	Begun time.Time
 	Ended time.Time // zero when it has not
 	PID   int       // of a command; 0 for others, and before it is known
-	Note  string    // how it failed; empty for one that has not
+	Note  string    // how it failed; empty if it did not
 }
 
 func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err error) {
@@ -106,7 +107,7 @@ func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err erro
 // nobody is the owner of hooks that belong to no run.
 const nobody = 0
 
-// Unowned notes hooks that belong to no run of ours, such as those of an incident. ForgetHooks
+// Unowned notes hooks that belong to no run of ours, such as the hooks of an incident. ForgetHooks
 // removes them.
 func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 

@@ -19,8 +19,8 @@ import (
 // childEnv tells the test binary to be another process of a test: one of children.
 const childEnv = "STATE_TEST_CHILD"
 
-// children are what other processes do, by name. What they print is for the test; an error ends
-// them with 1.
+// children are the programs of other processes, by name. A child prints for the test; an error ends
+// it with exit code 1.
 var children = map[string]func(dir string, out io.Writer) error{}
 
 func TestMain(m *testing.M) {

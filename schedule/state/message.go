@@ -11,10 +11,12 @@ import (
 // Messages is the outbox: notifications from the moment at which their hook fired until they were
 // delivered.
 //
-// Put adds a message once. One process at a time makes an attempt to deliver it: the one that put
-// it in, or a later one that takes it (Take). That process is the owner of the message until it
-// says how the attempt ended. When the owner was killed the message is free again, so a message is
-// delivered at least once: the other side may have accepted it just before the kill.
+// Put adds a message once. One process at a time tries to deliver it: the process that put it in,
+// or a later process that takes it (Take). That process is the owner of the message until it says
+// how the attempt ended.
+//
+// When the owner was killed the message is free again. So a message is delivered at least once: the
+// other side may have accepted it just before the kill.
 //
 //	due ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
 //	 ▲ └─────────────── Failed ── due again, or refused: a tick says so, and drops it
@@ -35,10 +37,10 @@ type Message struct {
 	Body   json.RawMessage // what
 
 	Created  time.Time
-	Replaces bool  // a ping: the older ones of the sender are of no use any more, and no two are sent at once
+	Replaces bool  // a ping: it replaces older ones of the sender, and no two are sent at once
 	Limit    Limit // at_most; zero for none
 
-	// What this package writes.
+	// This package writes the fields below.
 	Held      bool // by Limit
 	HeldBack  int  // how many messages before it were held back
 	HeldSince time.Time
@@ -59,7 +61,7 @@ type Attempts struct {
 	Error     string    // of the last one
 	Refused   bool      // for good: there is no other attempt
 	Reported  bool      // people have read of it
-	Addresses []int     // indexes of those for which the next attempt is; empty for all
+	Addresses []int     // indexes of those that the next attempt is for; empty for all
 }
 
 const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status, tries, tried, failing, error, reported,
@@ -67,8 +69,8 @@ const messageColumns = `id, sender, task, run, hook, target, body, created, repl
 
 // Put adds a message, unless it was added before. It reports whether the owner has the message now,
 // and is to make the first attempt. If not, at_most holds the message back, or an older ping of the
-// sender is being sent: the process that sends the older one takes this one next. Put fills in what
-// was held back before the message.
+// sender is being sent: the process that sends the older ping takes this one next. Put fills in how
+// much was held back before the message.
 func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
 	err = m.db.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
@@ -119,8 +121,8 @@ func dropReplaced(ctx context.Context, q querier) error {
 	return err
 }
 
-// takeOver removes the message of the sender that is held, and has m say how many were held back
-// before it.
+// takeOver removes the held message of the sender, and writes into m how many messages were held
+// back before it.
 func (m *Message) takeOver(ctx context.Context, q querier) error {
 	var created int64
 	var since sql.NullInt64
@@ -141,7 +143,8 @@ func (m *Message) takeOver(ctx context.Context, q querier) error {
 
 // limited reports whether the sender may send no other message now. Ticks are not quite on time, so
 // a little less than the time of the limit is enough: a task that fails at every full hour sends a
-// message once an hour. What was sent in the future, when the clock was wrong, does not count.
+// message once an hour. A message that was sent in the future, when the clock was wrong, does not
+// count.
 func limited(ctx context.Context, q querier, sender string, l Limit, now time.Time) (full bool, err error) {
 	enough := l.Per - min(15*time.Second, l.Per/20)
 	err = q.QueryRowContext(ctx, `SELECT count(*) >= ? FROM message
@@ -202,14 +205,14 @@ func ownersOf(ctx context.Context, q querier) (owners []int64, err error) {
 }
 
 // longestWait is the longest time between two attempts. A message that would wait longer was put
-// off while the clock was wrong, and is due.
+// off while the clock was wrong, so it is due.
 const longestWait = time.Hour
 
 // A Due says which messages are asked for.
 type Due struct {
 	Now     time.Time
 	Sender  string // only of this sender; empty for all
-	Refused bool   // those, too, that were refused for good
+	Refused bool   // also messages that were refused for good
 }
 
 const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3) AND (?4 = '' OR sender = ?4)`
@@ -226,8 +229,8 @@ func (m Messages) HasDue(ctx context.Context, d Due) (has bool, err error) {
 	return has, err
 }
 
-// Take returns the oldest message that is due and that nobody sends, and makes o its owner until
-// Delivered, Failed or Drop; nil when there is none.
+// Take returns the oldest message that is due and that nobody sends; nil when no message is due. It
+// makes o the owner until Delivered, Failed or Drop.
 func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, err error) {
 	err = m.db.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
@@ -249,7 +252,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, er
 	return taken, err
 }
 
-// ReleaseHeld makes held messages due that their limits allow now.
+// ReleaseHeld makes held messages due if their limits allow them now.
 func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 	return m.db.write(ctx, func(q querier) error {
 		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
@@ -293,8 +296,8 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
-// change runs a change of one message, and removes what is of no use after it. The error is ErrGone
-// when the message is not the owner's any more.
+// change runs a change of one message, and removes pings that a newer ping replaces. The error is
+// ErrGone when the message is not the owner's any more.
 func (m Messages) change(ctx context.Context, text string, args ...any) error {
 	return m.db.write(ctx, func(q querier) error {
 		did, err := q.ExecContext(ctx, text, args...)

@@ -166,7 +166,8 @@ func TestAMessageIsWithdrawn(t *testing.T) {
 	one.waiting()
 }
 
-// at_most: 1 per hour. What it holds back is counted, and the newest is sent when the hour is over.
+// at_most: 1 per hour. Messages that it holds back are counted, and the newest is sent when the
+// hour is over.
 func TestALimitHoldsMessagesBack(t *testing.T) {
 	t.Parallel()
 	one := boxOf(t, folder(t))

@@ -2,6 +2,6 @@
 
 package state
 
-// onNetwork is not known. WAL mode is tried everywhere, and is not used where the system refuses
-// it.
+// onNetwork is not known on this system. WAL mode is always tried, and is not used if SQLite
+// refuses it.
 func onNetwork(string) bool { return false }

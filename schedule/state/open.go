@@ -15,15 +15,15 @@ type DB struct {
 	writes writes
 }
 
-// Open opens sched.db in the folder, which must be ours. It makes the folder and the file where
-// they are missing (0700, 0600). It waits for other processes for as long as patience says, each
-// time that it has to.
+// Open opens sched.db in the folder, which must be ours. It makes the folder (0700) and the file
+// (0600) if they are missing. Each time that it has to wait for other processes, it waits no longer
+// than patience.
 //
-//   - A damaged file is renamed (SetAside), and a new one is begun. That also happens later, in the
-//     call that meets the damage.
+//   - A damaged file is renamed (SetAside), and a new one is begun. A later call that meets damage
+//     does the same.
 //   - The file of a newer sched is left as it is; the error is *NewerError.
 //   - An error that is Unwritable says that a tick has to do without the file: see OpenMemory.
-//   - The error is *statedir.ForeignError, or another one of statedir.Check, for a folder that we
+//   - The error is *statedir.ForeignError, or another error of statedir.Check, for a folder that we
 //     must not use.
 func Open(dir string, patience time.Duration) (*DB, error) {
 	return opened(&file{dir: dir, access: writing, patience: patience})
@@ -35,9 +35,9 @@ func At(dir string, patience time.Duration) *DB {
 	return &DB{file: &file{dir: dir, access: writing, patience: patience}}
 }
 
-// OpenRead opens sched.db for somebody who looks. Nothing in the folder changes, but for the two
-// files beside the database with which SQLite coordinates processes (-wal, -shm). Root may look
-// into the folders of others. A file that does not exist is an empty database.
+// OpenRead opens sched.db for reading. Nothing in the folder changes, but for the two files beside
+// the database with which SQLite coordinates processes (-wal, -shm). Root may read the folders of
+// others. A file that does not exist is an empty database.
 func OpenRead(dir string, patience time.Duration) (*DB, error) {
 	return opened(&file{dir: dir, access: looking, patience: patience})
 }
@@ -57,11 +57,11 @@ func opened(f *file) (*DB, error) {
 	return &DB{file: f}, nil
 }
 
-// Close closes the database. What was committed stays.
+// Close closes the database. Committed changes stay.
 func (db *DB) Close() error { return db.file.close() }
 
-// Rest closes the file until the next call needs it, if nobody has used it for so long. So nothing
-// slow happens with it open.
+// Rest closes the file until the next call needs it, if nobody has used it for at least idle. So
+// the file is not open while something slow happens.
 func (db *DB) Rest(idle time.Duration) {
 	if db.InMemory() || time.Since(time.Unix(0, db.file.used.Load())) < idle {
 		return
@@ -74,7 +74,7 @@ func (db *DB) Rest(idle time.Duration) {
 // impatience is how long calls wait for other processes after GiveUp.
 const impatience = 100 * time.Millisecond
 
-// GiveUp says that the database was waited for in vain: from now on no call waits for long.
+// GiveUp says that a call has waited for the database in vain: from now on no call waits for long.
 func (db *DB) GiveUp() {
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
@@ -85,17 +85,17 @@ func (db *DB) GiveUp() {
 	db.file.disconnect() //nolint: it is opened again when it is needed
 }
 
-// SetAside returns the path to which a damaged file was renamed; empty when none was.
+// SetAside returns the path to which a damaged file was renamed; empty when no file was renamed.
 func (db *DB) SetAside() string {
 	db.file.mu.RLock()
 	defer db.file.mu.RUnlock()
 	return db.file.setAside
 }
 
-// InMemory reports whether the database is one of OpenMemory.
+// InMemory reports whether OpenMemory opened the database.
 func (db *DB) InMemory() bool { return db.file.access == memory }
 
-// CheckPages reads every page of the file, also those that no tick reads. Damage that it finds is
+// CheckPages reads every page of the file, also pages that no tick reads. Damage that it finds is
 // handled like damage that a query meets. It returns nil when ctx ends it.
 func (db *DB) CheckPages(ctx context.Context) error {
 	err := db.read(ctx, func(q querier) error {
@@ -122,8 +122,8 @@ type querier interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// A store is where a subject reads and writes: a DB, each time in a transaction of its own, or a
-// Plan, always in the plan's transaction.
+// A store runs the reads and writes of a subject. A DB runs each in a transaction of its own; a
+// Plan runs them all in the plan's transaction.
 type store interface {
 	read(ctx context.Context, op func(querier) error) error
 	write(ctx context.Context, op func(querier) error) error
@@ -134,8 +134,8 @@ func (db *DB) read(_ context.Context, op func(querier) error) error {
 	return db.file.do(func(conn *sql.DB) error { return op(conn) })
 }
 
-// write runs op in a transaction: its own, or one with other writes of this process (writes). It
-// waits for other writers when it begins, so op never has to.
+// write runs op in a transaction of its own, or in one with other writes of this process (writes).
+// The transaction waits for other writers when it begins, so op never has to wait.
 func (db *DB) write(ctx context.Context, op func(querier) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -148,8 +148,8 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// damageHeader makes of the file none of SQLite. It opens a descriptor of its own: no connection of
-// this process may have the file.
+// damageHeader overwrites the header, so that SQLite does not take the file for a database. It
+// opens a descriptor of its own: no connection of this process may have the file.
 func damageHeader(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -179,9 +179,9 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 	must(t, request(db))
 }
 
-// Two processes have the file open when a page of it is damaged. The one that meets the damage sets
-// the file aside; the other one goes on in the new file. Neither loses what it writes from then on,
-// and a row that lives is added again.
+// Two processes have the file open when a page of it is damaged. The process that meets the damage
+// sets the file aside; the other one goes on in the new file. Neither loses what it writes from
+// then on. A row that lives is added again.
 func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -247,7 +247,7 @@ func TestAFolderIsDeletedWhileAProcessWorks(t *testing.T) {
 	}
 }
 
-// Who met the damage does not matter: the file is set aside once.
+// The file is set aside once, whichever process meets the damage.
 func TestManyMeetTheDamageAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -341,8 +341,8 @@ func TestTheDatabaseInMemory(t *testing.T) {
 	}
 }
 
-// names returns the files of a folder with their sizes, times and owners. In the file -shm
-// processes coordinate themselves: it changes as others look.
+// names returns the files of a folder with their sizes, times and owners. Processes coordinate
+// through the file -shm, so it changes as others look.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -399,8 +399,8 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 }
 
-// One that looks for long, as sched serve does, sees what ticks do, also when the file comes later,
-// or is another one.
+// A reader that stays open, as in sched serve, sees what ticks do. It also sees a file that is made
+// later, or replaced.
 func TestWhoLooksForLongSeesWhatHappens(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -420,8 +420,8 @@ func TestWhoLooksForLongSeesWhatHappens(t *testing.T) {
 	}
 }
 
-// It runs alone: a process that another test starts while the copy of the binary is written would
-// keep that from being started.
+// The test runs alone. If another test started a process while the copy of the binary is written,
+// the copy could not be started.
 func TestRootLooksAtTheFolderOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may look")
@@ -482,7 +482,7 @@ func TestATruncatedJournalWorksToo(t *testing.T) {
 	}
 }
 
-// Many goroutines of a supervisor write side by side.
+// Many goroutines of a supervisor write at the same time.
 func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
@@ -507,8 +507,8 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 	}
 }
 
-// A process was killed while it set a damaged file aside: the file has gone, and its log has not.
-// The new file must not meet that log.
+// A process was killed while it set a damaged file aside: the file is gone, but its log is not. The
+// new file must not meet that log.
 func TestALogWithoutItsFileMeansNothing(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

@@ -12,8 +12,8 @@ import (
 )
 
 // Owned changes rows that one owner is responsible for. Each method is one small transaction, or a
-// part of a Plan. It names the phase and the owner that its row must have: a process that has been
-// late, and whose row another one has taken, changes nothing. Then the error is *StaleError, or
+// part of a Plan. It names the phase and the owner that its row must have. So a process that is
+// late, and whose row another process has taken, changes nothing; the error is *StaleError or
 // ErrGone.
 //
 //	    ┌──────── Wait ───────┐
@@ -47,9 +47,9 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 	})
 }
 
-// Wait has a ready row wait without an owner. Since says when it began to wait for what others
-// have: that stays from the first time on, until the row starts, so that the row that has waited
-// longest goes first.
+// Wait lets a ready row wait without an owner. Since is when the row began to wait for a mutex or a
+// seat. The first Since stays until the row starts, so that the row that has waited longest goes
+// first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = ?3, not_before = ?4, until = ?5,
 			waiting_since = coalesce(waiting_since, ?6), reason = ?7
@@ -57,10 +57,10 @@ func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
 }
 
-// Begin adds rows that we are about to start, or to finish where they have an outcome; all or none.
-// Each takes the place of a row that waited or was planned under the same id. A second run of a
-// slot is a row that the schedule did not ask for; a slot that was taken for missed has run, after
-// all.
+// Begin adds rows, all or none: rows that we are about to start, and rows with an outcome, which we
+// are about to finish. Each takes the place of a row that waited or was planned under the same id.
+// A second run of a slot becomes a row that the schedule did not ask for. A slot that was taken for
+// missed has run, after all.
 func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		rec, err := newRecorder(ctx, q, rows)
@@ -80,12 +80,12 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 	})
 }
 
-// StandFor says for what our row waits from now on, which has not started.
+// StandFor says what our row, which has not started, waits for from now on.
 func (o Owned) StandFor(ctx context.Context, run string, what WaitsFor) error {
 	return o.update(ctx, run, "UPDATE run SET waits_for = ?3 WHERE id = ?1 AND owner = ?2 AND phase = 'ready' AND attempt = 0", string(what))
 }
 
-// Took says that a row which waited for its mutex or a seat has them now.
+// Took says that a row which waited for its mutex or a seat has what it waited for.
 func (o Owned) Took(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
 	return o.update(ctx, run, `UPDATE run SET locked = ?3, seat = ?4, waited = ?5, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
 		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, locked, seat, waited.Microseconds())
@@ -106,23 +106,23 @@ func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID)
 }
 
-// Ending says that we are about to end the command of the attempt, and why: whoever sees its exit
-// code then knows that it did not end by itself.
+// Ending says that we are about to end the command of the attempt, and why. A reader of the exit
+// code then knows that the command did not end by itself.
 func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome.Kind, reason string) error {
 	return o.update(ctx, run, "UPDATE run SET kind = ?4, reason = ?5 WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3",
 		attempt, string(kind), reason)
 }
 
-// Again says that an attempt has ended and that we start the next one, not before then. r is what
-// the attempts so far came to.
+// Again says that an attempt has ended and that we start the next one, not before then. r is the
+// result of the attempts so far.
 func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
 			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar()...)...)
 }
 
-// Defer is Again for a next attempt that any tick starts: until then the row has no owner, no mutex
-// and no seat. A run that was lost before its first attempt has lost that one.
+// Defer is Again for a next attempt that any tick may start: until then the row has no owner, no
+// mutex and no seat. If a run was lost before its first attempt, that attempt counts as lost.
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
@@ -132,7 +132,7 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
-		if err == nil { // what comes before the first attempt comes again
+		if err == nil { // hooks that were fired before the first attempt are fired again
 			_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?1 AND EXISTS (SELECT 1 FROM run WHERE id = ?1 AND started IS NULL)", run)
 		}
 		return err
@@ -143,7 +143,7 @@ func (r Result) soFar() []any {
 	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output}
 }
 
-// Finish says what became of the run. Its hooks are left.
+// Finish says what became of the run. Its hooks are still to be fired.
 func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'finishing', `+setResult+`
@@ -191,8 +191,8 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 	return err
 }
 
-// End ends a run that has nothing left to do: one that is finishing, or one that ran, was skipped,
-// missed or lost and has no hooks to fire.
+// End ends a run that has nothing left to do: a run that is finishing, or a run that ran, was
+// skipped, missed or lost and has no hooks to fire.
 func (o Owned) End(ctx context.Context, run string, e End) error {
 	triggered, err := packJSON(e.Triggered, len(e.Triggered) == 0)
 	if err != nil {
@@ -217,7 +217,7 @@ func (o Owned) End(ctx context.Context, run string, e End) error {
 	})
 }
 
-// An End is what a run came to.
+// An End says how a run ended, and what follows from it.
 type End struct {
 	Result
 	Notes      []string
@@ -227,7 +227,7 @@ type End struct {
 }
 
 // Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the
-// row is there. A tick may have found meanwhile that its slot left no trace: that gives way.
+// row is there. A tick may have found meanwhile that the slot left no trace; that row gives way.
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.ID
@@ -252,13 +252,13 @@ func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 	})
 }
 
-// Hold writes down what the run has: its mutex, and a seat of its pool.
+// Hold writes down what the run holds: its mutex, and a seat of its pool.
 func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) error {
 	return o.update(ctx, run, "UPDATE run SET locked = ?3, seat = ?4 WHERE id = ?1 AND owner = ?2", locked, seat)
 }
 
-// Rows returns our rows, with their snapshots, the oldest first: those that are ready, or all that
-// have begun.
+// Rows returns our rows, with their snapshots, the oldest first: only rows that are ready, or all
+// rows that have begun.
 func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 	phases := "'ready', 'running', 'finishing'"
 	if ready {
@@ -297,7 +297,8 @@ func (o Owned) update(ctx context.Context, run, text string, args ...any) error 
 	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, args...) })
 }
 
-// change runs an UPDATE of one row. Where it finds no such row, it says what has become of the row.
+// change runs an UPDATE of one row. If it finds no such row, its error says what has become of the
+// row.
 func (o Owned) change(ctx context.Context, q querier, run, text string, args ...any) error {
 	did, err := q.ExecContext(ctx, text, append([]any{run, o.ID}, args...)...)
 	if err != nil {

@@ -71,7 +71,7 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	}
 }
 
-// A process that was stopped for an hour, and whose rows another one has taken meanwhile, changes
+// A process was stopped for an hour, and another process has taken its rows meanwhile. It changes
 // nothing.
 func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
 	if got := order(); !reflect.DeepEqual(got, []string{first, second, retry.ID}) {
 		t.Errorf("%v", got)
 	}
-	// To be tried and to wait again costs no place, and how long it waited is kept.
+	// A row that is tried and waits again keeps its place, and the time that it has waited.
 	must(t, ours.Take(ctx, get(t, db, first)))
 	must(t, ours.Wait(ctx, first, Wait{For: ForMutex, Since: noon.Add(10 * time.Minute), Until: noon.Add(time.Hour)}, "held"))
 	if got := order(); !reflect.DeepEqual(got, []string{first, second, retry.ID}) {
@@ -246,7 +246,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	}
 }
 
-// Of several processes that begin a run that waits one does.
+// Several processes begin a run that waits. Only one of them does.
 func TestAWaitingRunBeginsOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
@@ -269,8 +269,8 @@ func TestAWaitingRunBeginsOnce(t *testing.T) {
 	}
 }
 
-// What waits is over when the end of its run is recorded, and a slot that waits when any run of it
-// has ended.
+// The end of a run ends the row that waits for it. The end of any run of a slot ends the row that
+// waits for that slot.
 func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -25,9 +25,9 @@ const (
 	Finish     OwnerKind = "finish"
 )
 
-// An Owner is a process that is responsible for rows: Enroll. It lives for as long as any process
-// has the descriptor of its file (flock(2)), which the kernel closes when a process dies. No owner
-// comes back to life, and no two have one id.
+// An Owner is a process that is responsible for rows: see Enroll. It lives for as long as any
+// process has the descriptor of its file (flock(2)). The kernel closes the descriptor when a
+// process dies. No owner comes back to life, and no two owners have the same id.
 type Owner struct {
 	ID   int64
 	Kind OwnerKind
@@ -44,10 +44,10 @@ type Owners struct{ db *DB }
 // Owners returns the owners of the rows of this database.
 func (db *DB) Owners() Owners { return Owners{db} }
 
-// New makes an owner, and locks its file. It comes before the first row that the owner has.
+// New makes an owner, and locks its file. Call it before the owner has its first row.
 //
 // A process that finds the new file before it is locked may lock it and remove it
-// (Owners.RemoveStale). Then the next id is tried.
+// (Owners.RemoveStale). New then tries the next id.
 func (o Owners) New(kind OwnerKind) (*Owner, error) {
 	if o.db.file.access == memory {
 		return o.newFile(kind)
@@ -62,7 +62,7 @@ func (o Owners) New(kind OwnerKind) (*Owner, error) {
 	return o.newFile(kind)
 }
 
-// newFile is New where the folder is ready.
+// newFile is New for a folder that is checked and ready.
 func (o Owners) newFile(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
 	if o.db.file.access == memory {
@@ -83,15 +83,15 @@ func (o Owners) newFile(kind OwnerKind) (*Owner, error) {
 	return nil, fmt.Errorf("%s: no lock for this process can be had", o.db.file.locksDir())
 }
 
-// Inherit returns an owner that another process has made, and whose descriptor this process
-// has from it (Files).
+// Inherit returns an owner that another process has made, and whose descriptor this process has
+// inherited (Files).
 func (o Owners) Inherit(id int64, kind OwnerKind, file *os.File) *Owner {
 	unix.CloseOnExec(int(file.Fd()))
 	return &Owner{ID: id, Kind: kind, path: o.path(id), file: file}
 }
 
-// Inherited returns an owner whose file this process has at a descriptor; false when something else
-// is open there.
+// Inherited returns an owner whose file this process has at a descriptor. It returns false when
+// another file is open there.
 func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, bool) {
 	var here, there unix.Stat_t
 	if unix.Fstat(descriptor, &here) != nil || here.Mode&unix.S_IFMT != unix.S_IFREG || int(here.Uid) != os.Geteuid() {
@@ -103,8 +103,8 @@ func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, boo
 	return o.Inherit(id, kind, os.NewFile(uintptr(descriptor), o.path(id))), true
 }
 
-// Files returns what another process has to inherit to be the owner, too; nothing for a database in
-// memory.
+// Files returns the files that another process has to inherit to be the owner, too; nil for a
+// database in memory.
 func (o *Owner) Files() []*os.File {
 	if o.file == nil {
 		return nil
@@ -120,8 +120,8 @@ func (o *Owner) Close() error {
 	return o.file.Close()
 }
 
-// Release ends the owner, which must have no rows any more, and removes its file. Without it a
-// later tick does that.
+// Release ends the owner, which must have no rows any more, and removes its file. If nobody calls
+// it, a later tick removes the file.
 func (o *Owner) Release() error {
 	if o.file == nil {
 		return nil
@@ -129,8 +129,8 @@ func (o *Owner) Release() error {
 	return errors.Join(os.Remove(o.path), o.file.Close())
 }
 
-// Alive reports whether the owner lives. When nobody can tell, as when this process can open no
-// more files, it is true: a row that somebody has is never taken.
+// Alive reports whether the owner lives. It returns true when nobody can tell, as when this process
+// can open no more files: nobody may take a row that may have an owner.
 func (o Owners) Alive(id int64) bool {
 	if o.db.file.access == memory {
 		return true
@@ -153,7 +153,7 @@ func (o Owners) path(id int64) string {
 // Enroll writes down the owner, and returns what it may do with its rows.
 func (db *DB) Enroll(ctx context.Context, o *Owner) (Owned, error) { return enroll(ctx, db, o) }
 
-// Owned returns what an owner may do with its rows that is enrolled already.
+// Owned returns what an enrolled owner may do with its rows.
 func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
 
 func enroll(ctx context.Context, s store, o *Owner) (Owned, error) {

@@ -117,7 +117,7 @@ func TestOwnersHaveDifferentIDs(t *testing.T) {
 	}
 }
 
-// When nobody can tell, a row is left to whoever may have it.
+// When nobody can tell whether an owner lives, its rows stay untouched.
 func TestAnOwnerThatCannotBeLookedAtLives(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -14,10 +14,10 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file is what pictures of many tasks are made of: each method asks for all of them at once.
-// Rows come with few of their fields, because a page asks for 20,000 of them: the ID, the task, its
-// slots, the phase, the times, the outcome, the kind, the reason and the number of the last
-// attempt.
+// This file has the queries for pictures of many tasks: each method asks for all tasks at once.
+// Rows come with few of their fields, because a page asks for 20,000 rows. They have the ID, the
+// task, the slots, the phase, the times, the outcome, the kind, the reason and the number of the
+// last attempt.
 
 const fewColumns = "run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt, run.started, run.ended, run.outcome, run.kind, run.reason"
 
@@ -27,7 +27,7 @@ type Span struct {
 	Since time.Time
 }
 
-// Newest returns the newest rows of each span before until (zero: all), at most n of each, the
+// Newest returns the newest rows of each span before until (zero: all), at most n of each span, the
 // newest first.
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
 	return p.byTask(ctx, `SELECT `+fewColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
@@ -77,8 +77,8 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 	return past, err
 }
 
-// Counts returns how many rows each span has before until (zero: all), at most most. It reads an
-// index alone.
+// Counts returns how many rows each span has before until (zero: all), counted up to most. It reads
+// an index alone.
 func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most int) (counts map[string]int, err error) {
 	counts = map[string]int{}
 	err = p.store.read(ctx, func(q querier) error {
@@ -109,7 +109,7 @@ type Hour struct {
 	Task    string
 	Outcome outcome.Outcome
 	Begin   time.Time     // UTC
-	Minutes uint64        // bit n stands for minute n; there is one at least
+	Minutes uint64        // bit n stands for minute n; at least one bit is set
 	Runs    int           // how many rows
 	Took    time.Duration // all of their runs together
 }
@@ -120,11 +120,10 @@ func (h Hour) Usual() time.Duration { return h.Took / time.Duration(max(h.Runs, 
 const hour = int64(time.Hour / time.Microsecond)
 
 // Hours returns the hours of the tasks that have slots from since to before until: one task after
-// another, the earliest first. Both times are rounded to full hours of UTC, since down and until
-// up.
+// another, the earliest first. Since is rounded down, and until up, to a full hour of UTC.
 //
-// It reads an index alone, which has the rows of an hour of a task side by side. The hours of a
-// task come as one text each: columns of their own would cost more than the query. Minutes are
+// It reads an index alone, in which the rows of an hour of a task lie side by side. The hours of a
+// task come as one text each, because separate columns would cost more than the query. Minutes are
 // powers of two, so the sum of the distinct ones has their bits.
 func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
 	var all []int64
@@ -182,8 +181,8 @@ func jsonList[T string | int64](all []T) string {
 	return string(text)
 }
 
-// Around is what was recorded around a moment. From it `sched why` finds out why there is no row of
-// the moment itself. A time is zero when there is no such row.
+// Around is what was recorded around a moment. `sched why` uses it to find out why the moment
+// itself has no row. A time is zero when there is no such row.
 type Around struct {
 	First     time.Time // the oldest slot of all tasks
 	Before    time.Time // the newest slot of any task before the moment
@@ -192,7 +191,8 @@ type Around struct {
 	TaskSince int       // how many rows the task has at or after the moment, counted up to a limit
 }
 
-// Around returns what was recorded around at, of the task and of all. It counts no more than limit.
+// Around returns what was recorded around at, of the task and of all tasks. It counts rows up to
+// limit.
 func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) (a Around, err error) {
 	err = p.store.read(ctx, func(q querier) error {
 		var first, before, after, taskFirst sql.NullInt64
@@ -209,8 +209,8 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 	return a, err
 }
 
-// listOf returns a list as json_each reads it: of tasks, each with the first microsecond of its
-// time.
+// listOf returns tasks, each with the first microsecond of its time, as a list that json_each
+// reads.
 func listOf(spans []Span) string {
 	all := make([][2]any, len(spans))
 	for i, s := range spans {

@@ -9,27 +9,29 @@ import (
 	"sched/schedule/humanize"
 )
 
-// Pauses are the last pause of each task that ever had one, by its name, and of Everything.
+// Pauses are the last pause of each task that was ever paused, by its name, and the last pause of
+// Everything.
 type Pauses struct {
 	store store
 	of    string
 }
 
-// Pauses returns the pauses of a schedule that this machine alone ticks (of is empty), or the copy
-// of those that are in the store of the schedules called of. A database has either: a machine that
-// joins a store does not bring its own pauses with it, and one that leaves takes none along.
+// Pauses returns the pauses of a schedule. If of is empty, this machine alone ticks the schedule.
+// Otherwise they are the copy of the pauses in the store, of the schedules called of. A database
+// has one or the other: a machine that joins a store does not bring its own pauses with it, and a
+// machine that leaves takes none along.
 func (db *DB) Pauses(of string) Pauses { return Pauses{db, of} }
 
-// Everything stands for all tasks where the name of a task could be.
+// Everything stands for all tasks, in place of a task's name.
 const Everything = "*"
 
 // A Pause keeps tasks from starting. As JSON it is in the store that servers share.
 type Pause struct {
-	Version int64     `json:"version"` // of two copies of the pause of a task the larger version counts
+	Version int64     `json:"version"` // of two copies of a pause the larger version counts
 	By      string    `json:"by"`
 	Server  string    `json:"server"`
 	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until,omitzero"` // zero: until somebody ends it
+	Until   time.Time `json:"until,omitzero"` // zero: it has no end of its own
 	Ended   time.Time `json:"ended,omitzero"` // when somebody ended it; zero when nobody has
 	Reason  string    `json:"reason,omitempty"`
 }
@@ -45,8 +47,8 @@ func (p Pause) Covers(at time.Time) bool {
 	return p.By != "" && !at.Before(p.Since) && !over
 }
 
-// Text returns in words who paused since when and why, in the zone, with the date when it is
-// another day than near.
+// Text returns in words who paused since when and why, in the zone. The words have the date when
+// the day is not the day of near.
 func (p Pause) Text(near time.Time, zone *time.Location) string {
 	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, humanize.MinuteNear(p.Since, near, zone))
 	if !p.Until.IsZero() {
@@ -58,7 +60,7 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 	return words
 }
 
-// End returns in words when the pause ends by itself, a short one to the second. The pause must
+// End returns in words when the pause ends by itself, a short pause to the second. The pause must
 // have an end (Until).
 func (p Pause) End(near time.Time, zone *time.Location) string {
 	if p.Until.Sub(p.Since) < 2*time.Minute {
@@ -67,7 +69,8 @@ func (p Pause) End(near time.Time, zone *time.Location) string {
 	return humanize.MinuteNear(p.Until, near, zone)
 }
 
-// All returns the last pause of each task, also one that is over: it says what was paused when.
+// All returns the last pause of each task, even if it is over, so that readers can say what was
+// paused when.
 func (p Pauses) All(ctx context.Context) (all map[string]Pause, err error) {
 	err = p.store.read(ctx, func(q querier) error {
 		all, err = p.all(ctx, q)
@@ -101,8 +104,8 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string]Pause, error) {
 	return all, rows.Err()
 }
 
-// Change sets the pauses that change returns. Nothing comes between what change is given and that.
-// It may be called twice.
+// Change sets the pauses that change returns. No other write comes between the pauses that change
+// is given and the pauses that it sets. Change may call it twice.
 func (p Pauses) Change(ctx context.Context, change func(all map[string]Pause) map[string]Pause) error {
 	return p.store.write(ctx, func(q querier) error {
 		all, err := p.all(ctx, q)

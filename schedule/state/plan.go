@@ -8,11 +8,12 @@ import (
 )
 
 // A Plan is the one transaction in which a tick decides what is to be done. A tick that is killed
-// before Commit has changed nothing, and the next tick finds a gap. One that is killed afterwards
-// leaves rows whose owner is dead, and the next tick finds those. There is no third case.
+// before Commit has changed nothing, and the next tick finds a gap. A tick that is killed after
+// Commit leaves rows whose owner is dead, and the next tick finds those rows. There is no third
+// case.
 //
 // Only one process plans at a time; others wait in DB.Plan. Until Commit or Rollback every other
-// call of the same DB waits, too: what a plan wants to know it asks its own Runs and Values.
+// call of the same DB waits, too. So a plan must read through its own Runs and Values.
 //
 //	plan := db.Plan(ctx)
 //	defer plan.Rollback()
@@ -28,7 +29,7 @@ type Plan struct {
 	tx   *sql.Tx
 	info os.FileInfo
 	over bool
-	self *Self // became an owner in this plan; nil when none did
+	self *Self // became an owner in this plan; nil: nobody did
 }
 
 // Plan begins a plan. It waits for other writers.
@@ -44,8 +45,8 @@ func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 	return plan, err
 }
 
-// Commit makes everything that the plan has done true at once. When the error is Damaged the file
-// has been set aside: plan anew.
+// Commit makes all changes of the plan visible at once. When the error is Damaged the file has been
+// set aside: plan anew.
 func (p *Plan) Commit() error {
 	p.over = true
 	if err := p.tx.Commit(); err != nil {
@@ -111,9 +112,9 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	return owned, nil
 }
 
-// Add adds rows, and returns those that were added. A row of the schedule (Scheduled) is not added
-// when its slot has a row already, whatever became of that: two ticks of a minute, and a clock that
-// was set back, cannot run a slot twice.
+// Add adds rows, and returns the rows that were added. A row of the schedule (Scheduled) is not
+// added when its slot has any row already. So neither two ticks of a minute nor a clock that was
+// set back can run a slot twice.
 func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	err = p.write(ctx, func(q querier) (err error) {
 		added, err = insert(ctx, q, rows)
@@ -122,15 +123,15 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	return added, err
 }
 
-// Take has a slot that waits be one to which the owner comes. For what it waited stays noted, in
-// case that the owner does not.
+// Take makes a waiting slot one that the owner has planned. The row still notes what it waited for,
+// in case the owner dies before it comes to the slot.
 func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = ?2 WHERE id = ?1 AND phase = 'waiting'`)
 }
 
-// Left returns the rows that ticks have planned and not come to yet: those that dead ones left and
-// those of live ones, each the oldest first. What is left is taken out of the plan: rows that
-// waited before wait again, and the others are gone.
+// Left returns the rows that ticks have planned and not come to yet, the oldest first: rows of dead
+// ticks (left), and rows of living ticks (live). It takes the rows of dead ticks out of the plan.
+// Rows that waited before wait again; the others are removed.
 func (p *Plan) Left(ctx context.Context) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)

@@ -28,8 +28,8 @@ func planned(task string, slot time.Time, owner Owned) Row {
 	return r
 }
 
-// planMinute is a tick: it plans noon with 50 tasks, and says how many rows it got. It begins when
-// its input ends, so that all ticks begin together.
+// planMinute is a tick: it plans noon with 50 tasks, and prints how many rows it got. It begins
+// when its input ends, so that all ticks begin together.
 func planMinute(dir string, out io.Writer) error {
 	fmt.Fprintln(out, "ready")
 	if _, err := io.ReadAll(os.Stdin); err != nil {
@@ -97,8 +97,8 @@ func TestManyTicksPlanOneMinute(t *testing.T) {
 	}
 }
 
-// workUntilKilled plans one minute after another, with one task in each, runs it, and says how far
-// it has come. Its first action is what each tick does: it takes the rows that dead ones have left.
+// workUntilKilled plans one minute after another, with one task in each, runs it, and prints how
+// far it has come. Like each tick, it first takes the rows that dead ticks have left.
 func workUntilKilled(dir string, out io.Writer) error {
 	db, err := Open(dir, Patience)
 	if err != nil {
@@ -195,7 +195,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 }
 
 // A process is killed again and again, each time after a few steps more. Afterwards every minute
-// that was covered has one row, each row ends, and each has fired its hook once.
+// that was covered has one row, each row ends, and each row has fired its hook once.
 func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -266,7 +266,7 @@ func TestAPlanIsDoneOrUndone(t *testing.T) {
 	}
 }
 
-// What a plan asks it sees as it has changed it. An error of the database ends it.
+// A plan sees its own changes. An error of the database ends it.
 func TestAPlanSeesItself(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
@@ -290,7 +290,7 @@ func TestAPlanSeesItself(t *testing.T) {
 	}
 }
 
-// A tick that becomes an owner in a plan that fails is none, and leaves no file.
+// A tick becomes an owner in a plan that fails. It is no owner afterwards, and leaves no file.
 func TestAPlanThatIsUndoneLeavesNoOwner(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
@@ -336,8 +336,8 @@ func TestAPlanThatFailsWhileATickBecomesAnOwner(t *testing.T) {
 	}
 }
 
-// What a dead tick has planned is handed to the next plan, and what waited before waits again. What
-// a live one has planned stays.
+// Rows that a dead tick has planned go to the next plan, and rows that waited before wait again.
+// Rows that a living tick has planned stay.
 func TestWhatADeadTickLeft(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -10,14 +10,15 @@ import (
 // A Keep says how much of the past is kept.
 type Keep struct {
 	For         time.Duration // rows that ended longer ago are removed; 0: never
-	RunsPerTask int           // of each task so many runs, and as many slots that did not run; 0: all
+	RunsPerTask int           // runs kept for each task, and as many slots that did not run; 0: all
 }
 
-// A Budget bounds one step of pruning. It ends when it has removed so many rows, or after so long.
+// A Budget bounds one step of pruning. The step ends when it has removed so many rows, or after so
+// long.
 type Budget struct {
 	Rows  int
 	Time  time.Duration
-	Least int // it removes so many rows, however long that takes
+	Least int // the step removes so many rows, however long that takes
 }
 
 // SmallStep is what a tick can spare.
@@ -31,7 +32,7 @@ type Pruned struct {
 	More        bool     // the step ended before everything was done
 }
 
-// An Output is what a removed run has printed.
+// An Output is the printed output of a removed run.
 type Output struct {
 	Task, Run string
 	File      string // relative to the folder output/; empty when nothing was printed
@@ -51,13 +52,14 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
 }
 
-// Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its
-// newest ones. A run that waits to be published goes only when it is too old. Slots that were
-// skipped or missed are counted apart, so a weekend of skips removes no run. The newest row of a
-// task that says how its command went always stays: a yearly task has a last outcome.
+// Prune removes ended rows that are older than keep.For, and the runs of each task beyond its
+// newest keep.RunsPerTask. A run that waits to be published is removed only when it is too old.
+// Slots that were skipped or missed are counted apart, so a weekend of skips removes no run. The
+// newest row of a task that says how its command went always stays, so a yearly task has a last
+// outcome.
 //
-// One call is a small step. It removes something, however late it is, and goes on where the last
-// step stopped.
+// One call is a small step. It removes something, even if its time is over, and goes on at the
+// place at which the last step stopped.
 func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (did Pruned, err error) {
 	err = db.write(ctx, func(q querier) error {
 		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
@@ -79,8 +81,8 @@ type pruning struct {
 	did    Pruned
 }
 
-// step removes what is old, then what is too much, then sent messages that no limit counts any
-// more.
+// step removes rows that are too old, then rows beyond the number kept, then sent messages that no
+// limit counts any more.
 func (p *pruning) step(now time.Time, keep Keep) error {
 	p.did.More = true
 	if keep.For > 0 {
@@ -100,7 +102,7 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 	return setValue(p.ctx, p.q, keyPruned, now.UnixMicro())
 }
 
-// old removes what ended before that time, the oldest slot first.
+// old removes rows that ended before that time, the oldest slot first.
 func (p *pruning) old(before time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
 		AND (outcome IN ('skipped', 'missed') OR test = 1
@@ -108,7 +110,7 @@ func (p *pruning) old(before time.Time) (done bool, err error) {
 		ORDER BY slot LIMIT ?2`, before.UnixMicro())
 }
 
-// surplus goes through the tasks, from where the last step stopped.
+// surplus goes through the tasks, and begins after the last task that an earlier step has done.
 func (p *pruning) surplus(perTask int) (done bool, err error) {
 	var past sql.NullString
 	if err := value(p.ctx, p.q, keyCursor, &past); err != nil {
@@ -137,8 +139,8 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 	}
 }
 
-// surplusOf removes what a task has too many. The runs that stay cost a step in an index each; the
-// rows of other slots are read only when there are too many.
+// surplusOf removes the rows of a task beyond the number kept. A run that stays costs a step in an
+// index. The rows of other slots are read only when there are too many.
 func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
 	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
 		(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
@@ -163,8 +165,8 @@ func (p *pruning) spent() bool {
 // most returns how many rows the step may remove.
 func (p *pruning) most() int { return max(p.budget.Rows, p.budget.Least) }
 
-// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none
-// (done), or the step has to end.
+// removeAll removes the rows that which selects, a chunk (?2) at a time, until no such rows are
+// left (done) or the step has to end.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
 		most := max(1, min(chunk, p.most()-p.did.Rows))
@@ -203,9 +205,8 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(definitions))
 }
 
-// forget removes those of the definitions that no row uses any more. It looks at the rows of the
-// task from the oldest on: what was removed was old, so a definition that is still used is found at
-// once.
+// forget removes the definitions that no row uses any more. It searches the rows of the task from
+// the oldest on. The removed rows were old, so it finds a definition that is still used at once.
 func (p *pruning) forget(definitions map[int64]string) error {
 	for definition, task := range definitions {
 		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS

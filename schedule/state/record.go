@@ -12,7 +12,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file adds rows that have ended already: runs that another file has told of, and slots that
+// This file adds rows that have ended already: runs that another file has reported, and slots that
 // did not run.
 
 // Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
@@ -21,11 +21,11 @@ import (
 //   - A row that waits gives way to the end of its run, and to any other row of its slot.
 //   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
 //     comes first.
-//   - A row of several slots stands for those that have no row of their own: it loses a slot when
+//   - A row of several slots stands for the slots without a row of their own: it loses a slot when
 //     the slot gets one.
 //   - A second run of a slot is a row that the schedule did not ask for.
 //
-// When share is true, and from then on, the runs wait for Published.
+// When share is true, and from then on, runs wait for Published.
 func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 	if len(rows) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 	})
 }
 
-// givesWay reports whether the row says of a slot that it left no trace of a run.
+// givesWay reports whether the row only says that its slot left no trace of a run.
 func (r Row) givesWay() bool {
 	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
 }
@@ -143,7 +143,7 @@ func (rec *recorder) record(row Row) error {
 	return err
 }
 
-// begin adds a row that must be its owner's then.
+// begin adds a row that must belong to its owner afterwards.
 func (rec *recorder) begin(row Row) error {
 	if err := rec.record(row); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (rec *recorder) begin(row Row) error {
 	return err
 }
 
-// endWaiting removes the row that was planned or has waited for the run, or has waited for another
-// one of its slot.
+// endWaiting removes the row that was planned for the run or has waited for it. It also removes a
+// row that has waited for another run of the slot.
 func (rec *recorder) endWaiting(row Row) error {
 	if !rec.waits {
 		return nil
@@ -184,9 +184,8 @@ func (rec *recorder) remove(id, condition string) (removed bool, err error) {
 	return n > 0, err
 }
 
-// leaveOut takes the slots that have a row of their own from a row of several slots. One that is
-// planned leaves it when it begins. Those that lie
-// in another row of several slots are not counted in this one.
+// leaveOut takes the slots that have a row of their own out of a row of several slots. A planned
+// slot is taken out when it begins. Slots that lie in another row of several slots are not counted.
 func (rec *recorder) leaveOut(row *Row) error {
 	var own int
 	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS own INDEXED BY run_task WHERE task = ?1 AND slot >= ?2 AND slot <= ?3
@@ -206,7 +205,7 @@ type rangeRow struct {
 }
 
 // rangesOver returns the rows of several slots that reach into the time of the new rows. There is
-// hardly ever one.
+// hardly ever such a row.
 func rangesOver(ctx context.Context, q querier, news []Row) (ranges []rangeRow, err error) {
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
@@ -235,7 +234,7 @@ func (rec *recorder) rangeOf(row Row) *rangeRow {
 	return &rec.ranges[i]
 }
 
-// shrink takes a slot from a row of several slots. Without a slot it is removed.
+// shrink takes a slot out of a row of several slots. A row whose last slot is taken out is removed.
 func (rec *recorder) shrink(r *rangeRow) error {
 	r.reason, r.slots = fewer(r.reason, r.slots, r.slots-1), r.slots-1
 	if r.slots == 0 {
@@ -288,8 +287,8 @@ func (r Runs) Unshare(ctx context.Context) error {
 	})
 }
 
-// Unpublished returns the runs that have ended and of which other servers do not know yet, in the
-// order in which they were added, at most limit.
+// Unpublished returns the ended runs that other servers do not know of yet, in the order in which
+// they were added, at most limit.
 func (r Runs) Unpublished(ctx context.Context, limit int) (rows []Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		rows, err = rowsOf(ctx, q, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
@@ -327,16 +326,16 @@ func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
 	})
 }
 
-// A Slot says that a slot of the schedule has a row. One of a row of several slots stands for
-// those from At through Until.
+// A Slot says that a slot of the schedule has a row. For a row of several slots it stands for the
+// slots from At through Until.
 type Slot struct {
 	Task      string
 	At, Until time.Time // UTC
-	Missed    bool      // that is the outcome
+	Missed    bool      // whether the outcome is missed
 }
 
-// Slots returns the slots from from to before to that have a row, in no order, but for those that
-// wait and have not begun, and for those that somebody has asked a tick to come to once more.
+// Slots returns the slots from from to before to that have a row, in no order. It leaves out slots
+// that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
 func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		slots = nil
@@ -361,7 +360,7 @@ func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err 
 	return slots, err
 }
 
-// Unknown returns those of the runs that have no row that has ended, by their whole ids.
+// Unknown returns the runs, of those given by their whole ids, that have no ended row.
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	list, err := json.Marshal(runs)
 	if err != nil || len(runs) == 0 {
@@ -374,9 +373,9 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	return unknown, err
 }
 
-// Added returns rows that have ended and were added after a mark, at most limit, in the order of
-// adding, and the next mark. The mark 0 returns no row and the newest mark. After the file was set
-// aside marks are smaller.
+// Added returns ended rows that were added after a mark, at most limit, in the order of adding, and
+// the next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks
+// are smaller.
 func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		var last sql.NullInt64

@@ -9,12 +9,12 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file has what people ask for. It changes rows that other processes may be responsible for,
-// so it never touches their phase, but for rows that wait.
+// This file has what people ask for. It changes rows that other processes may be responsible for.
+// So it changes the phase only of rows that wait.
 
-// Request adds a run that somebody asked for. It waits for the next tick, unless the row has an
-// owner already. It reports false when the run is there: to ask for a run twice with one id is to
-// ask once.
+// Request adds a run that somebody asked for. The run waits for the next tick, unless the row has
+// an owner already. Request returns false when the run is there: to ask for a run twice with one id
+// is to ask once.
 func (r Runs) Request(ctx context.Context, row Row) (added bool, err error) {
 	if row.Phase == "" {
 		row.Phase = Waiting
@@ -37,10 +37,10 @@ func (e *OverError) Error() string {
 	return fmt.Sprintf("run %s has ended: it %s", e.Run, e.Outcome.Verb())
 }
 
-// AskStop asks the owner of a run to stop it (Owned.Stops), and returns the phase of the run. A run
-// that waits has no owner: the caller may take it and end it, or the next tick does (Plan.Due). The
-// first who asks is kept. The error is ErrGone for a run that is not there, and *OverError for one
-// that has its outcome.
+// AskStop asks the owner of a run to stop it (Owned.Stop), and returns the phase of the run. A run
+// that waits has no owner: the caller may take it and end it, or the next tick does. The first
+// request is kept. The error is ErrGone for a run without a row, and *OverError for a run that has
+// its outcome.
 func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, err error) {
 	text, err := json.Marshal(stop)
 	if err != nil {
@@ -68,7 +68,7 @@ func forgetWaiting(ctx context.Context, q querier, run string) error {
 	return err
 }
 
-// WaitOn says anew for what a row waits, and why. It does nothing when the row does not wait any
+// WaitOn changes what a row waits for, and why. It does nothing when the row does not wait any
 // more.
 func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
 	return r.store.write(ctx, func(q querier) error {

@@ -18,14 +18,14 @@ type Phase string
 
 const (
 	Waiting   Phase = "waiting"   // nobody works on it: see Row.Wait
-	Planned   Phase = "planned"   // a slot to which its owner, a tick, has not come yet
+	Planned   Phase = "planned"   // a slot that its owner, a tick, has not come to yet
 	Ready     Phase = "ready"     // its owner will start it, or skip it
 	Running   Phase = "running"   // its owner has started its command, or is about to
 	Finishing Phase = "finishing" // its outcome is known; its owner fires its hooks
 	Ended     Phase = "ended"     // over
 )
 
-// A WaitsFor says for what a waiting row waits.
+// A WaitsFor says what a waiting row waits for.
 type WaitsFor string
 
 const (
@@ -54,7 +54,7 @@ type Row struct {
 	Background bool
 	Server     string
 
-	Snapshot     json.RawMessage // the task as it was when the row was added; Find without Query.Snapshots leaves it out
+	Snapshot     json.RawMessage // the task as it was when the row was added; Find needs Query.Snapshots to fill it in
 	DefinitionID int64           // of the snapshot, in the database; 0 for none. Writing a row ignores it
 
 	Phase  Phase
@@ -66,23 +66,23 @@ type Row struct {
 
 	Attempt Attempt
 	Started time.Time // when the first attempt began; zero when none did
-	Result            // zero until the phase is Finishing, but for what the attempts so far came to
+	Result            // zero until the phase is Finishing, but for the sums of the attempts so far
 	Notes   []string
 
 	Unpublished bool // other servers of the store do not know of it yet
 	Unreported  bool // it ended badly, and no tick has printed that yet
 
-	// LastTold is when another server told of the run last, if that server has fallen silent since.
-	// It has no column.
+	// LastTold is when another server last reported the run, if that server has been silent from
+	// then on. It has no column.
 	LastTold time.Time
 }
 
-// A Wait says for what, since when and how long a row waits.
+// A Wait says what a row waits for, when that began, and how long it has waited.
 type Wait struct {
 	For       WaitsFor
 	NotBefore time.Time     // nothing happens before; zero for at once
 	Until     time.Time     // afterwards it is too late; zero for never
-	Since     time.Time     // when it began to wait for what others have; zero when it does not
+	Since     time.Time     // when it began to wait for a mutex or a seat; zero when it does not
 	Waited    time.Duration // how long it has waited for that, before Since
 }
 
@@ -106,9 +106,9 @@ type Attempt struct {
 type Result struct {
 	Outcome    outcome.Outcome
 	Kind       outcome.Kind // why; empty when the outcome alone says it
-	Reason     string       // why, in words; of a waiting row: for what it waits
+	Reason     string       // why, in words; for a waiting row, what it waits for
 	Ended      time.Time    // when the outcome was settled
-	ExitCode   *int         // of the last attempt; nil when there is none
+	ExitCode   *int         // of the last attempt; nil when it is not known
 	UserCPU    time.Duration
 	SystemCPU  time.Duration // both of all attempts together
 	PeakMemory int64         // bytes; 0 when it is not known
@@ -121,8 +121,8 @@ func (r Row) Ran() bool {
 	return r.Outcome != "" && r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed
 }
 
-// Duration returns the time from the start of the first attempt to the end; 0 when the clock was
-// set back in between, and while one of both is not known.
+// Duration returns the time from the start of the first attempt to the end. It is 0 when the clock
+// was set back in between, and while either time is not known.
 func (r Row) Duration() time.Duration {
 	if r.Started.IsZero() || r.Ended.IsZero() {
 		return 0
@@ -130,7 +130,7 @@ func (r Row) Duration() time.Duration {
 	return max(0, r.Ended.Sub(r.Started))
 }
 
-// Lateness returns how long after its slot the first attempt began; 0 when none did.
+// Lateness returns how long after its slot the first attempt began; 0 when no attempt has begun.
 func (r Row) Lateness() time.Duration {
 	if r.Started.IsZero() {
 		return 0
@@ -138,8 +138,8 @@ func (r Row) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// Queued reports whether the run waits for its mutex or for a seat, before anything of it has
-// started. A process watches it, or the next tick gives it to one.
+// Queued reports whether the run waits for its mutex, for a seat or for the end of a pause, before
+// anything of it has started. A process watches it, or the next tick gives it to a process.
 func (r Row) Queued() bool {
 	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
 }
@@ -153,7 +153,7 @@ func (r Row) StandsFor(name string) bool {
 	case ForSeat:
 		return name == r.Mutex || name == SeatsOf(r.Pool)
 	}
-	return false // a pause keeps it, so it is in nobody's way
+	return false // a pause keeps it from starting, so it delays nobody
 }
 
 // SeatsOf returns the name of the queue for the seats of a pool. No mutex has such a name.
@@ -166,15 +166,15 @@ func (r Row) Requested() bool { return r.Phase == Waiting && !r.Scheduled && r.A
 // KeptSlot reports whether a slot of the schedule waits for the store, or for the end of a pause.
 func (r Row) KeptSlot() bool { return r.Phase == Waiting && r.Scheduled && r.Attempt.Number == 0 }
 
-// NotBegun reports whether it is Requested, or a KeptSlot.
+// NotBegun reports whether the run is Requested or a KeptSlot.
 func (r Row) NotBegun() bool { return r.Phase == Waiting && r.Attempt.Number == 0 }
 
 // Deferred reports whether the run waits for a tick to go on with its next attempt. No process
 // watches it meanwhile.
 func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempt.Number > 0 }
 
-// Waits reports whether no command of the run lives, nor is about to: it waits for its turn, or for
-// a tick.
+// Waits reports whether the run waits for its turn or for a tick, so that no command of it lives or
+// is about to start.
 func (r Row) Waits() bool { return r.Phase == Waiting || r.Queued() }
 
 // Resting reports whether the process that watches the run waits for its next attempt.
@@ -183,17 +183,17 @@ func (r Row) Resting() bool { return r.Phase == Ready && r.Attempt.Number > 0 }
 // Begun reports whether an attempt of the run has begun.
 func (r Row) Begun() bool { return r.Attempt.Number > 0 }
 
-// columns are those of a row, in the order of values and scan; definition comes last.
+// columns are the columns of a row, in the order of values and scan; definition comes last.
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
 	peak_memory, output, notes, triggered, unpublished, unreported, definition`
 
-// insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
+// insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
 
-// insert adds rows, and returns those that were added. A slot of the schedule that a row of several
-// slots stands for has a row, too: it is not added.
+// insert adds rows, and returns the rows that were added. If a row of several slots stands for a
+// slot of the schedule, the slot has a row and is not added.
 func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -270,7 +270,7 @@ func (l longRow) has(r Row) bool {
 }
 
 // longRows returns the rows of several slots that reach the oldest of the new rows. There is hardly
-// ever one.
+// ever such a row.
 func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err error) {
 	oldest := news[0].Slot
 	for _, r := range news {
@@ -293,7 +293,8 @@ func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err e
 	return long, rows.Err()
 }
 
-// define returns the id of a snapshot, and adds it when it is not known; 0 for none.
+// define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
+// an empty snapshot.
 func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMessage) (id int64, err error) {
 	if len(snapshot) == 0 {
 		return 0, nil

@@ -1,7 +1,7 @@
 package state
 
-// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts those
-// that a file has. A later version of sched adds entries and never changes one.
+// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
+// migrations that a file has. A later version of sched adds entries and never changes one.
 var migrations = []string{tables}
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file
@@ -190,7 +190,7 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 `
 
-// addToTotal adds a row to its total. The newest run is kept in whatever order runs end.
+// addToTotal adds a row to its total. It keeps the newest run, in whatever order runs end.
 const addToTotal = `
 	INSERT INTO total (task, outcome, slots, run, slot, started, ended, exit_code)
 	VALUES (NEW.task, NEW.outcome, NEW.slots, NEW.id, NEW.slot, NEW.started, NEW.ended, NEW.exit_code)

@@ -8,8 +8,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A Self is this process as an owner of rows. It becomes one when it needs that first. Safe for
-// concurrent use.
+// A Self is this process as an owner of rows. The process becomes an owner when it first needs to
+// be one. Safe for concurrent use.
 type Self struct {
 	db   *DB
 	kind OwnerKind
@@ -21,7 +21,7 @@ type Self struct {
 // Self returns this process as an owner of that kind.
 func (db *DB) Self(kind OwnerKind) *Self { return &Self{db: db, kind: kind} }
 
-// As returns this process as an owner that another process has made, and that is enrolled.
+// As returns this process as an owner that another process has made and enrolled.
 func (db *DB) As(o *Owner) *Self { return &Self{db: db, kind: o.Kind, owner: o} }
 
 // Owned returns what this process may do with its rows.
@@ -83,7 +83,8 @@ func (o *Owner) revive() error {
 	return err
 }
 
-// Close ends the owner, if this process became one. Rows that it still has are for a later tick.
+// Close ends the owner, if this process became one. Rows that the owner still has are left to a
+// later tick.
 func (s *Self) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *Self) Close() {
 	s.owner = nil
 }
 
-// dismiss forgets an owner without rows. It reports whether the owner has some.
+// dismiss forgets an owner without rows. It reports whether the owner has rows.
 func (o Owners) dismiss(ctx context.Context, owner int64) (has bool, err error) {
 	err = o.db.write(ctx, func(q querier) error {
 		err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?)", owner).Scan(&has)

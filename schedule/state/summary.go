@@ -26,18 +26,18 @@ type Summary struct {
 	Slots    map[outcome.Outcome]int // how many slots had which outcome
 	Took     Spread                  // from start to end, of the runs that succeeded
 	Late     Spread                  // from slot to start, of the runs of the schedule
-	Failed   time.Time               // the slot of the newest failure; zero when there was none
+	Failed   time.Time               // the slot of the newest failure; zero when no run failed
 	FailedAs outcome.Outcome         // the outcome of that failure
 	FailedID string                  // and its run
 }
 
 // A Spread is how long some runs took.
 type Spread struct {
-	Runs             int // 0: the others mean nothing
+	Runs             int // 0: the other fields mean nothing
 	Median, P95, Max time.Duration
 }
 
-// Ran returns how many slots ran, however that ended.
+// Ran returns how many slots ran, whatever their outcome.
 func (s Summary) Ran() int {
 	n := s.Slots[outcome.Succeeded]
 	for outcome, slots := range s.Slots {
@@ -48,8 +48,8 @@ func (s Summary) Ran() int {
 	return n
 }
 
-// SuccessRate returns how many of the slots that ran succeeded, from 0 to 1. It is false when none
-// ran.
+// SuccessRate returns the share of the slots that ran which succeeded, from 0 to 1. It returns
+// false when no slot ran.
 func (s Summary) SuccessRate() (rate float64, ok bool) {
 	ran := s.Ran()
 	if ran == 0 {
@@ -58,9 +58,9 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
 }
 
-// Summaries adds up the rows that have ended, by task, of slots from since to before until: of all
-// tasks for "", and without a bound for a zero time. It reads each of these rows, and the matching
-// ones of more. A row of several slots counts where its first slot is.
+// Summaries adds up the ended rows, by task, of slots from since to before until. It adds up all
+// tasks if task is "", and a zero time is no bound. It reads each of these rows, and the matching
+// rows of more. A row of several slots counts at its first slot.
 func (p Past) Summaries(ctx context.Context, task string, since, until time.Time, more ...Row) (all []Summary, err error) {
 	query := `SELECT task, outcome, slot, slots, started, ended, id, scheduled FROM run WHERE phase = 'ended' AND test = 0`
 	var args []any
@@ -151,19 +151,19 @@ func spread(all []int64) Spread {
 }
 
 // percentile returns the smallest of the sorted values that at least percent of them do not exceed
-// (nearest rank). There must be one.
+// (nearest rank). There must be at least one value.
 func percentile[T cmp.Ordered](sorted []T, percent int) T {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// A Total is how many slots of a task ended with one outcome, with those of rows that were pruned.
-// Slots never goes down, unless a slot that was missed turns out to have run.
+// A Total is how many slots of a task ended with one outcome, pruned rows included. Slots never
+// goes down, unless a slot that was missed turns out to have run.
 type Total struct {
 	Task    string
 	Outcome outcome.Outcome
 	Slots   int64
 
-	// Of the newest of them, whose row may have been pruned, too.
+	// The newest of these runs; its row may have been pruned, too.
 	Run                  string
 	Slot, Started, Ended time.Time
 	ExitCode             *int
@@ -198,7 +198,8 @@ func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error)
 	return totals, err
 }
 
-// LastRan returns the newest total of a task that is neither skipped nor missed; nil for none.
+// LastRan returns the newest total of a task that is neither skipped nor missed; nil if there is no
+// such total.
 func LastRan(totals []Total) (last *Total) {
 	for i, t := range totals {
 		if t.Outcome != outcome.Skipped && t.Outcome != outcome.Missed && (last == nil || t.Run > last.Run) {
@@ -214,16 +215,17 @@ type Usual struct {
 	Duration time.Duration // their median
 }
 
-// usualRuns bounds the successful runs of each task that Usual counts; usualLooks bounds those it
-// reads for them: a task that has failed ten thousand times costs no more than one that did not.
+// usualRuns bounds the successful runs of each task that Usual counts. usualLooks bounds the runs
+// that it reads for them, so a task that has failed ten thousand times costs no more than one that
+// has not.
 const (
 	usualRuns  = 50
 	usualLooks = 200
 )
 
 // Usual returns how long a run of each of the tasks usually takes: the median of its last 50
-// successful runs, as far as these are among its last 200 runs. A task without any is not in the
-// map. It reads an index alone.
+// successful runs, as far as these are among its last 200 runs. A task without a successful run is
+// not in the map. Usual reads an index alone.
 func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
 	names, err := json.Marshal(tasks)
 	if err != nil || len(tasks) == 0 {
@@ -273,12 +275,12 @@ type Took struct {
 	Median, P95 time.Duration
 	CPU         time.Duration   // the median, of all processors together
 	Memory      int64           // bytes: the 95th percentile of their largest process; 0 when it is not known
-	Slot        time.Time       // the newest slot of the schedule that ran; zero when there is none
+	Slot        time.Time       // the newest slot of the schedule that ran; zero when none has run
 	Snapshot    json.RawMessage // the task as it was in its newest run; nil when it is not known
 }
 
-// Took returns what runs took, of each task that has a row of a run, also of tasks that are in no
-// schedule any more. A task without a successful run has no Runs.
+// Took returns what runs took, for each task that has a row of a run, even if no schedule has the
+// task any more. A task without a successful run has no Runs.
 func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	all = map[string]Took{}
 	err = p.store.read(ctx, func(q querier) error {
@@ -321,8 +323,8 @@ func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	return all, err
 }
 
-// tookOf reads the JSON of some runs: the microseconds that each took, those of its processors, and
-// its bytes.
+// tookOf reads the JSON of some runs: for each run its duration and its processor time, both in
+// microseconds, and its memory in bytes.
 func tookOf(text string) (took Took, err error) {
 	var runs [][3]int64
 	if err := json.Unmarshal([]byte(text), &runs); err != nil || len(runs) == 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Values are single values by name. Their names are those of whoever writes them; this package
+// Values are single values by name. Each writer chooses the names of its values; this package
 // itself writes covered, newest_covered, pruned and prune_cursor.
 type Values struct{ store store }
 
@@ -20,13 +20,13 @@ const (
 	keyNewest  = "newest_covered"
 )
 
-// Covered returns the last minute that a tick covered; zero when no tick ever came.
+// Covered returns the last minute that a tick covered; zero when no tick has covered a minute.
 func (v Values) Covered(ctx context.Context) (minute time.Time, err error) {
 	return v.minute(ctx, keyCovered)
 }
 
-// NewestCovered returns the newest minute that a tick ever covered, which is later than Covered
-// after the clock was set back.
+// NewestCovered returns the newest minute that a tick ever covered. It is later than Covered after
+// the clock was set back.
 func (v Values) NewestCovered(ctx context.Context) (minute time.Time, err error) {
 	return v.minute(ctx, keyNewest)
 }
@@ -37,8 +37,8 @@ func (v Values) minute(ctx context.Context, key string) (minute time.Time, err e
 	return unpackTime(at), err
 }
 
-// Cover says that a tick accounts for all minutes up to this one. It replaces a later minute, too:
-// that one was written with a wrong clock, and the caller has decided so.
+// Cover says that a tick accounts for all minutes up to this one. It replaces a later minute, too,
+// because the caller has decided that a wrong clock wrote it.
 func (v Values) Cover(ctx context.Context, minute time.Time) error {
 	return v.store.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)", keyNewest, minute.UnixMicro())
@@ -46,8 +46,8 @@ func (v Values) Cover(ctx context.Context, minute time.Time) error {
 	})
 }
 
-// Get reads a value, which was written as JSON, into target. It reports false, and leaves target as
-// it is, when there is none.
+// Get reads a value, which was written as JSON, into target. If there is no such value, it returns
+// false and leaves target as it is.
 func (v Values) Get(ctx context.Context, name string, target any) (found bool, err error) {
 	var text sql.NullString
 	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, name, &text) })
@@ -72,9 +72,9 @@ func (v Values) Set(ctx context.Context, name string, what any) error {
 	return v.store.write(ctx, func(q querier) error { return setValue(ctx, q, name, string(text)) })
 }
 
-// Change replaces a value by what change makes of it, which is nil for one that stays as it is.
-// Text is the value as it was written as JSON; nil when there is none. Nobody else changes it
-// meanwhile. Change may be called twice.
+// Change replaces a value by the value that change returns; if that is nil, the value stays as it
+// is. Text is the old value as it was written as JSON; nil when there is no such value. Nobody else
+// changes it meanwhile. Change may call change twice.
 func (v Values) Change(ctx context.Context, name string, change func(text []byte) (any, error)) error {
 	return v.store.write(ctx, func(q querier) error {
 		var text sql.NullString
@@ -120,8 +120,8 @@ type ValidSchedule struct {
 	Since   time.Time // when a tick saw it first
 }
 
-// KeepValid keeps the text of a schedule that is valid, which text returns. The same schedule on
-// the same machine again changes nothing.
+// KeepValid keeps the text of a valid schedule, which text returns. If the same schedule on the
+// same machine is kept already, nothing changes.
 func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
 	var kept bool
 	err := v.store.read(ctx, func(q querier) error {
@@ -141,7 +141,8 @@ func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]b
 	})
 }
 
-// LastValid returns the last valid schedule of a file; one without a digest when there was none.
+// LastValid returns the last valid schedule of a file; if there is no such schedule, its Digest is
+// empty.
 func (v Values) LastValid(ctx context.Context, file string) (s ValidSchedule, err error) {
 	err = v.store.read(ctx, func(q querier) error {
 		var since int64

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// writes are the writes of one process. Those that come while a transaction is under way share the
-// next one: a commit costs more than the change of a row, and of a hundred runs that start at once
-// each has a few. Safe for concurrent use.
+// writes are the writes of one process. Writes that come while a transaction is under way share the
+// next transaction, because a commit costs more than the change of a row. When a hundred runs start
+// at once, each has a few writes. Safe for concurrent use.
 type writes struct {
 	mu      sync.Mutex
 	waiting []*pendingWrite
@@ -22,7 +22,7 @@ type pendingWrite struct {
 	err  error
 }
 
-// do runs op in a transaction, and returns when that is over.
+// do runs op in a transaction, and returns when the transaction is over.
 func (w *writes) do(f *file, op func(querier) error) error {
 	ours := &pendingWrite{op: op, turn: make(chan bool, 1)}
 	w.mu.Lock()
@@ -54,8 +54,8 @@ func (w *writes) do(f *file, op func(querier) error) error {
 	return ours.err
 }
 
-// commit runs writes in one transaction, each as if it were alone: one that fails changes nothing
-// and is in nobody's way.
+// commit runs writes in one transaction, each as if it were alone: a write that fails changes
+// nothing and does not disturb the others.
 func commit(f *file, together []*pendingWrite) {
 	if len(together) == 1 {
 		one := together[0]
@@ -81,7 +81,7 @@ func commit(f *file, together []*pendingWrite) {
 	}
 }
 
-// apart runs a write of several in a transaction. The error is that of the transaction.
+// apart runs one of several writes in a transaction. The error is an error of the transaction.
 func (w *pendingWrite) apart(tx *sql.Tx) error {
 	if _, err := tx.Exec("SAVEPOINT apart"); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *pendingWrite) apart(tx *sql.Tx) error {
 	return err
 }
 
-// transact runs ops in one transaction. An error means that nothing of it is true.
+// transact runs ops in one transaction. An error means that nothing was committed.
 func transact(f *file, ops func(*sql.Tx) error) error {
 	return f.do(func(conn *sql.DB) error {
 		tx, err := conn.BeginTx(context.Background(), nil)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Writes of several goroutines share transactions. Each counts as if it had one of its own: one
-// that fails changes nothing, fails alone, and is told why.
+// Writes of several goroutines share transactions. Each counts as if it had a transaction of its
+// own: a write that fails changes nothing, fails alone, and gets its own error.
 func TestWritesThatComeTogetherDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	db := open(t, t.TempDir())
