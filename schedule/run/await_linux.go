@@ -14,8 +14,8 @@ import (
 func keepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // await waits for a child of this process, and returns 0 if it has ended with that code. Meanwhile
-// it takes away the orphans that end, but nothing that the child had started and has left behind
-// now: that keeps its exit codes for process.Adopt.
+// it reaps orphans that end. It does not reap processes that the child itself had started and has
+// left behind: process.Adopt needs their exit codes.
 func await(child int) (code int) {
 	for {
 		ended := endedChild()

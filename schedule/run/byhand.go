@@ -15,17 +15,18 @@ import (
 // ErrNothing says that no run of the mutex was ever recorded.
 var ErrNothing = errors.New("nothing was recorded")
 
-// An AliveError says that a run cannot be finished, since it is not over.
+// An AliveError says that a run cannot be finished because it is still running.
 type AliveError struct {
 	Run string
 }
 
 func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
 
-// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry.
-// Where there is none it returns *AliveError if one is running, and the record of the last one if
-// that has ended. Where there never was any it ends the newest one that waits for its turn and that
-// no process watches; else the error is ErrNothing.
+// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. If
+// there is no such run but another one is running, it returns *AliveError. Otherwise it returns the
+// record of the last run that has ended. If no run has ever ended, it ends the newest run that
+// waits for its turn and that no process watches. If there is no such run either, the error is
+// ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	ctx := context.Background()
 	live, lost, err := c.DB.Going(ctx)
@@ -39,7 +40,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		case row.Mutex != mutex || row.NotBegun():
 		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
 			alive = &AliveError{row.ID}
-		case row.Queued(): // nothing of it has started: the code is that of another run
+		case row.Queued(): // its command has not started: the code belongs to another run
 			queued = cmp.Or(queued, row.ID)
 		default:
 			if r, err := c.take(row); err == nil {
@@ -65,8 +66,9 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 }
 
 // FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
-// The code is the exit code of its command, where the person who calls this knows that; else nil.
-// The error is ErrAlive, or state.ErrNotFound where there is no such run.
+// The code is the exit code of its command, or nil if the caller does not know it. The error is
+// ErrAlive if a process looks after the run. It is state.ErrNotFound if there is no such run, or if
+// it has ended.
 func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 	row, err := c.DB.Runs().Row(context.Background(), id)
 	if err == nil && row.Phase == state.Ended {

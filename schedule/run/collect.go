@@ -75,8 +75,8 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 var ErrAlive = errors.New("the run is alive")
 
 // take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
-// or is held by one that the command left behind. The error is ErrAlive where another process has
-// the run.
+// or is held by a process that the command left behind. The error is ErrAlive if another process
+// has the run.
 func (c Caller) take(row state.Row) (*Run, error) {
 	ctx := context.Background()
 	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
@@ -105,8 +105,8 @@ func (c Caller) take(row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else
-// with what settle finds out.
+// conclude finishes a run whose supervisor is gone, with the result that the supervisor wrote down,
+// or else with the result of settle.
 func (r *Run) conclude(code *int) outcome.Record {
 	switch {
 	case r.row.Phase == state.Finishing:

@@ -14,14 +14,14 @@ import (
 
 // This file is about deferred retries: when the next attempt of a background run is a long time
 // away, its row waits without a process and with its mutex free, until a tick goes on with it. So a
-// reboot does not lose it, and nothing waits in memory. `retry: {lost: true}` is one, too: what a
-// crash interrupted counts as an attempt, and the next one is due at once.
+// reboot does not lose it, and nothing waits in memory. `retry: {lost: true}` defers a retry, too:
+// the attempt that a crash interrupted counts, and the next one is due at once.
 
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
 
-// deferRetry leaves the next attempt to a later tick, where that is a long time away. It reports
-// whether that was written down; then the run waits when this process ends.
+// deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
+// that was written down: then the run waits after this process has ended.
 func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []string) bool {
 	if !r.row.Background || wait <= deferAfter || r.DB.InMemory() {
 		return false
@@ -86,8 +86,8 @@ func (r *Run) deferLost(result outcome.Record) error {
 	return r.deferTo(clock.Now().Truncate(time.Minute), result)
 }
 
-// giveUp returns the result of a run whose next attempt will not start: what the attempt before
-// came to, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
+// giveUp returns the result of a run whose next attempt will not start. It is the result of the
+// attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
 func (r *Run) giveUp(code *int) outcome.Record {
 	result := r.soFar()
 	result.Ended = clock.Now()
@@ -119,7 +119,7 @@ func (c Caller) Deferred(row state.Row) Deferred { return Deferred{c, row} }
 // Task returns the name of the run's task.
 func (d Deferred) Task() string { return d.row.Task }
 
-// Queued reports whether it waits for its turn: then Until and Attempt are not for it.
+// Queued reports whether it waits for its turn: then Until and Attempt mean nothing.
 func (d Deferred) Queued() bool { return d.row.Queued() }
 
 // Until returns the time of its next attempt.
@@ -131,7 +131,8 @@ func (d Deferred) Attempt() int { return d.row.Attempt.Number + 1 }
 // Stopped reports whether the run was asked to stop: then it is to be finished.
 func (d Deferred) Stopped() bool { return d.row.Stop != nil }
 
-// Finish ends the run without another attempt. It reports false where another process has taken it.
+// Finish ends the run without another attempt. It reports false if this process could not take the
+// run, because another one has it or after an error.
 func (d Deferred) Finish() (record outcome.Record, ended bool) {
 	r, err := d.caller.take(d.row)
 	if err != nil {
@@ -145,8 +146,8 @@ const heldAtMost = 24 * time.Hour
 
 // Retry takes the mutex again and hands the run over for its next attempt; a run that waits for its
 // turn is handed over as it is. Started reports that it was handed over. Ended reports that the
-// mutex was held for too long, and that the run has ended with the record. After an error the run
-// was left to a later tick, as it was when the mutex is held.
+// mutex was held for too long, and that the run has ended with the record. If the mutex is held,
+// and after an error, the run is left to a later tick.
 func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
 	r, err := d.caller.take(d.row)
 	if errors.Is(err, ErrAlive) {
@@ -180,7 +181,7 @@ func (r *Run) leave() {
 
 // lockAgain takes the mutex and a seat, which were free while the run rested
 // (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
-// is impossible; it is empty where the run has what it needs.
+// is impossible. It is empty if the run has what it needs.
 func (r *Run) lockAgain() (reason string) {
 	r.lock = nil // the lock of the attempts before
 	need := NeedOf(&r.task)

@@ -16,9 +16,9 @@ import (
 // Finish ends a run of this process whose command is over, and returns its record.
 func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(result) }
 
-// FailBeforeStart finishes a run whose command cannot be started, or must not since a condition
-// command failed: the error is the reason, and printed becomes the run's output. Like any run that
-// began, it fires its hooks even if this process is killed.
+// FailBeforeStart finishes a run whose command cannot be started, or must not start because a
+// condition command failed. The error is the reason, and printed becomes the run's output. Like any
+// run that began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	if r.prepared {
 		if berr := r.Begin(); berr != nil {
@@ -32,13 +32,13 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 }
 
 // finish copies the output, runs the commands of the hooks, releases the lock, puts the
-// notifications into the outbox, asks for the runs that it triggers, ends the row, and begins to
-// send the notifications; each even if the one before failed. It is the same code for foreground
-// runs, for `sched finish`, and for lost runs.
+// notifications into the outbox, asks for the runs that the hooks trigger, ends the row, and begins
+// to send the notifications. It goes on after a step that failed. Foreground runs, `sched finish`
+// and lost runs share this code.
 //
-// This process owns the row, so no two finish it at once. One that is killed in the middle leaves
-// the row finishing; the next tick finishes it again, and hooks that have ended are not fired
-// again.
+// This process owns the row, so no two processes finish the run at once. A process that is killed
+// in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
+// hooks again that have ended.
 func (r *Run) finish(result outcome.Record) outcome.Record {
 	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.isTaken(r.settled(result)) {
 		r.Close()
@@ -75,7 +75,7 @@ func (r *Run) finish(result outcome.Record) outcome.Record {
 		r.hooks.queue(h, result)
 		r.hooks.trigger(h, &result)
 	}
-	if r.unsettled { // neither can the end be written, for now, and what is to be told cannot wait for that
+	if r.unsettled { // the end cannot be written for now either, and the notifications cannot wait for that
 		r.hooks.send()
 	}
 	result = r.end(result)
@@ -106,8 +106,8 @@ func (r *Run) endsAtOnce() bool {
 	return r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
-// end ends the row of the run, and returns the record. What cannot be written down is tried again
-// as long as this process lives: the hooks of the run must not fire again.
+// end ends the row of the run, and returns the record. It tries again until this process is asked
+// to end: the hooks of the run must not fire again.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	path := output.Path(r.Dir, r.record)
 	if !r.hasOutput(result.Output) {

@@ -6,10 +6,10 @@ import (
 )
 
 // finishes starts the trailing `sched finish` of runs: one process for the runs that have ended
-// since the last one was started. Safe for concurrent use.
+// after the last process was started. Safe for concurrent use.
 type finishes struct {
 	self        string // the path of sched
-	startsFirst func() // waits while runs are started that are yet to begin
+	startsFirst func() // waits while other runs are being started
 
 	mu      sync.Mutex
 	waiting []trailing
@@ -24,16 +24,16 @@ type trailing struct {
 
 const (
 	// finishInterval is the shortest time between two processes that finish runs. Runs that end
-	// meanwhile share the second one: half of the CPU of a short background run was the start of a
-	// process of its own.
+	// meanwhile share the second process: a process for each took half of the CPU of a short
+	// background run.
 	finishInterval = 10 * time.Millisecond
-	// mostTogether is how many runs share one: each has three descriptors and four arguments, and
-	// is finished again by a tick when the process is killed.
+	// mostTogether is how many runs share one process: each run has three descriptors and four
+	// arguments, and is finished again by a tick when the process is killed.
 	mostTogether = 32
 )
 
-// start has the run finished. It returns when a process was started that does; after an error there
-// is none.
+// start has the run finished. It returns when the process that finishes it was started. After an
+// error no process was started.
 func (f *finishes) start(t Trailing) error {
 	one := trailing{t, make(chan error, 1)}
 	f.mu.Lock()
@@ -69,7 +69,8 @@ func (f *finishes) startAll() {
 	}
 }
 
-// take returns what a process is to finish now; none when startAll is over.
+// take returns the runs that one process finishes now. If nothing waits it returns none, and
+// startAll ends.
 func (f *finishes) take() (together []trailing) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // A supervisor that had the lock may be killed. Its witness goes on with the run without the
-// descriptor: nothing holds the lock, and the mutex is taken.
+// descriptor: nothing holds the lock, but the mutex counts as taken.
 func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
@@ -115,7 +115,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 // supervisor and its witness are killed, nobody knows how it ended: it is lost, and does not begin
 // again.
 func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
-	for _, restWritten := range []bool{true, false} { // that the first attempt had ended
+	for _, restWritten := range []bool{true, false} { // whether the end of the first attempt was written down
 		storage := StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		killed := NewCaller(storage, state.Supervisor, nil)

@@ -12,16 +12,17 @@ import (
 // Descriptors are what a process needs to go on with a run that another one began.
 type Descriptors struct {
 	Output *os.File
-	Locks  []*os.File // of the mutex and of the seat; none where the run has none
+	Locks  []*os.File // of the mutex and of the seat; empty if the run has neither
 }
 
-// GiveTo makes the supervisor the owner of runs of one storage. Those that are prepared begin with
-// that, all or none. From here on they are alive as long as the supervisor or its witness lives.
+// GiveTo makes the supervisor the owner of runs of one storage. Prepared runs begin with that,
+// either all of them or none. From here on the runs are alive as long as the supervisor or its
+// witness lives.
 func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 	ctx := context.Background()
 	var begin []state.Row
 	for _, r := range runs {
-		if r.output == nil { // a deferred retry: what it prints follows the attempts before
+		if r.output == nil { // a deferred retry: its output follows the output of the attempts before
 			captured, err := output.Open(r.record.Output)
 			if err != nil {
 				return err
@@ -60,8 +61,8 @@ func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 // Descriptors are what its supervisor needs of the run besides its row.
 func (r *Run) Descriptors() Descriptors { return Descriptors{r.output, r.inheritedLocks()} }
 
-// TakeBack makes a run ours again that its supervisor did not get. After an error it is still the
-// supervisor's.
+// TakeBack makes a run ours again that its supervisor did not get. After an error the supervisor
+// still owns it.
 func (r *Run) TakeBack() error {
 	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID })
 }
@@ -69,7 +70,7 @@ func (r *Run) TakeBack() error {
 // A Receiver receives the runs that another process gives to this one.
 type Receiver struct {
 	Caller
-	given map[string]state.Row // those that were read and not received yet
+	given map[string]state.Row // runs that were read and not received yet
 }
 
 // Receive returns a run with its descriptors, which belong to it then. Runs that were given

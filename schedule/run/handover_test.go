@@ -14,8 +14,9 @@ import (
 )
 
 // A supervisor may be killed before it gets a run that is written down as given to it. The tick
-// gives the run to another one: it counted as failed, and as lost at the next tick. Whoever has
-// begun it meanwhile keeps it, and nobody else starts its command.
+// gives the run to another supervisor: the run counted as failed, and as lost at the next tick. If
+// a witness has begun the run meanwhile, the witness keeps it, and no other process starts the
+// command.
 func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
@@ -65,8 +66,8 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	}
 }
 
-// On a full disk a command starts although that cannot be written down. Its supervisor may be
-// killed then: the witness, which found the run ready, started its command again.
+// On a full disk a command starts although that cannot be written down. When its supervisor was
+// killed then, the witness found the run ready and started its command again.
 func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()

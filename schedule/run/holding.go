@@ -20,7 +20,7 @@ import (
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as
 // one lock.
 
-// NeedOf returns what a run of the task must hold. What is taken already it leaves open.
+// NeedOf returns what a run of the task must hold. It leaves Taken unset.
 func NeedOf(task *schedule.Task) mutex.Need {
 	need := mutex.Need{Pool: task.Pool.Name, Seats: task.Pool.Seats}
 	if task.WithoutOverlapping {
@@ -34,9 +34,9 @@ func NewHolder(record outcome.Record) mutex.Holder {
 	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
 }
 
-// adopt makes the lock ours that another process acquired for the run, with its descriptors, those
-// of the mutex and of the seat, or none. When its lease began is not known: it is renewed before a
-// command starts.
+// adopt makes the lock ours that another process acquired for the run. The files are its
+// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
+// began, so the lease is renewed before a command starts.
 func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
@@ -67,8 +67,8 @@ func heldReason(err error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
-// HeldReason returns the reason of a skip since other runs have the mutex or all seats, or wait for
-// them; false for any other error.
+// HeldReason returns the reason of a skip if other runs have the mutex or all seats, or wait for
+// them. It returns false for any other error.
 func HeldReason(err error) (reason string, held bool) {
 	var full *mutex.FullError
 	var behind *BehindError
@@ -84,9 +84,9 @@ func HeldReason(err error) (reason string, held bool) {
 	return "", false
 }
 
-// Holders returns who has at this moment what a run needs, by the names of the mutex and of the
-// seats, as the live runs of this machine and the store say. With an error it is what this machine
-// alone knows.
+// Holders returns who holds at this moment what a run needs, by the names of the mutex and of the
+// seats. It asks the store and the live runs of this machine. With an error of the store it returns
+// what this machine alone knows.
 func (s Storage) Holders(ctx context.Context, live []state.Row, need mutex.Need) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
 		held, err = s.Store.Held(ctx, need.Names()...)

@@ -34,7 +34,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	spec := process.Spec{
 		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
 		Keep:    before && h.keeps(),
-		Lenient: !before, // the hooks after a run run even where the command could not
+		Lenient: !before, // the hooks after a run start even if the command could not
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.Dir, h.record)))
 	if err == nil { // without that file the hook runs nevertheless
@@ -74,8 +74,9 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	return ""
 }
 
-// begin notes that a hook is about to fire. It reports false for one that has ended already. A hook
-// that a killed process had begun fires again, unless its command lives on: then it is waited for.
+// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
+// hook that a killed process had begun fires again, unless its command lives on: then begin waits
+// for the command.
 func (h *hooks) begin(name string) bool {
 	if h.row.ID == "" {
 		return true
@@ -128,7 +129,7 @@ func (h *hooks) fired(name string) bool {
 	return slices.ContainsFunc(h.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
 }
 
-// begun returns the hooks that have begun, in this process or in those before it; none when that
+// begun returns the hooks that have begun, in this process or in earlier ones; none if the database
 // cannot be read.
 func (h *hooks) begun() []state.Hook {
 	if h.row.ID == "" {
@@ -142,7 +143,7 @@ func (h *hooks) begun() []state.Hook {
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about
-// those that failed. Those that have ended before are left out.
+// those that failed. Hooks that have ended before are left out.
 func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
@@ -157,8 +158,8 @@ func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	return notes
 }
 
-// hookDir is the folder of the task. Where that does not exist it is the schedule's: an on_failure
-// hook must be able to report just that.
+// hookDir is the folder of the task. If that folder does not exist, it is the schedule's folder: an
+// on_failure hook must be able to report just that.
 func (h *hooks) hookDir() string {
 	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
 		return h.task.Dir

@@ -19,7 +19,8 @@ const startDeliveryPatience = 5 * time.Second
 // trailing `sched finish`. finish returns nil when that process owns the run; after an error the
 // run is still ours. A run without hooks ends here, and so does one whose next attempt was
 // deferred. When terminate is done it stops the command, when kill is done too it kills it. It
-// calls begun when the command was started first, or when its hooks are to come first.
+// calls begun once: when the command was started, earlier if the run waits for its turn or has
+// before-hooks, and at the end at the latest.
 func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
@@ -42,8 +43,9 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 		r.finish(result)
 		return
 	}
-	// Where that is impossible, as on a full disk, this process alone knows the result: the exit
-	// code alone is no proof of one (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	// If the result cannot be written, as on a full disk, this process alone knows it: the exit
+	// code alone is no proof of a result
+	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	err := r.settled(result)
 	if err == nil {
 		r.releaseProcesses()
@@ -66,8 +68,8 @@ func (r *Run) finishWith(result outcome.Record, finish func(Trailing) error) {
 	}
 }
 
-// sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts.
-// What is not delivered stays in the outbox, and ticks report it.
+// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts.
+// Messages that are not delivered stay in the outbox, and ticks report them.
 func (r *Run) sendAlone() (wait func()) {
 	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
 	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }

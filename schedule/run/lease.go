@@ -36,8 +36,8 @@ const (
 // the lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
 type Leases struct{ kept sync.Map } // renewers by lock
 
-// Keep renews the lease of a lock until Drop, or until the run renews it itself. The run finds out
-// what was lost meanwhile before it starts the command.
+// Keep renews the lease of a lock until Drop, or until the run renews it itself. If the lease was
+// lost meanwhile, the run finds out before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
 		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.Leased(), kept: true, cancel: func(error) {}}
@@ -64,7 +64,7 @@ type LeaseOf struct {
 	Note func(string) // writes a note of the record down, at once
 	Stop bool         // a loss stops the command (on_lost_lease: stop)
 
-	Adopted bool // nobody has renewed it since the supervisor of the run was killed, or before
+	Adopted bool // the supervisor that renewed it was killed: it must be renewed at once
 	Unknown bool // it must be renewed before a command is started
 }
 
@@ -127,8 +127,8 @@ func (l *Renewer) run() {
 	}
 }
 
-// renew renews the lease once. A kept lease that is over stays lost: it would be taken again, and
-// the run would not find out.
+// renew renews the lease once. A kept lease that is over is not renewed: that would take it again,
+// and the run would not find out.
 func (l *Renewer) renew() error {
 	if l.kept && l.age() >= l.Lock.Lease() {
 		return nil

@@ -13,14 +13,14 @@ import (
 )
 
 // This file is about runs whose supervisor was killed. Its witness has become the parent of their
-// commands, and goes on with them where the supervisor was: nothing is started twice, timeouts
-// count from the start, and exit codes are the true ones.
+// commands, and goes on with them from the point that the supervisor had reached. Nothing is
+// started twice, timeouts count from the start, and exit codes are the true ones.
 
-// A leftover is what the supervisor of a run left when it was killed. The methods of a nil one are
-// those of a run that begins.
+// A leftover is what the supervisor of a run left when it was killed. A nil leftover is for a run
+// that begins.
 type leftover struct {
-	attempt int              // that was started last; 0 where none was
-	process *process.Process // the command of that attempt; nil where none was started
+	attempt int              // the number of the last attempt that was started; 0 if none was
+	process *process.Process // the command of that attempt; nil if this process has no such child
 	age     time.Duration    // of the process
 	ending  *outcome.Record  // has the outcome and the reason with which the supervisor was about to end the attempt; else nil
 	hookPID int              // of the before-hook that was started last
@@ -91,7 +91,8 @@ func endingKind(became outcome.Outcome) outcome.Kind {
 	return outcome.TickEnded
 }
 
-// command returns the command of the attempt, and its age; nil where that is yet to be started.
+// command returns the command of the attempt, and its age. It returns nil if the command has yet to
+// be started.
 func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 	if l == nil || l.attempt != attempt {
 		return nil, 0
@@ -99,8 +100,8 @@ func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 	return l.process, l.age
 }
 
-// ends returns why the killed supervisor was about to end the command of the attempt; nil where it
-// was not.
+// ends returns why the killed supervisor was about to end the command of the attempt. It returns
+// nil if the supervisor was not about to.
 func (l *leftover) ends(attempt int) *outcome.Record {
 	if l == nil || l.attempt != attempt {
 		return nil
@@ -121,7 +122,7 @@ func (r *Run) goOn() (result outcome.Record, attempt int) {
 }
 
 // lastBegun returns the index of the last command among the before-hooks that was started, and
-// whether that has ended; -1 where none was.
+// whether that has ended. It returns -1 if none was started.
 func lastBegun(before []schedule.Hook, begun map[string]state.Hook) (last int, ended bool) {
 	last = -1
 	for i, hook := range before {

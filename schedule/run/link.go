@@ -18,8 +18,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Handover gives the background runs of a tick to supervisors: one for all, but where there are
-// more than one process may have open. Safe for concurrent use.
+// A Handover gives the background runs of a tick to supervisors: to one for all runs, or to more if
+// one process may not have that many descriptors open. Safe for concurrent use.
 type Handover struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
@@ -27,7 +27,7 @@ type Handover struct {
 	mu      sync.Mutex
 	newest  *link // nil before the first run
 	earlier []*link
-	failed  error // why there is none: this was tried for long enough
+	failed  error // why no supervisor could be started; it is not tried again
 }
 
 // A link is the tick's end of the socket to a supervisor.
@@ -37,13 +37,13 @@ type link struct {
 	given      int // runs
 }
 
-// sendPatience bounds the wait for a supervisor that does not read. One that was stopped is left
-// alone, and the runs go to another.
+// sendPatience bounds the wait for a supervisor that does not read. A supervisor that was stopped
+// is left alone, and the runs go to another.
 const sendPatience = 5 * time.Second
 
-// Give gives runs of one storage to a supervisor, which it starts where there is none. Then this
-// process has no part in them any more. It returns the runs that still belong to this process, and
-// why.
+// Give gives runs of one storage to a supervisor, which it starts if there is no supervisor yet.
+// Then this process has no part in the runs any more. It returns the runs that still belong to this
+// process, and why.
 func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
 	return runs, failed
 }
 
-// Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The
+// Ahead starts the supervisor for the runs of the storage, so that it gets ready meanwhile. The
 // first Give returns the error.
 func (h *Handover) Ahead(storage Storage) {
 	h.mu.Lock()
@@ -73,8 +73,8 @@ func (h *Handover) Ahead(storage Storage) {
 	h.link(storage)
 }
 
-// Await waits until the commands of all runs that were given so far have been started, for as long
-// as that may take at most. It is to be called once.
+// Await waits until the commands of all runs that were given so far have been started, but no
+// longer than atMost. It must be called only once.
 func (h *Handover) Await(atMost time.Duration) {
 	h.mu.Lock()
 	l := h.newest
@@ -151,9 +151,9 @@ func (h *Handover) start(storage Storage) (*link, error) {
 	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// pass sends the supervisor runs that are its own, and returns those that are left. After a run
-// that could not be sent no other is; it is ours again, unless a witness has begun it or the
-// database cannot be written: then it stays with the supervisor.
+// pass sends the supervisor runs that it owns, and returns the runs that are ours again. After a
+// run that could not be sent it sends no other. A run that was not sent is ours again, unless a
+// witness has begun it or the database cannot be written: then it stays with the supervisor.
 func (l *link) pass(runs []*Run) (left []*Run, failed error) {
 	for _, r := range runs {
 		if failed == nil {
@@ -227,8 +227,8 @@ func connection(file *os.File) (*net.UnixConn, error) {
 // A supervisor has this many descriptors open at most: for each run, and others.
 const perRun, otherDescriptors = 8, 64
 
-// mostRuns is how many runs one supervisor may get: each needs a few descriptors, of which a
-// process may have so many.
+// mostRuns is how many runs one supervisor may get: each run needs a few descriptors, and a process
+// may have only so many.
 var mostRuns = sync.OnceValue(func() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Max > 1<<20 {

@@ -167,7 +167,7 @@ func (h *hooks) message(id string, event notify.Event, result outcome.Record) no
 	return m
 }
 
-// zone is that in which people are told times of the run.
+// zone is the time zone in which people are told times of the run.
 func (r *Run) zone() *time.Location {
 	if zone, err := time.LoadLocation(r.task.Sender.Zone); err == nil {
 		return zone

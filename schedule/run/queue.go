@@ -11,11 +11,11 @@ import (
 )
 
 // This file is about the order of the runs that wait on one machine for mutexes and seats: first
-// come, first served. Their rows say since when they wait, and for what (state.DB.Queue). Who has
-// died is in nobody's way.
+// come, first served. Their rows say since when they wait, and for what (state.DB.Queue). A run
+// whose process has died is in nobody's way.
 
 // Seen is what the last look at the queue of one machine has found. Runs that wait in one process
-// share it: hundreds of them look together at a row of each. Safe for concurrent use.
+// share it, so that hundreds of them read all rows once. Safe for concurrent use.
 type Seen struct {
 	mu   sync.Mutex
 	at   time.Time // when the look began; zero: nobody has looked
@@ -23,8 +23,8 @@ type Seen struct {
 	err  error
 }
 
-// seenFor is how long a look is good for others. Who begins to wait meanwhile comes later than
-// they.
+// seenFor is how long a look is good for other runs. A run that begins to wait meanwhile comes
+// after them.
 const seenFor = 50 * time.Millisecond
 
 // look returns the queue as it was at some moment after since.
@@ -55,8 +55,8 @@ func firstOf(rows []state.Row, names []string) error {
 	return nil
 }
 
-// Behind returns a *BehindError where runs wait for the mutex or for a seat that is needed. Any
-// other error says that this is not known.
+// Behind returns a *BehindError if runs wait for the mutex or for a seat that is needed. Any other
+// error says that this is not known.
 func (s Storage) Behind(need mutex.Need) error {
 	rows, err := s.DB.Queue(context.Background())
 	if err != nil {
@@ -84,7 +84,8 @@ type queue struct {
 
 var _ line = (*queue)(nil)
 
-// stand writes down for what the run waits, if that has changed. Without a name a pause keeps it.
+// stand writes down for what the run waits, if that has changed. Without a name a pause keeps the
+// run.
 func (q *queue) stand(names ...string) error {
 	what := state.ForMutex
 	switch {

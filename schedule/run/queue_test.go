@@ -85,8 +85,8 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	}
 }
 
-// Runs that wait in one process share what they see. Who comes sees all the same who came before,
-// and soon each sees who has left.
+// Runs that wait in one process share what they see. A run that comes later still sees the runs
+// before it, and soon each run sees which have left.
 func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	dir := t.TempDir()
 	storage := StorageAt(dir, nil)

@@ -25,14 +25,14 @@ type Caller struct {
 	Self    *state.Self    // this process in the database of the storage, as the owner of runs
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
-	Leases  *Leases        // of the process; nil: those of each run alone
+	Leases  *Leases        // of the process; nil: each run keeps only its own
 	Queues  *Seen          // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits
 	// for and could do without.
 	Terminate context.Context
 }
 
-// NewCaller returns what a process gives to its runs that owns rows of the storage as that kind.
+// NewCaller returns the Caller of a process that owns rows of the storage as that kind.
 func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
 	return Caller{Storage: storage, Self: storage.DB.Self(kind), Environ: environ}
 }
@@ -42,14 +42,14 @@ type Run struct {
 	Caller
 	task    schedule.Task // the snapshot
 	own     state.Owned
-	lock    mutex.Lock // nil where the task needs none
+	lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
 	lease   *Renewer   // of the lock, while this process renews it
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 
-	left  *leftover          // in a process that goes on where a supervisor was killed, else nil
+	left  *leftover          // in a process that goes on after a killed supervisor, else nil
 	apart bool               // it is finished in a process that may finish others, too (FinishInherited)
 	kept  []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
 	begun func()             // to be called when the command was started, or hooks come before it; nil in the foreground
@@ -100,8 +100,8 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 	return r, nil
 }
 
-// Begin writes down that a prepared run is about to start. After an error it is none any more, and
-// its lock is the caller's again.
+// Begin writes down that a prepared run is about to start. After an error the output of the run is
+// removed, and its lock is the caller's again.
 func (r *Run) Begin() error {
 	own, err := r.Self.Owned(context.Background())
 	if err == nil {
@@ -191,8 +191,8 @@ func (r *Run) soFar() outcome.Record {
 	return result
 }
 
-// write changes the row of the run, and notes in our copy of it what has changed. When the database
-// has lost the row, since it was damaged and is a new one now, the row is added again.
+// write changes the row of the run, and notes in our copy of it what has changed. If the database
+// was damaged, and the new one has no such row, the row is added again.
 func (r *Run) write(change func(context.Context) error, then func(*state.Row)) error {
 	if r.row.ID == "" {
 		return nil
@@ -212,7 +212,7 @@ func (r *Run) write(change func(context.Context) error, then func(*state.Row)) e
 	return err
 }
 
-// tryEvery is how often a result is tried to be written that cannot be.
+// tryEvery is the time between two tries to write a result.
 const tryEvery = time.Second
 
 // persist is write for what must not be lost while the database cannot be written: it tries again
@@ -236,7 +236,8 @@ func (r *Run) persist(patience time.Duration, change func(context.Context) error
 	}
 }
 
-// isTaken reports whether err says that another process has the run: this one must leave it alone.
+// isTaken reports whether err says that another process has the run: this process must leave it
+// alone.
 func (r *Run) isTaken(err error) bool {
 	stale, ok := errors.AsType[*state.StaleError](err)
 	return ok && stale.Owner != r.own.ID
@@ -259,7 +260,7 @@ func (r *Run) Close() {
 }
 
 // inheritedLocks returns the files of the lock that every process of the command inherits: the lock
-// is held as long as one of them lives. There are none for a run without a lock.
+// is held as long as one of them lives. A run without a lock has no such files.
 func (r *Run) inheritedLocks() []*os.File {
 	if r.lock == nil {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"sched/schedule/state"
 )
 
-// settle returns the result of a run whose supervisor wrote none down, and that no process took
-// over. It first ends what is left of the command
+// settle returns the result of a run whose supervisor wrote no result down, and that no process
+// took over. It first ends what is left of the command
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
-// command, where a person has given it (`sched finish MUTEX CODE`); else nil.
+// command if a person has given it (`sched finish MUTEX CODE`); else nil.
 func (r *Run) settle(code *int) outcome.Record {
 	result := r.soFar()
 	result.ExitCode = nil
@@ -39,9 +39,9 @@ func (r *Run) settle(code *int) outcome.Record {
 	return result
 }
 
-// orphans returns the process groups of the command that live on, whatever they have open. Where
-// the system cannot tell which these are, the group that was written down counts as one of them as
-// long as a process has the run's output open.
+// orphans returns the process groups of the command that live on, whatever they have open. If the
+// system cannot tell which groups these are, the group that was written down counts as one of them
+// as long as a process has the run's output open.
 func (r *Run) orphans(group, attempt int) []int {
 	if !process.FindsByRun && !output.InUse(r.record.Output) {
 		return nil

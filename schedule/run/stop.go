@@ -46,9 +46,9 @@ const (
 
 // Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
 // the run has ended. A run that waits for its next attempt ends at once. The error is
-// ErrNotRunning, with the result, where the command has ended already; ErrVanished;
-// state.ErrNotFound where there is no such run; or says why the run goes on. The text by names who
-// stops it.
+// ErrNotRunning, with the result, if the command has ended already; ErrVanished if the run is lost;
+// state.ErrNotFound if there is no such run. Any other error says why the run goes on. The text by
+// names who stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	defer c.DB.Rest(0)
 	ctx := context.Background()
@@ -87,8 +87,8 @@ type stopper struct {
 	lookAt  time.Time // when to look again for a process group that was not found
 }
 
-// follow waits for the end of the run, and signals its command until then. The error is that of
-// Stop.
+// follow waits for the end of the run, and signals its command until then. It returns the same
+// errors as Stop.
 func (s *stopper) follow() (Stopping, error) {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
 		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
@@ -127,8 +127,8 @@ func (s *stopper) follow() (Stopping, error) {
 	}
 }
 
-// signal signals the command of the last attempt, if its process group is that of the run: the
-// kernel may have given the number to processes of others.
+// signal signals the command of the last attempt, if its process group belongs to the run: the
+// kernel may have given the number to other processes.
 func (s *stopper) signal(a state.Attempt) {
 	if a.PID == 0 {
 		return
@@ -169,7 +169,7 @@ func (r *Run) stopAsked(result *outcome.Record) bool {
 	return stop != nil
 }
 
-// stopRequest returns who asked to stop the run; nil for nobody, and where that cannot be read.
+// stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
 func (r *Run) stopRequest() *state.Stop {
 	if r.row.ID == "" {
 		return nil

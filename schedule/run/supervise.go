@@ -68,7 +68,7 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcom
 }
 
 // firstAttempt returns the number of the attempt to begin with, and what the run came to before
-// that. A result with an outcome is that of a run that starts no attempt.
+// that. If the result has an outcome, the run starts no attempt.
 func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
 	if r.row.Phase == state.Running { // its supervisor was killed
 		return r.goOn()
@@ -90,8 +90,8 @@ func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, at
 }
 
 // before runs the before-hooks up to the first that fails; its note is the reason why the run
-// failed. Notifications are sent meanwhile, and fail nothing. Where a supervisor that was killed
-// has started hooks, it goes on after those.
+// failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
+// hooks, it goes on after those.
 func (r *Run) before(terminate context.Context) (note string) {
 	defer r.hooks.send()
 	if len(r.task.Hooks.Before) > 0 && r.begun != nil {
@@ -158,8 +158,8 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	measure(result, p)
 }
 
-// start starts the command. It returns nil where that is impossible, or not wanted any more, and
-// sets the outcome.
+// start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
+// the outcome.
 func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *process.Process {
 	if terminate.Err() != nil {
 		stopped(result, "before attempt %d", n)
@@ -170,8 +170,8 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	}
 	result.Attempts = n
 	now := clock.Now()
-	// Before the command is forked: a row that is still ready has never been started. Where that
-	// cannot be written, as on a full disk, the command starts all the same.
+	// The row is written before the command is forked, so a row that is still ready was never
+	// started. If it cannot be written, as on a full disk, the command starts all the same.
 	attempt := state.Attempt{Number: n, At: now, Boot: clock.BootID()}
 	err := r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.row.ID, attempt) }, func(row *state.Row) {
 		row.Phase, row.Attempt, row.Wait = state.Running, attempt, state.Wait{Waited: row.Wait.Waited}
@@ -216,7 +216,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 }
 
 // keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is
-// written down. Were this process killed in between, nobody would know.
+// written down. If this process were killed in between, nobody would know.
 func (r *Run) keeps() bool { return r.row.Background }
 
 // keep notes that the kernel keeps how the process ends.
@@ -282,10 +282,10 @@ func leftBehind(survivors []int) (notes []string) {
 }
 
 // wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
-// the command ended by itself; else it is to be ended. The age is how long the command has run
-// already.
+// the command ended by itself; otherwise the caller must end the command. The age is how long the
+// command has run already.
 func (r *Run) wait(terminate context.Context, p *process.Process, age time.Duration) (outcome.Outcome, string) {
-	if p.Ended() { // before this process came to it, and nobody knows how long ago: not its timeout
+	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
 		return "", ""
 	}
 	var timeout <-chan time.Time
@@ -335,9 +335,9 @@ func stopped(result *outcome.Record, format string, args ...any) {
 }
 
 // goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
-// the kernel any more. So it is where the supervisor was killed, which had the descriptor, and the
-// command has closed its own: the witness goes on with the run, or where that was killed, too, the
-// command lives on.
+// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
+// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
+// was killed, too, the command may live on.
 func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	db := s.DB
 	if db.InMemory() {
@@ -358,7 +358,8 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
 }
 
-// livesOn reports whether the command of a run without a result lives, where the system can tell.
+// livesOn reports whether the command of a run without a result lives. It is false if the system
+// cannot tell.
 func livesOn(row state.Row) bool {
 	return process.FindsByRun && row.Phase == state.Running && len(process.Orphans(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
 }

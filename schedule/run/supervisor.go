@@ -42,13 +42,13 @@ type supervisor struct {
 
 // SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
 // them has ended. When terminate is done it stops their commands, when kill is done too it kills
-// them. An error says that this process is none that a witness started.
+// them. An error says that no witness started this process.
 func SuperviseAll(terminate, kill context.Context, caller Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, false)
 }
 
-// SuperviseOn is SuperviseAll in the place of a supervisor that was killed, and whose commands are
-// now children of this process: it first takes over the runs that it had.
+// SuperviseOn is SuperviseAll in the place of a killed supervisor, whose commands are now children
+// of this process. It first takes over the runs of that supervisor.
 func SuperviseOn(terminate, kill context.Context, caller Caller, self, id string) error {
 	return watch(terminate, kill, caller, self, id, true)
 }
@@ -110,8 +110,8 @@ func (s *supervisor) restWhileIdle() (over func()) {
 // errStrange says that the process that called this one is no witness.
 var errStrange = errors.New("start is what sched run calls for background tasks")
 
-// inherit returns this process as the owner with the id, the file of that and the socket to the
-// tick, which it inherited.
+// inherit returns this process as the owner with the id, the file of that owner, and the socket to
+// the tick. It inherited both.
 func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		}
 		s.comes()
 		begun := func() { s.begun(socket) }
-		r, err := receiver.Receive(id, descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
+		r, err := receiver.Receive(id, descriptors(rights[:extra])) // here, because each goroutine would have to grow a stack for it
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
 			begun()
@@ -160,7 +160,7 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 	}
 }
 
-// descriptors reads those that came with a message.
+// descriptors reads the descriptors that came with a message.
 func descriptors(rights []byte) (d Descriptors) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) == 0 {
@@ -200,15 +200,14 @@ func (s *supervisor) begun(socket *net.UnixConn) {
 }
 
 const (
-	// startsInterval is the longest time between two runs of a tick that counts as one stream of
-	// them.
+	// startsInterval is the longest time between two runs of a tick that count as one stream.
 	startsInterval = 20 * time.Millisecond
 	// startsPatience bounds how long the hooks of a run wait for the starts of others.
 	startsPatience = time.Second
 )
 
-// startsFirst waits while other runs come and are started: of a thousand commands that end at once
-// the first would otherwise have their `finish`, a process each, beside the starts of the last.
+// startsFirst waits while other runs come and are started. Otherwise, of a thousand short commands,
+// the `finish` processes of the first would run beside the starts of the last.
 func (s *supervisor) startsFirst() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		s.mu.Lock()
@@ -228,8 +227,8 @@ func (s *supervisor) startsFirst() {
 // its descriptors.
 const onItsWay = time.Second
 
-// takeOver goes on with the runs of this owner that which accepts: those that the killed supervisor
-// had, or that the tick had written down as given and did not send before it was killed.
+// takeOver goes on with the runs of this owner for which which(row) is true. The killed supervisor
+// had them, or the tick had written them down as given and was killed before it sent them.
 func (s *supervisor) takeOver(which func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row

@@ -22,15 +22,15 @@ import (
 // same moment share one such process, which has these four arguments for each of them
 // (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
-// A Trailing is a run whose command has ended, and whose result is written down. What is left of it
-// is its `sched finish`.
+// A Trailing is a run whose command has ended, and whose result is written down. Only its `sched
+// finish` is left to do.
 type Trailing struct {
 	run    *Run
 	result outcome.Record
 }
 
 // The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
-// run the locks of its mutex and of its seat. Where there is no such lock there is /dev/null.
+// run the locks of its mutex and of its seat. A run without such a lock has /dev/null in its place.
 const (
 	ownerDescriptor = 3
 	firstDescriptor = 4
@@ -39,7 +39,7 @@ const (
 
 // FinishApart starts the trailing `sched finish` of the runs, which are of one state folder, with
 // the program at the path self. The part of this process in the runs ends with that. After an error
-// it has not begun.
+// no `sched finish` was started.
 func FinishApart(self string, ended []Trailing) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -67,8 +67,8 @@ func FinishApart(self string, ended []Trailing) error {
 		return err
 	}
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
-	// What the process has to say of a run goes to the output of that run (complain). What Go says
-	// of the process itself, as when it crashes, has to go to one of them.
+	// Messages of the process about a run go to the output of that run (complain). Messages of Go
+	// about the process itself, as when it crashes, have to go to one of the outputs.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, finisher.HandOver(ctx, first.own.ID, ids...))
@@ -152,8 +152,8 @@ func isOwnFile(descriptor int) bool {
 	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
-// complain tells people what nothing else can tell of the run: on stderr, or in its output, where
-// this process finishes several.
+// complain tells people what nothing else can tell of the run: on stderr, or in the run's output if
+// this process may finish several runs.
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.apart {

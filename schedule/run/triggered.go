@@ -16,17 +16,17 @@ import (
 // This file starts what a hook or a person has triggered without waiting for the next tick: by
 // a process of sched that answers such requests, and nothing else (`sched run --triggered`).
 //
-// It only hurries. The requests are rows of sched.db that any tick answers, so whatever is killed
-// here, each of them becomes its run exactly once, with the next tick at the latest.
+// It only hurries. The requests are rows of sched.db that any tick answers, so each request becomes
+// its run exactly once, with the next tick at the latest, whatever is killed here.
 //
 // However many runs end at once, at most two such processes live: one that answers, and one that
-// waits for its turn. Who finds that one waits starts no other: it will list the requests later
-// than that.
+// waits for its turn. A run that finds such a process waiting starts no other: the waiting process
+// will list the requests later than that.
 
 // TriggeredFlag is the flag of `sched run` by which a process answers what was triggered.
 const TriggeredFlag = "triggered"
 
-// nextDescriptor is where that process inherits the lock of the one that waits.
+// nextDescriptor is the descriptor of the lock that the waiting process holds and has inherited.
 const nextDescriptor = 3
 
 // The locks are two files: of the process that waits for its turn, and of the one whose turn
@@ -35,8 +35,8 @@ func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
 // StartTriggered has a process answer the requests for the schedule in that file that wait in the
-// state folder. It returns at once. With environ, that of the tick, the file is read as the tick
-// read it.
+// state folder. It returns at once. environ is the environment of the tick, so that the process
+// reads the file as the tick read it.
 func StartTriggered(dir, file string, environ []string) error {
 	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, statedir.ErrLocked) {
@@ -60,7 +60,7 @@ const turnPatience = time.Minute
 
 // AwaitTriggered waits for the turn of this process, which StartTriggered has started, and then
 // lets the next one wait. The turn ends with release, or with this process. The error is
-// statedir.ErrLocked where it did not come.
+// statedir.ErrLocked if the turn did not come in time.
 func AwaitTriggered(dir string) (release func(), err error) {
 	var inherited, there unix.Stat_t
 	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
@@ -80,11 +80,11 @@ func AwaitTriggered(dir string) (release func(), err error) {
 	return func() { turn.Close() }, nil
 }
 
-// holdPatience bounds how long Hold waits for a process whose turn comes in a moment.
+// holdPatience bounds how long HoldTriggered waits for a process whose turn comes in a moment.
 const holdPatience = time.Second
 
-// HoldTriggered keeps StartTriggered from starting anything as long as this process lives, for one
-// that is told to end: what is triggered from here on is left to the next tick.
+// HoldTriggered keeps StartTriggered from starting anything as long as this process lives. A
+// process that is told to end calls it: what is triggered from here on is left to the next tick.
 func HoldTriggered(dir string) {
 	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
 	if err != nil {
@@ -97,5 +97,6 @@ func HoldTriggered(dir string) {
 	held = append(held, file)
 }
 
-// held has the files that Hold has locked, so that the garbage collector does not close them.
+// held has the files that HoldTriggered has locked, so that the garbage collector does not close
+// them.
 var held []*os.File

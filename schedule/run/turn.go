@@ -19,41 +19,41 @@ import (
 // order. A run that needs a mutex and a seat stands in line for the seats only while its mutex is
 // free: it never keeps a seat empty, and it holds nothing before it has both.
 
-// A turn is that for which one run waits.
+// A turn is what one run waits for.
 type turn struct {
 	need   mutex.Need
 	store  mutex.Locks // of what it needs
-	shared bool        // several servers share that
+	shared bool        // several servers share the store
 	line   line
 	holder mutex.Holder  // the run; Since is when it began to wait
 	waited time.Duration // for so long already, in processes before this one
-	atMost time.Duration // of which the wait may take so long in all
+	atMost time.Duration // how long the wait may take in all, including waited
 
-	// ended returns why the run need not wait any more; nil while it does. It is asked each time
-	// before the run tries.
+	// ended returns why the run need not wait any more; nil while it must wait. It is called before
+	// each try.
 	ended func() error
-	// refused says why the run must not start now that its turn has come; "" where it may.
+	// refused says why the run must not start now that its turn has come; "" if it may.
 	refused func() string
 	patient bool // it waits on while it is refused, and stands in no queue meanwhile
-	// took writes down what the run has now, and for how long it has waited. After an error it
-	// gives that back, and waits on.
+	// took writes down what the run has now, and for how long it has waited. After an error the
+	// turn gives that back, and the run waits on.
 	took func(mutex.Holding, time.Duration) error
 }
 
-// A line is where a run stands with others that wait. It decides nothing but who tries first: that
-// a mutex is never held twice is for the mutex. Where the order is not known, runs still exclude
-// each other, in whatever order.
+// A line is the place of a run among others that wait. It decides only which run tries first: the
+// mutex itself is never held twice. If the order is not known, runs still exclude each other, in
+// any order.
 type line interface {
 	// stand has the run stand in the queues of these names, and in no other. It returns a
 	// *BehindError when another run is first in one of them. Any other error says that the order is
 	// not known.
 	stand(names ...string) error
 
-	// behind is stand for a run that goes on standing where it does.
+	// behind is stand, but leaves the run in the queues in which it stands.
 	behind(names ...string) error
 }
 
-// A BehindError says that others wait for a mutex, or for a seat, since before. It wraps a
+// A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a
 // *mutex.HeldError.
 type BehindError struct {
 	Name  string       // of the mutex, or of the seats of a pool (state.SeatsOf)
@@ -78,8 +78,8 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// await waits until the run has what it needs. The error is a *skipError, that of ended, or the
-// cause of the context.
+// await waits until the run has what it needs. The error is a *skipError, the error of ended, or
+// the cause of the context.
 func (w turn) await(ctx context.Context) (time.Duration, error) {
 	var lacks error // nil while nothing was tried
 	begun := time.Now()
@@ -111,8 +111,8 @@ func (w turn) await(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// refusedStill returns why a run must wait on that was refused when it was its turn; nil where it
-// may try again.
+// refusedStill returns why a run that was refused at its turn must wait on; nil if it may try
+// again.
 func (w turn) refusedStill(lacks error) error {
 	if !errors.As(lacks, new(*skipError)) {
 		return nil
@@ -123,8 +123,8 @@ func (w turn) refusedStill(lacks error) error {
 	return nil
 }
 
-// queues returns where a run stands that lacks what the error says: in the queue for its mutex from
-// the beginning, and in that for a seat while it is a seat that it lacks.
+// queues returns the queues in which a run stands that lacks what the error says. It stands for its
+// mutex from the beginning. It stands for a seat while it lacks a seat, or if it needs no mutex.
 func (w turn) queues(lacks error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
@@ -137,8 +137,8 @@ func (w turn) queues(lacks error) (names []string) {
 	return names
 }
 
-// try takes what the run needs, if that is free and the run may start. The error is a *skipError
-// where it may not. Stands are the queues in which it stands.
+// try takes what the run needs, if that is free and the run may start. If the run may not start,
+// the error is a *skipError. Stands are the queues in which it stands.
 func (w turn) try(ctx context.Context, waited time.Duration, stands []string) error {
 	need := w.need
 	need.Taken = w.taken(stands)
@@ -161,7 +161,7 @@ func (w turn) try(ctx context.Context, waited time.Duration, stands []string) er
 }
 
 // taken says that all seats are taken while others wait for seats and the run does not stand in
-// their queue yet: then it lacks a seat, and stands there.
+// their queue yet: then the run lacks a seat, and joins that queue.
 func (w turn) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	seats := state.SeatsOf(w.need.Pool)
 	if w.need.Pool == "" || slices.Contains(stands, seats) {
@@ -177,7 +177,7 @@ func (w turn) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	}
 }
 
-// freeOwn frees what the run has itself, on a store: the process that waited before was killed
+// freeOwn frees what the run itself holds in a store: an earlier process of the run was killed
 // before it wrote that down.
 func (w turn) freeOwn(ctx context.Context, err error) {
 	var held *mutex.HeldError

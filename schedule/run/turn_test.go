@@ -10,7 +10,7 @@ import (
 	"sched/schedule/state"
 )
 
-// others are a line in which others are first, by its name.
+// others is a line in which other runs are first, by the name of the queue.
 type others struct {
 	first  map[string]mutex.Holder
 	stands []string
@@ -56,7 +56,8 @@ func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
 	}
 }
 
-// A run that waited for an hour has its mutex for a moment: others read of that moment.
+// A run that waited for an hour has had its mutex for a moment only: other runs read since when it
+// has the mutex, not since when it waited.
 func TestTheMutexIsHeldSinceTheTurnCame(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := waitFor(t, dir, "first", time.Hour).await(t.Context()); err != nil {

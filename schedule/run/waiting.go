@@ -18,8 +18,8 @@ import (
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
 var errStopAsked = errors.New("stopped while it waited")
 
-// awaitTurn waits until the run has what it must hold. A result with an outcome is that of a run
-// whose command will not start.
+// awaitTurn waits until the run has what it must hold. If the result has an outcome, the command
+// will not start.
 func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	record := r.record
 	if !record.Queued() {
@@ -62,7 +62,7 @@ func (r *Run) stopError() error {
 }
 
 // refused returns why the run must not start now that its turn has come: a pause, or maintenance.
-// What cannot be found out is no reason.
+// If that cannot be found out, the run may start.
 func (r *Run) refused() string {
 	now := clock.Now()
 	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file is the witness: the process that starts the supervisor of a tick, and waits for it.
-// Where that did not end well the process becomes a supervisor in its place: what descendants leave
-// behind becomes its children, so it is the parent of the commands by then.
+// This file is the witness: the process that starts the supervisor of a tick, and waits for it. If
+// the supervisor does not end well, the process becomes a supervisor in its place. On Linux it is
+// the parent of the commands by then, because processes that its descendants leave behind become
+// its children.
 //
-// A witness is no shell: a shell that waits takes the exit codes of all its children, also those of
-// the commands that were the supervisor's (docs/internals/decisions.md#the-witness-is-no-shell).
+// A witness is no shell: a shell that waits takes the exit codes of all its children, also of the
+// commands that the supervisor had started (docs/internals/decisions.md#the-witness-is-no-shell).
 
 // The descriptors that a witness and its supervisor inherit from the tick.
 const (
@@ -21,7 +22,7 @@ const (
 	socketDescriptor = 4
 )
 
-// WitnessCommand is the command of sched, before the id of the supervisor, that is a witness.
+// WitnessCommand is the command of sched that is a witness. The id of the supervisor follows it.
 const WitnessCommand = "witness"
 
 // IsWitness reports whether a process was started as a witness: by its arguments after the path,
