@@ -262,8 +262,7 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
-// longestFirst orders rows that wait: by when each began to wait for a mutex or a seat, else by
-// when it was due.
+// longestFirst orders rows that wait: by Wait.Since if it is set, else by when the row is due.
 const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
 func anyWaits(ctx context.Context, q querier) (waits bool, err error) {

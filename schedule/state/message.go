@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Messages is the outbox: notifications from the moment at which their hook fired until they were
+// Messages is the outbox: each notification from the moment at which its hook fired until it was
 // delivered.
 //
-// Put adds a message once. One process at a time tries to deliver it: the process that put it in,
-// or a later process that takes it (Take). That process is the owner of the message until it says
-// how the attempt ended.
+// Put adds a message once. Only one process at a time tries to deliver it: the process that put it
+// in, or a later process that takes it (Take). That process is the owner of the message until it
+// says how the attempt ended.
 //
 // When the owner was killed the message is free again. So a message is delivered at least once: the
 // other side may have accepted it just before the kill.

@@ -47,9 +47,8 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 	})
 }
 
-// Wait lets a ready row wait without an owner. Since is when the row began to wait for a mutex or a
-// seat. The first Since stays until the row starts, so that the row that has waited longest goes
-// first.
+// Wait lets a ready row wait without an owner. The first w.Since stays until the row starts, so
+// that the row that has waited longest goes first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = ?3, not_before = ?4, until = ?5,
 			waiting_since = coalesce(waiting_since, ?6), reason = ?7

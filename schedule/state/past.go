@@ -120,7 +120,7 @@ func (h Hour) Usual() time.Duration { return h.Took / time.Duration(max(h.Runs, 
 const hour = int64(time.Hour / time.Microsecond)
 
 // Hours returns the hours of the tasks that have slots from since to before until: one task after
-// another, the earliest first. Since is rounded down, and until up, to a full hour of UTC.
+// another, the earliest first. It rounds since down, and until up, to a full hour of UTC.
 //
 // It reads an index alone, in which the rows of an hour of a task lie side by side. The hours of a
 // task come as one text each, because separate columns would cost more than the query. Minutes are

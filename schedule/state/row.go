@@ -82,7 +82,7 @@ type Wait struct {
 	For       WaitsFor
 	NotBefore time.Time     // nothing happens before; zero for at once
 	Until     time.Time     // afterwards it is too late; zero for never
-	Since     time.Time     // when it began to wait for a mutex or a seat; zero when it does not
+	Since     time.Time     // when it began to wait for anything but a time; zero when it does not
 	Waited    time.Duration // how long it has waited for that, before Since
 }
 

@@ -26,7 +26,7 @@ type Change struct {
 // Everything is the target of a change that concerns all tasks.
 const Everything = "everything"
 
-// FromCommand is where a change came from that somebody typed on this machine.
+// FromCommand is the origin of a change that somebody typed on this machine.
 const FromCommand = "command"
 
 func changeOf(c state.Change) Change {
@@ -37,7 +37,7 @@ func changeOf(c state.Change) Change {
 
 // A ChangeQuery chooses changes. Its zero value chooses all that the log has.
 type ChangeQuery struct {
-	Target       string // also those of everything
+	Target       string // also finds changes of everything
 	Since, Until time.Time
 	Limit        int // 0: all
 }
@@ -91,12 +91,12 @@ func (s Source) changes(ctx context.Context, q ChangeQuery) (found []state.Chang
 	}
 }
 
-// concerns reports whether the change is of the task; every change is of "".
+// concerns reports whether the change concerns the task. Every change concerns the task "".
 func concerns(c state.Change, task string) bool {
 	return task == "" || c.Target == Everything || slices.Contains(strings.Split(c.Target, ", "), task)
 }
 
-// lately are the changes of a task in the last day that no run of it has in its record.
+// lately returns the changes of a task in the last day that no run of it has in its record.
 func (s Source) lately(ctx context.Context, task string) []Change {
 	const most = 5
 	shown := []Change{}
@@ -112,7 +112,7 @@ func (s Source) lately(ctx context.Context, task string) []Change {
 	return shown
 }
 
-// Text returns in words what was changed by whom at what time and why.
+// Text returns in words what was changed, by whom, when and why.
 func (c Change) Text(zone *time.Location) string {
 	at, _ := time.Parse(time.RFC3339, c.At)
 	words := humanize.SecondZone(at, zone) + ": " + c.Action + " by " + c.Who

@@ -11,15 +11,15 @@ import (
 	"sched/schedule/notify"
 )
 
-// A Definition is a task with how it is defined. It has no values of the environment, and no
-// targets of notifications but their kind and where they go without secrets.
+// A Definition is a task and how it is defined. It has no values of the environment. Of a
+// notification's target it has only the kind and the address, without secrets.
 type Definition struct {
 	Task
 	Tags              []string `json:"tags"`
-	File              string   `json:"file"` // where it is defined, relative to the schedule
+	File              string   `json:"file"` // the file that defines it, relative to the schedule
 	Line              int      `json:"line"`
 	Mutex             string   `json:"mutex"`
-	Conditions        string   `json:"conditions"` // those of time, in words
+	Conditions        string   `json:"conditions"` // the conditions of time, in words
 	Asks              []string `json:"asks"`       // the commands that are asked whether it may run
 	Dir               string   `json:"dir"`
 	User              string   `json:"user"`
@@ -75,7 +75,7 @@ func hookText(h schedule.Hook) string {
 	return notify.TargetOf(*h.Notify).String()
 }
 
-// Place is where a task is defined: schedule.yaml:14.
+// Place is the file and the line that define a task: schedule.yaml:14.
 func Place(t *schedule.Task) string { return t.Place.File + ":" + strconv.Itoa(t.Place.Line) }
 
 func secondsOrNil(d time.Duration) *float64 {

@@ -43,9 +43,9 @@ func Describe(r outcome.Record) string {
 	return b.String()
 }
 
-// Late says for how long a run waited for its turn, and how late one started besides that the
-// schedule asked for, where that is more than a tick takes; else "". One that is later than any
-// missed slot may run was started with --at, and is not late.
+// Late says how long a run waited for its turn. It also says how late a run of the schedule
+// started, if that is more than a tick takes. If neither is worth saying, it returns "". A run that
+// is later than any missed slot may run was started with --at, and is not late.
 func Late(r outcome.Record) (said string) {
 	if r.Waited >= time.Second && r.Ran() {
 		said = ", waited " + humanize.Duration(r.Waited)
@@ -57,7 +57,7 @@ func Late(r outcome.Record) (said string) {
 	return said + ", " + humanize.Duration(late) + " late"
 }
 
-// RunningText says since when a run lives, and where.
+// RunningText says how long a run has lived, and on which machine.
 func RunningText(row state.Row, now time.Time) string {
 	holder := run.HolderOf(row)
 	if !row.LastTold.IsZero() {
@@ -69,8 +69,7 @@ func RunningText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
 }
 
-// LastToldText says when a server that has fallen silent said something last: what ran there may
-// have ended.
+// LastToldText says when a silent server last reported. A run on that server may have ended.
 func LastToldText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastTold)), row.Server)
 }
@@ -83,8 +82,8 @@ func CommandText(c schedule.Command) string {
 	return c.Line
 }
 
-// ConditionCommands says which conditions of a task are commands, whose answers only its tick will
-// have; "" for none.
+// ConditionCommands says which conditions of a task are commands; "" if no condition is. Only the
+// task's tick will have their answers.
 func ConditionCommands(t *schedule.Task) string {
 	if len(t.ConditionCommands) == 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"sched/schedule/state"
 )
 
-// Store returns the store of the schedule, or an error for a schedule that has none.
+// Store returns the store of the schedule, or an error if the schedule has no store.
 func (s Source) Store() (mutex.Store, error) {
 	if s.Controls.Store == nil {
 		return nil, Fail(NotFound, "let the servers share a Redis: `store: redis://…` in the schedule",
@@ -25,8 +25,8 @@ func (s Source) Store() (mutex.Store, error) {
 	return s.Controls.Store, nil
 }
 
-// RunningElsewhere returns the runs that live on other servers, as these announced them last.
-// Without a store there are none.
+// RunningElsewhere returns the runs that live on other servers, as these servers last announced
+// them. Without a store it returns no runs.
 func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err error) {
 	if s.Controls.Store == nil {
 		return nil, nil
@@ -50,8 +50,8 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err err
 	return live, err
 }
 
-// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as
-// far as the store tells.
+// LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as
+// far as the store knows them.
 func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome.Record) {
 	live, err := s.RunningElsewhere(ctx)
 	if err == nil && s.Controls.Store != nil {
@@ -99,16 +99,16 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 	return NotHere(newest, command)
 }
 
-// NotHere is the error for a run of another server, of which the store tells: the command has to be
+// NotHere is the error for a run that the store reports from another server: the command has to be
 // called there.
 func NotHere(r outcome.Record, command string) error {
 	run := humanize.ShortRun(r.Run)
 	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, humanize.Line(r.Task), humanize.Line(r.Server), command, run)
 }
 
-// HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share
-// what they skipped or missed. When the store does not answer it is about this machine alone, and
-// tells so.
+// HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
+// do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
+// that and covers this machine alone.
 func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []outcome.Record, err error) {
 	store, err := s.Store()
 	if err != nil {
@@ -121,7 +121,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 	if err != nil {
 		return live, lost, nil, err
 	}
-	others, err := s.RunningElsewhere(ctx) // before the records, so that a run that ends meanwhile is in one of them or both
+	others, err := s.RunningElsewhere(ctx) // before the records: a run that ends meanwhile is in at least one of them
 	var copies []outcome.Record
 	if err == nil {
 		copies, err = cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
@@ -143,9 +143,9 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 	return live, lost, cluster.Newest(runs, q.Limit), nil
 }
 
-// PageOfAll is Page of what ran on all servers, as far back as the store keeps runs of other
-// servers, without slots that did not run. If the store does not answer, PageOfAll tells so and is
-// about this machine alone.
+// PageOfAll is Page for all servers, without slots that did not run. It reaches back as far as the
+// store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
+// covers this machine alone.
 func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Record, next state.Position, err error) {
 	store, err := s.Store()
 	if err != nil {
@@ -176,8 +176,8 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Re
 	return page, next, nil
 }
 
-// ran returns those of the outcomes that a run has which took place; for no outcomes it returns all
-// that it may have.
+// ran returns the outcomes, of those given, of runs that took place. If no outcomes are given, it
+// returns all such outcomes.
 func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {
 		return outcome.Ran
@@ -185,7 +185,7 @@ func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
 }
 
-// withElsewhere adds to the past of this machine what other servers run, and ran last.
+// withElsewhere adds the live runs and the last runs of other servers to the past of this machine.
 func (s Source) withElsewhere(ctx context.Context, names []string, p past) past {
 	store := s.Controls.Store
 	if store == nil {
@@ -220,8 +220,8 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 }
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not
-// announced yet. It leaves out mutexes that tasks share: their holder may be a run of any of these
-// tasks.
+// announced yet. It leaves out mutexes that tasks share, because their holder may be a run of any
+// of these tasks.
 func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []state.Row, here map[string][]Running) ([]state.Row, error) {
 	var names []string
 	for _, t := range s.Tasks {

@@ -19,8 +19,8 @@ type Error struct {
 type Kind int
 
 const (
-	NotFound Kind = iota // what was named does not exist
-	Conflict             // it exists, and is not in a state for what was asked
+	NotFound Kind = iota // it does not exist
+	Conflict             // it exists, but its state does not allow the request
 	Invalid              // the request itself is wrong
 	Denied               // it is not allowed
 )
@@ -54,7 +54,7 @@ func TaskNames(s *schedule.Schedule) []string {
 	return names
 }
 
-// DidYouMean is the hint for a name that does not exist: the nearest that does.
+// DidYouMean is the hint for a name that does not exist: the nearest name that does.
 func DidYouMean(name string, names []string) string {
 	if near := humanize.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

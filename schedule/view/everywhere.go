@@ -16,9 +16,9 @@ import (
 	"sched/schedule/state"
 )
 
-// slotElsewhere says what became of a slot of a one_server task on the other servers of the store;
-// "" where the task runs on every server, where the slot ran here or is yet to come, and where the
-// store does not answer, which is told.
+// slotElsewhere says what became of a slot of a one_server task on the other servers of the store.
+// It returns "" if the task runs on every server, if the slot ran here or is yet to come, and if
+// the store does not answer, which it reports.
 func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
 	s := w.source
 	store := s.Controls.Store
@@ -56,10 +56,10 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	return "no other server has told that it ran there"
 }
 
-// RanElsewhere returns the runs of other servers that took the slots which records of one_server
-// tasks say did not run here, by the id of the record: those that live, without an outcome, and
-// those among the last thousand that ended. When the store does not answer there are none, which is
-// told.
+// RanElsewhere returns the runs of other servers for slots that did not run here. It looks only at
+// records of one_server tasks, and the id of the record is the key of the map. A run that lives has
+// no outcome; of ended runs it searches the last thousand. When the store does not answer it
+// reports that and returns nil.
 func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[string]outcome.Record {
 	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
 	if store == nil {
@@ -82,7 +82,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	if len(wanted) == 0 {
 		return nil
 	}
-	live, err := s.RunningElsewhere(ctx) // before those that have ended, so that one that ends meanwhile is in one of them or both
+	live, err := s.RunningElsewhere(ctx) // before the ended runs: a run that ends meanwhile is in at least one of them
 	var ended []outcome.Record
 	if err == nil {
 		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since}, cluster.PageSize)
@@ -117,7 +117,7 @@ func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
 		return nil
 	}
 	all, err := cluster.List(ctx, s.Controls.Store)
-	if err != nil || len(all) == 0 { // no outage yet, or no ticks: which is a row of its own
+	if err != nil || len(all) == 0 { // no outage yet; no ticks is a row of its own
 		return nil
 	}
 	var machines []placement.Machine
@@ -139,7 +139,7 @@ func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
 }
 
 // nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen),
-// and that no server of the store is known to have run or claimed, then or later.
+// if no server of the store is known to have run or claimed that slot or a later one.
 func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	store := s.Controls.Store
 	if store == nil || of.Outage != nil {
@@ -176,8 +176,8 @@ func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	return rows
 }
 
-// leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or
-// skipped since the store did not answer: another server may have run it.
+// leftOpen returns the newest slot of a one_server task on this machine. It returns false unless
+// the slot was missed, or was skipped because another server may have run it.
 func (s Source) leftOpen(ctx context.Context, t TaskHealth) (newest state.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false

@@ -21,13 +21,13 @@ type Health struct {
 	Schedule    *schedule.Schedule
 	At          time.Time
 	Invalid     bool          // the file is invalid, and Schedule is what runs in its place
-	LastTick    time.Time     // the last minute that a tick covered; zero when none did
-	Running     int           // runs that live, also those of tasks that are gone
-	Tasks       []TaskHealth  // the active ones, in file order
+	LastTick    time.Time     // the last minute that a tick covered; zero when no tick has covered one
+	Running     int           // runs that live, even if their task is gone
+	Tasks       []TaskHealth  // the active tasks, in file order
 	Troubles    []TaskTrouble // in the order of their tasks
 	Pauses      pause.Pauses
 	Undelivered state.Undelivered // the notifications that wait
-	Outage      *cluster.Outage   // of the store, as the last tick found it; nil where there is none
+	Outage      *cluster.Outage   // of the store, as the last tick found it; nil without an outage
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
 	Err         error             // why the database could not be read
 }
@@ -36,12 +36,12 @@ type Health struct {
 type TaskHealth struct {
 	*schedule.Task
 	Totals  []state.Total  // the slots in the history, by outcome
-	Last    outcome.Record // its newest run that has ended, in short; without a Run there is none
-	Success time.Time      // when its newest success ended; zero when there is none
+	Last    outcome.Record // its newest ended run, in short; if no run has ended, Run is empty
+	Success time.Time      // when its newest success ended; zero when it never succeeded
 	Usual   state.Usual    // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
-	Overdue []overdue.Incident // that go on, as the last tick found them
+	Overdue []overdue.Incident // that were open at the last tick and still are
 }
 
 // HealthOf returns how the schedule is doing at the time now, from its state folder. It writes
@@ -95,7 +95,7 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 	}
 	for i := range health.Tasks {
 		t := &health.Tasks[i]
-		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success) // as far as that goes on since that tick
+		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success) // that are still open
 		health.Troubles = append(health.Troubles, t.troubles(now)...)
 	}
 	return health
@@ -114,7 +114,7 @@ func (s *Health) addOverdue(db *history.DB, index map[string]*TaskHealth) {
 	}
 }
 
-// addHistory gives each task what the history has of it.
+// addHistory adds to each task its totals, last run and last success from the history.
 func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 	totals, err := db.Totals(context.Background())
 	if err == nil {
@@ -153,11 +153,11 @@ func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 	}
 }
 
-// stale is how old the last tick may be: with an older one at least two did not come.
+// stale is how old the last tick may be: if it is older, at least two ticks did not come.
 const stale = 3 * time.Minute
 
-// LastTick returns the last minute that a tick covered with the state folder; zero when none ever
-// did, or when that cannot be read.
+// LastTick returns the last minute that a tick covered with the state folder. It is zero when no
+// tick ever covered one, or when the database cannot be read.
 func LastTick(dir string) time.Time {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 type TroubleKind string
 
 const (
-	LastFailed TroubleKind = "failed"   // its last run was no success
-	HasMissed  TroubleKind = "missed"   // slots since its last run, that no tick covered
+	LastFailed TroubleKind = "failed"   // its last run failed
+	HasMissed  TroubleKind = "missed"   // slots after its last run, which no tick covered
 	RunsLong   TroubleKind = "slow"     // much longer than usual
 	IsOverdue  TroubleKind = "overdue"  // a run takes longer than expected, or there was no success for longer
 	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
@@ -25,19 +25,19 @@ const (
 type TaskTrouble struct {
 	Kind TroubleKind
 	Task string
-	Run  outcome.Record // failed, missed: the last one; slow, vanished: the run itself, as it began
+	Run  outcome.Record // failed, missed: the last run; slow, vanished: the run itself, as it began
 
 	For   time.Duration // slow: how long the run has taken so far
 	Usual time.Duration // slow: how long a run usually takes
 	Slots int64         // missed: how many; 0 until Explain
-	First time.Time     // missed: the first of them, and the last
+	First time.Time     // missed: the first slot, and the last
 	Final time.Time
 
 	Overdue overdue.Incident // of IsOverdue
 }
 
 // A run is slow when it has taken more than slowFactor times as long as usual, and at least
-// slowLeast more: a run of 10 s instead of 2 is no trouble. What is usual is known after slowKnown
+// slowLeast more. A run of 10 s instead of 2 is no trouble. The usual time is known after slowKnown
 // successes.
 const (
 	slowFactor = 3

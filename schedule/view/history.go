@@ -43,9 +43,9 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 	return r.Live, r.Lost, found, err
 }
 
-// find returns the records that the query covers, newest first. A slot that is yet to come, of
-// --at, stands where its outcome came, and at the end if that is yet to come, too: then the clock
-// was wrong.
+// find returns the records that the query covers, newest first. A run of --at may have a slot that
+// is yet to come: its record stands at the time at which its outcome came. If that is yet to come,
+// too, the clock was wrong, and the record stands at the end.
 func find(ctx context.Context, all *history.Records, q state.Query, now time.Time) ([]outcome.Record, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
@@ -80,8 +80,8 @@ func find(ctx context.Context, all *history.Records, q state.Query, now time.Tim
 // MostOfAPage is the most records of one page.
 const MostOfAPage = 1000
 
-// Page returns the records of the query, the newest slot first, and where the next page begins
-// (zero: there is none). Its cost does not grow with the history. The query has a Limit from 1 to
+// Page returns the records of the query, the newest slot first, and the position of the next page
+// (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
 // MostOfAPage.
 func (s Source) Page(ctx context.Context, q state.Query) (page []outcome.Record, next state.Position, err error) {
 	all, err := s.Records(ctx)
@@ -99,7 +99,7 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []outcome.Record,
 	return page, next, err
 }
 
-// newestBefore is history.NewestBefore of now.
+// newestBefore calls history.NewestBefore with the present time.
 func (s Source) newestBefore(ctx context.Context, all *history.Records, last outcome.Record) outcome.Record {
 	return history.NewestBefore(last, s.Now(), func(q state.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
 }

@@ -110,7 +110,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	}
 }
 
-// What nobody knows has no sample: a 0 would be a time in 1970.
+// A value that nobody knows has no sample: a 0 would be a time in 1970.
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 	got, _ := samples(t, HealthOf(scheduleIn(t, "a"), true, noon).Metrics())
 	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}", "sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}

@@ -17,10 +17,10 @@ type Minute struct {
 	Minute  string   `json:"minute"` // UTC
 	Due     bool     `json:"due"`
 	Clock   string   `json:"clock"`            // a change of the clocks that matters here
-	Spread  string   `json:"spread,omitempty"` // how much later than its expressions say it is due; empty: not at all
+	Spread  string   `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
 	Reasons []Reason `json:"reasons"`
-	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last,
-	After   *string  `json:"after"`  // and when it is next
+	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last due,
+	After   *string  `json:"after"`  // and when it is due next
 	Slots   []Slot   `json:"slots"`
 	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
 
@@ -44,15 +44,15 @@ type Field struct {
 	Matches bool   `json:"matches"`
 }
 
-// A Slot says what became of one slot. Says is what its records do not tell.
+// A Slot says what became of one slot. Says has what its records do not tell.
 type Slot struct {
 	Slot    string   `json:"slot"` // UTC
 	Says    string   `json:"says"`
 	Unmet   string   `json:"unmet"` // a condition that keeps it from running, as the schedule is now
 	Records []Record `json:"records"`
 
-	// Elsewhere is what became of it on the other servers of the store, of a one_server task that
-	// did not run here; else empty.
+	// Elsewhere says what became of the slot on the other servers of the store. It is empty unless
+	// the task is a one_server task and the slot did not run here.
 	Elsewhere string `json:"elsewhere"`
 
 	At time.Time `json:"-"` // Slot, exactly
@@ -74,7 +74,7 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	if w.source.Schedule.Active(w.Task) {
 		m.Due = len(e.Slots) > 0
 	} else {
-		e.Slots = nil // what was recorded is of a time when it was active
+		e.Slots = nil // the records are of a time when it was active
 	}
 	if len(e.Slots) == 0 && w.source.Schedule.Active(w.Task) {
 		m.Before, m.After = w.neighbours(e.Minute)
@@ -82,8 +82,8 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	return m, w.outcomes(ctx, m, e.Slots)
 }
 
-// spreadText says how much later than its expressions say a task is due, and for which time of
-// theirs the minute stands.
+// spreadText says how much later than its expressions a task is due, and which time of the
+// expressions the minute stands for.
 func spreadText(t *schedule.Task, minute time.Time) string {
 	if t.When.Shift == 0 {
 		return ""
@@ -100,8 +100,8 @@ func toReason(v cron.Verdict) Reason {
 	return out
 }
 
-// clockText explains a change of the clocks at or right before the minute; empty when there was
-// none.
+// clockText explains a change of the clocks at or right before the minute; "" if the clocks did not
+// change.
 func clockText(e cron.Explanation) string {
 	other := func(forward bool) string {
 		d := 24 * time.Hour // past the change
@@ -174,7 +174,7 @@ func (w *Inquiry) pausedText(at time.Time) string {
 	return PauseOf(w.Pauses, w.Task, at).Raw.Text(w.Now, w.source.Schedule.Location)
 }
 
-// says is what there is to say of a slot besides its records; empty where they tell all.
+// says returns what there is to say of a slot besides its records; "" if the records say all.
 func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 	of := func(row state.Row) bool {
 		return row.Task == w.Task.Name && row.Slot.Equal(slot.At)

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/state"
 )
 
-// An Expect is what is expected of a task.
+// An Expect says how long a run of a task may take, and how often the task has to succeed.
 type Expect struct {
 	Within *float64 `json:"within"` // seconds; null for no bound
 	Every  *float64 `json:"every"`  // seconds; null for no bound
@@ -21,7 +21,7 @@ type Expect struct {
 type Overdue struct {
 	Kind  string `json:"kind"`  // within or every
 	Since string `json:"since"` // when the run began, or the last success ended
-	Run   string `json:"run"`   // that takes too long; "" where there was no success for too long
+	Run   string `json:"run"`   // the run that takes too long; "" if a success is overdue
 	Text  string `json:"text"`
 }
 
@@ -32,8 +32,8 @@ func expectOf(t *schedule.Task) *Expect {
 	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
 }
 
-// overdue returns how tasks are overdue, as the last tick found it and as far as that goes on. It
-// reads nothing where nothing is expected.
+// overdue returns how tasks are overdue, as far as the last tick found it and it is still so. It
+// reads nothing if the schedule expects nothing.
 func (s Source) overdue(ctx context.Context, all *history.Records, names []string) map[string][]Overdue {
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil

@@ -25,7 +25,7 @@ type TaskPause struct {
 	Pause
 }
 
-// PauseOf returns the pause that keeps the task from starting at a time; nil when none does.
+// PauseOf returns the pause that keeps the task from starting at a time; nil if no pause does.
 func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
 	pause, ok := all.Of(t.Name, t.EvenWhenPaused, at)
 	if !ok {
@@ -40,8 +40,8 @@ func toPause(p pause.Pause) Pause {
 	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: timeOrNil(p.Until), Reason: p.Reason, Raw: p}
 }
 
-// Text says in few words that a task is paused. By whom everything is paused is said once,
-// elsewhere.
+// Text says in few words that a task is paused. If everything is paused, it leaves out by whom:
+// another line says that once.
 func (p *Pause) Text(now time.Time, zone *time.Location) string {
 	if p.Everything {
 		return "paused"
@@ -49,8 +49,8 @@ func (p *Pause) Text(now time.Time, zone *time.Location) string {
 	return p.Raw.Text(now, zone)
 }
 
-// PausesInEffect returns the pauses in effect: that of everything, without the name of a task, and
-// those of active tasks.
+// PausesInEffect returns the pauses in effect: the pause of everything, without the name of a task,
+// and the pauses of active tasks.
 func PausesInEffect(all pause.Pauses, active func(task string) bool, now time.Time) []TaskPause {
 	paused := []TaskPause{}
 	for _, name := range append([]string{pause.Everything}, all.Tasks(now)...) {

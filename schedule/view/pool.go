@@ -11,7 +11,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A Pool is who has the seats of a pool at one moment.
+// A Pool says which runs have the seats of a pool at one moment.
 type Pool struct {
 	Name    string `json:"pool"`
 	Seats   int    `json:"seats"`
@@ -26,9 +26,9 @@ type Seat struct {
 	Running
 }
 
-// Pool returns who has the seats of a pool; nil for a task that has none. The live runs are those
-// of this machine. Where there is a store that does not answer it is told, and the others are left
-// out.
+// Pool returns the runs that have the seats of a pool; nil for a task without a pool. The live runs
+// are runs of this machine. If the schedule's store does not answer, Pool reports that and leaves
+// out the runs of other servers.
 func (s Source) Pool(ctx context.Context, live []state.Row, of schedule.Pool) *Pool {
 	if of.Name == "" {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A Record says what became of one slot, or of several that one record stands for.
+// A Record says what became of one slot, or of several slots that one record stands for.
 type Record struct {
 	Run        string   `json:"run"`
 	Task       string   `json:"task"`
 	Mutex      string   `json:"mutex"`
 	Slot       string   `json:"slot"`
-	Slots      int      `json:"slots"` // how many it stands for, from slot through until
+	Slots      int      `json:"slots"` // how many slots it stands for, from slot through until
 	Until      *string  `json:"until"`
 	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
 	Background bool     `json:"background"`
@@ -34,7 +34,7 @@ type Record struct {
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 
-	Cause     *outcome.Cause      `json:"cause"`     // the run that triggered it; null for others
+	Cause     *outcome.Cause      `json:"cause"`     // the run that triggered it; null if no run did
 	Triggered []outcome.Triggered `json:"triggered"` // the runs that its hooks asked for
 }
 
@@ -66,7 +66,7 @@ func RecordOf(r outcome.Record) Record {
 	return out
 }
 
-// RecordsOf returns records as they are shown; an empty list for none.
+// RecordsOf returns records as they are shown. Without records it returns an empty list.
 func RecordsOf(records []outcome.Record) []Record {
 	out := []Record{}
 	for _, r := range records {
@@ -75,8 +75,8 @@ func RecordsOf(records []outcome.Record) []Record {
 	return out
 }
 
-// JSON is a value as --json prints it and the API answers it: indented, since people read it, too,
-// with a line break at its end.
+// JSON returns a value as --json prints it and the API answers it. It is indented, because people
+// read it, too, and ends with a line break.
 func JSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

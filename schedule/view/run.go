@@ -28,17 +28,16 @@ const (
 	RunEnded    RunState = "ended"    // it has an outcome, or it never took place
 )
 
-// A Run is one run with all that is known of it. While it has not ended its outcome and its end are
-// empty.
+// A Run is one run with all that is known of it. Before it ends, its outcome and its end are empty.
 type Run struct {
 	Record
 	State   RunState `json:"state"`
-	PID     *int     `json:"pid"`      // of its command; null where none runs
-	Since   *string  `json:"since"`    // when the present attempt began; null where none runs
-	Attempt int      `json:"attempt"`  // the number of the present attempt, of the last one, or of the one it waits for
-	At      *string  `json:"at"`       // what it waits for; null where it does not wait
-	Hooks   []string `json:"hooks"`    // those that were started, while the run is not in the history
-	StopBy  string   `json:"stop_by"`  // who asked to stop it; known while it is not in the history
+	PID     *int     `json:"pid"`      // of its command; null if no command runs
+	Since   *string  `json:"since"`    // when the present attempt began; null if no command runs
+	Attempt int      `json:"attempt"`  // of the present attempt, the last one, or the one it waits for
+	At      *string  `json:"at"`       // the time it waits for; null if it does not wait
+	Hooks   []string `json:"hooks"`    // hooks that were started, until the run is in the history
+	StopBy  string   `json:"stop_by"`  // who asked to stop it, until the run is in the history
 	Size    int64    `json:"log_size"` // bytes that its command printed
 	Hooked  int64    `json:"hook_log_size"`
 
@@ -47,13 +46,13 @@ type Run struct {
 	elsewhere bool // it comes from the store, not from this server
 }
 
-// Run returns the run with that id, its beginning, or its end (from four characters on): one that
-// waits, lives or has ended, also on another server of the store. The error is an *Error or a
-// *state.AmbiguousError where there is none or several.
+// Run returns the run with that id, also by the beginning of the id or by its end (from four
+// characters on). It finds runs that wait, live or have ended, also on another server of the store.
+// If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
 func (s Source) Run(ctx context.Context, name string) (Run, error) {
 	asked, _ := s.OneRequest(name)
 	found, err := s.runNow(ctx, name)
-	if err != nil && asked.ID != "" { // a tick began it after the live runs were read, and before the requests were
+	if err != nil && asked.ID != "" { // a tick began it after we read the live runs, and before we read the requests
 		return s.runNow(ctx, name)
 	}
 	return found, err
@@ -94,7 +93,7 @@ func (s Source) runNow(ctx context.Context, name string) (Run, error) {
 	return Run{}, err
 }
 
-// oneRow returns the row of the run that name stands for; nil for none.
+// oneRow returns the row of the run that name stands for; nil if no row fits.
 func oneRow(rows []state.Row, name string) (*state.Row, error) {
 	var ids []string
 	for _, row := range rows {
@@ -148,7 +147,7 @@ func runOf(dir string, record outcome.Record) Run {
 	return r
 }
 
-// outputOf is the file with what a run of this server printed; it may not exist.
+// outputOf returns the file with the output of a run of this server; the file may not exist.
 func outputOf(dir string, record outcome.Record) string {
 	if record.Output != "" {
 		return record.Output
@@ -194,8 +193,8 @@ func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
 }
 
-// Elsewhere returns the error for what only the run's own server can do, with that command; nil for
-// a run of this server.
+// Elsewhere returns the error for a command that only the run's own server can do; nil for a run of
+// this server.
 func (r Run) Elsewhere(command string) error {
 	if !r.elsewhere {
 		return nil
@@ -203,9 +202,9 @@ func (r Run) Elsewhere(command string) error {
 	return NotHere(r.Begin, command)
 }
 
-// Poll returns how far a run of this machine is: its record without an outcome while it lives or
-// waits, and after how long to ask again, which is 0 when it is over. A record without an outcome
-// is then that of a run which no process supervised to its end.
+// Poll returns the record of a run of this machine, and after how long to ask again. While the run
+// lives or waits, the record has no outcome. When the run is over, again is 0. If the record has no
+// outcome then, no process supervised the run to its end.
 func (s Source) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {
@@ -226,7 +225,7 @@ func (s Source) Poll(ctx context.Context, begun outcome.Record) (record outcome.
 	return begun, 0, nil
 }
 
-// How often the row of a live run is read.
+// The times between two reads of the row of a live run.
 const (
 	pollEvery = 100 * time.Millisecond
 	waitEvery = time.Second

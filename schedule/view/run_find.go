@@ -12,8 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// FindRun returns the record of the run with that id (see history.DB.Get), or an error that names
-// what was meant.
+// FindRun returns the record of the run with that id (see history.DB.Get), or an error with the
+// names that may have been meant.
 func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -46,9 +46,9 @@ func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error
 	return outcome.Record{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
-// NewestRun returns the run of a task that began last, whatever its slot, or the one named. One
-// that has not ended has no outcome. The output is empty, or names a file that is missing, where
-// nothing was printed.
+// NewestRun returns the run of a task that began last, whatever its slot, or the run with the id
+// name. A run that has not ended has no outcome. If the run printed nothing, its output is empty or
+// names a file that is missing.
 func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -84,7 +84,8 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 	return ended, nil
 }
 
-// OneRequest returns the request whose run has that id (see history.OneRun); an empty one for none.
+// OneRequest returns the request whose run has that id (see history.OneRun). If there is no such
+// request, its ID is empty.
 func (s Source) OneRequest(name string) (state.Row, error) {
 	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
 	var ids []string
@@ -98,7 +99,7 @@ func (s Source) OneRequest(name string) (state.Row, error) {
 	return all[slices.Index(ids, id)], nil
 }
 
-// NotBegun is the error for a run that is only requested yet; nil for an empty request.
+// NotBegun is the error for a run that was requested and has not begun; nil for an empty request.
 func (s Source) NotBegun(r state.Row) error {
 	if r.ID == "" {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"sched/schedule/pause"
 )
 
-// For an hour the clock was a year ahead. Until that year was over `sched logs TASK` showed what
-// was printed in that hour.
+// For an hour the clock was a year ahead. Until that year was over, `sched logs TASK` showed the
+// output of that hour.
 func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 3, 6, 10, 0, 30, 0, time.UTC)

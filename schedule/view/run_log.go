@@ -9,16 +9,16 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A Log is a part of what a run printed, as it was.
+// A Log is a part of what a run printed, unchanged.
 type Log struct {
 	Text   []byte
-	Offset int64 // of Text in what was printed; behind the one that was asked for where that part was cut
+	Offset int64 // of Text in the whole output; larger than asked for if that part was cut
 	Size   int64 // of all that was printed so far
 }
 
-// Log returns what a run of this machine printed from offset on, or with tail the last bytes of it:
-// at most limit bytes. With hooks it is what its hooks printed. Where nothing was printed it is
-// empty. The offset may be past the end.
+// Log returns at most limit bytes that a run of this machine printed, from offset on. If tail is
+// not 0, it begins tail bytes before the end instead. With hooks it returns what the run's hooks
+// printed. If nothing was printed, the Log is empty. The offset may be past the end.
 func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err
@@ -44,7 +44,7 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 		offset = log.Size - tail
 	}
 	log.Offset = max(0, min(offset, log.Size))
-	from, to := statedir.DataAt(file, log.Offset, log.Size) // over what was cut already
+	from, to := statedir.DataAt(file, log.Offset, log.Size) // skips what was cut already
 	log.Offset = from
 	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
 	return log, err

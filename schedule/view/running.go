@@ -14,11 +14,11 @@ type Running struct {
 	Run   string `json:"run"`
 	PID   *int   `json:"pid"` // null until the command has started
 	Host  string `json:"host"`
-	Since string `json:"since"` // empty where the holder of a lock did not write it down
+	Since string `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastTold *string `json:"last_told"` // when its server said so last, which has fallen silent since; else null
+	LastTold *string `json:"last_told"` // when its server last said so, if that server is silent now; else null
 
-	Began time.Time `json:"-"` // Since, exactly
+	Began time.Time `json:"-"` // the time of Since, exactly
 }
 
 func toRunning(row state.Row) Running {
@@ -43,8 +43,8 @@ func pidOrNil(pid int) *int {
 	return &pid
 }
 
-// HolderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the
-// task needs none.
+// HolderOf says which of the live runs holds the mutex of a task. It returns "" when the mutex is
+// free, or the task needs no mutex.
 func HolderOf(live []state.Row, t *schedule.Task) string {
 	if !t.WithoutOverlapping {
 		return ""

@@ -11,15 +11,15 @@ type Server struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version"`
 	Minute      string      `json:"minute"`
-	Seen        string      `json:"seen"`         // when it said something last, by the clock of the store
-	Age         float64     `json:"age"`          // seconds since then
-	ClockOffset float64     `json:"clock_offset"` // seconds its clock is ahead of Redis's
-	Labels      []string    `json:"labels"`       // as far as tasks ask for them
+	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
+	Age         float64     `json:"age"`          // seconds from then until now
+	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of Redis's
+	Labels      []string    `json:"labels"`       // labels that tasks ask for
 	Running     []ServerRun `json:"running"`
-	More        int         `json:"more"`        // runs beyond those
+	More        int         `json:"more"`        // more runs, which are not listed
 	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
-	Zone        string      `json:"zone"`        // the offsets from UTC at which its one_server tasks are due; empty where they do not depend on it
+	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if they do not depend on it
 }
 
 // A ServerRun is a run on a server.

@@ -13,27 +13,27 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A Source is what the answers are made of: a schedule with its state folder and, where it has one,
-// its store, as one machine sees them. Its methods may be called from several goroutines.
+// A Source is what the answers are made of, as one machine sees it: a schedule, its state folder
+// and, if it has one, its store. Its methods may be called from several goroutines.
 type Source struct {
 	Schedule *schedule.Schedule
 	Controls pause.Source
 	Now      func() time.Time
 	Server   string // the name of this machine
-	Config   string // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
+	Config   string // what a command in a hint needs to use the same schedule: " -c FILE", or ""
 
-	// Problem tells what an answer lacks, and why: a store that is down, a database that cannot be
-	// read.
+	// Problem reports what an answer lacks, and why: a store that is down, a database that cannot
+	// be read.
 	Problem func(format string, args ...any)
 }
 
-// TicksMissing says that no ticks come any more, or that none ever came; "" while they come.
+// TicksMissing says that no ticks come any more, or that no tick ever came; "" while ticks come.
 func (s Source) TicksMissing() string {
 	return TicksMissing(LastTick(s.Schedule.StateDir), s.Now())
 }
 
-// Maintenance says in words that there is maintenance at this moment; "" when there is none, or
-// when that cannot be found out.
+// Maintenance says in words that there is maintenance at this moment. It returns "" without
+// maintenance, or when that cannot be found out.
 func (s Source) Maintenance() string {
 	reason, err := pause.Maintenance(s.Schedule.Maintenance, filepath.Dir(s.Schedule.File))
 	if err != nil {
@@ -42,8 +42,8 @@ func (s Source) Maintenance() string {
 	return reason
 }
 
-// Pauses returns the pauses, with those that are over. Where the store does not answer they are
-// those that this machine read last.
+// Pauses returns the pauses, also pauses that are over. If the store does not answer, they are the
+// pauses that this machine read last.
 func (s Source) Pauses() pause.Pauses {
 	read, err := s.Controls.Read()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s Source) Pauses() pause.Pauses {
 	return read.Pauses
 }
 
-// LeftOut tells that an answer is about this machine alone.
+// LeftOut reports that an answer is about this machine alone.
 func (s Source) LeftOut(err error) { s.Problem("other servers are left out: %s", err.Error()) }
 
 // A DeniedError says that the state folder of another user cannot be read.
@@ -65,7 +65,8 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
 }
 
-// readable returns a *DeniedError if the owner of the folder, another user, lets nobody read it.
+// readable returns a *DeniedError if the folder belongs to another user, who does not let us read
+// it.
 func readable(dir string) error {
 	var foreign *statedir.ForeignError
 	_, err := os.ReadDir(dir)
@@ -75,7 +76,7 @@ func readable(dir string) error {
 	return nil
 }
 
-// UserName is the login name of a user, or "user 1000" for one without.
+// UserName returns the login name of a user, or "user 1000" for a user without a name.
 func UserName(uid int) string {
 	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
 		return u.Username

@@ -25,21 +25,21 @@ const (
 type Status struct {
 	Verdict  string      `json:"verdict"` // ok, trouble or down
 	ExitCode int         `json:"exit_code"`
-	LastTick *string     `json:"last_tick"` // null when none ever came
+	LastTick *string     `json:"last_tick"` // null when no tick ever came
 	Valid    bool        `json:"schedule_valid"`
 	Tasks    int         `json:"tasks"`
 	Running  int         `json:"running"`
-	Down     string      `json:"maintenance"` // which is no trouble; "" for none
+	Down     string      `json:"maintenance"` // maintenance is no trouble; "" without maintenance
 	Troubles []Trouble   `json:"troubles"`
 	Paused   []TaskPause `json:"paused"`
 	Pools    []Pool      `json:"pools"` // of this machine
 
-	First string `json:"-"` // all of it in one line, with the verdict before a colon
+	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
 
 // A Trouble is one thing that is wrong.
 type Trouble struct {
-	Task    string `json:"task"`    // empty where it is no task that is in trouble
+	Task    string `json:"task"`    // empty if no task is in trouble
 	Trouble string `json:"trouble"` // failed, missed, nowhere, unserved, slow, overdue, vanished, paused; history, labels, notifications, schedule, servers, store, tick
 	Text    string `json:"text"`
 	Run     string `json:"run"`
@@ -99,8 +99,8 @@ func (s Source) Status(of *Health) Status {
 	return answer
 }
 
-// NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what
-// to type.
+// NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
+// Next is the command to type.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + humanize.Line(reason.Error())
 	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
@@ -131,7 +131,7 @@ type judged struct {
 	config string // Source.Config, for what to type
 }
 
-// down are what makes the exit code 2: no ticks, or an invalid schedule.
+// down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
 func (of judged) down() (rows []Trouble) {
 	if missing := TicksMissing(of.LastTick, of.At); missing != "" {
 		next := "crontab -l"
@@ -147,8 +147,7 @@ func (of judged) down() (rows []Trouble) {
 	return rows
 }
 
-// store says that the store does not answer, and how many slots wait for it; empty where neither is
-// so.
+// store says that the store does not answer, and how many slots wait for it; "" if neither is so.
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {
@@ -185,7 +184,7 @@ func (of judged) trouble(t TaskTrouble) Trouble {
 			command, what = "logs", humanize.ShortRun(t.Run.Run)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, what = "retry", humanize.ShortRun(t.Run.Run) // its output does not say why
+			command, what = "retry", humanize.ShortRun(t.Run.Run) // the output does not say why it failed
 		}
 	case HasMissed:
 		row.Run = ""
@@ -250,7 +249,8 @@ func summary(rows []Trouble) string {
 	return humanize.Names(parts, 3)
 }
 
-// pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.
+// pausedFigure says in the first line what is paused; "" if nothing is. A pause alone is no
+// trouble.
 func pausedFigure(of *Health, paused []TaskPause) string {
 	switch {
 	case len(paused) > 0 && paused[0].Everything:

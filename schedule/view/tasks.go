@@ -12,8 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Task is a task of the schedule, with when it runs next, how its last run ended, and what runs
-// and waits now.
+// A Task is a task of the schedule. It says when the task runs next, how its last run ended, and
+// what runs and waits now.
 type Task struct {
 	Name               string    `json:"name"`
 	Cron               []string  `json:"cron"`
@@ -27,7 +27,7 @@ type Task struct {
 	Pool               string    `json:"pool"` // "" for none
 	Off                string    `json:"off"`  // why it does not run here at all
 	Next               []string  `json:"next"`
-	Slots              []Due     `json:"slots,omitempty"` // the next times at which it is due; absent where all of them meet the conditions
+	Slots              []Due     `json:"slots,omitempty"` // the next times at which it is due; absent if all meet the conditions
 	Last               *Record   `json:"last"`
 	Triggers           []Chained `json:"triggers"`     // the tasks that its hooks start
 	TriggeredBy        []Chained `json:"triggered_by"` // the tasks whose hooks start it
@@ -37,40 +37,40 @@ type Task struct {
 	Expect             *Expect   `json:"expect,omitempty"`
 	Overdue            []Overdue `json:"overdue,omitempty"`
 
-	Times      []time.Time    `json:"-"` // those of Next, in the task's zone
-	Conditions string         `json:"-"` // those of time, in words
-	LastRun    outcome.Record `json:"-"` // Last, exactly; without a Run there is none
+	Times      []time.Time    `json:"-"` // the times of Next, in the task's zone
+	Conditions string         `json:"-"` // the conditions of time, in words
+	LastRun    outcome.Record `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
 }
 
 // A Due is a time at which a task is due. Unmet is the condition that will keep it from running
-// then; empty where none will.
+// then; empty if no condition will.
 type Due struct {
 	Slot  string `json:"slot"`
 	Unmet string `json:"unmet"`
 }
 
-// A Chained task is one that another task starts, or that starts it.
+// A Chained is a task that another task starts, or that starts another task.
 type Chained struct {
 	Task string `json:"task"`
 	On   string `json:"on"` // the key of the hook
 }
 
-// Tasks are the tasks with what is known of them at one moment.
+// Tasks are the tasks and what is known of them at one moment.
 type Tasks struct {
 	Items  []Task
 	Pauses pause.Pauses
-	Err    error // why the history or the pauses could not be read: the items are good without them
+	Err    error // why the history or the pauses could not be read; Items are good without them
 }
 
 // Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at.
-// With a store it counts in what other servers run, and ran last.
+// With a store it counts in the live runs and the last runs of other servers.
 func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
-	all, _ := s.Records(ctx) // TasksOf tells of the error
+	all, _ := s.Records(ctx) // TasksOf reports the error
 	defer all.Close()
 	return s.TasksOf(ctx, all, chosen, at, n)
 }
 
-// TasksOf is Tasks of what Records has returned, also with an error.
+// TasksOf is Tasks for records that Records has returned, even with an error.
 func (s Source) TasksOf(ctx context.Context, all *history.Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	var tasks []*schedule.Task
 	var names []string
@@ -80,7 +80,7 @@ func (s Source) TasksOf(ctx context.Context, all *history.Records, chosen func(*
 		}
 	}
 	read, cerr := s.Controls.Read()
-	if cerr != nil && s.Controls.Store == nil { // with a store the same error is told below
+	if cerr != nil && s.Controls.Store == nil { // with a store the same error is reported below
 		s.Problem("%v", cerr)
 	}
 	p, err := s.past(ctx, all, names, read.Pauses)
@@ -108,8 +108,8 @@ type past struct {
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
 
-// past reads what is known on this machine of some tasks. That the history cannot be read is told,
-// and no reason to leave out what lives and waits.
+// past reads what this machine knows of some tasks. If the history cannot be read, past returns the
+// error, and still fills in the runs that live and wait.
 func (s Source) past(ctx context.Context, all *history.Records, names []string, pauses pause.Pauses) (past, error) {
 	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, row := range all.Live {
@@ -174,7 +174,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 	return row
 }
 
-// lookAhead fills in the next n times at which the task will run, and those at which it is due.
+// lookAhead fills in the next n times at which the task will run, and the times at which it is due.
 func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
 	from := at
 	for range n {
@@ -200,7 +200,7 @@ func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.P
 	}
 }
 
-// ShowIn has the next times shown in a zone.
+// ShowIn shows the next times in a zone.
 func (row *Task) ShowIn(zone *time.Location) {
 	for i, at := range row.Times {
 		row.Times[i] = at.In(zone)
@@ -214,8 +214,8 @@ func (row *Task) ShowIn(zone *time.Location) {
 }
 
 // nextRun returns when a task will run next after a time, as far as time decides: its conditions,
-// and pauses that have an end. When a pause without an end is over time does not tell, so it does
-// not count.
+// and pauses that have an end. A pause without an end does not count, because nobody knows when it
+// is over.
 func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
 	for {
 		next, ok := t.NextRun(after)

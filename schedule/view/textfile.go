@@ -14,9 +14,10 @@ import (
 )
 
 // WriteTextfile replaces the file at path; readers see the old text or the new one. Everybody may
-// read it. The draft lies beside it, under a name that does not end in .prom. All processes lock
-// one draft: a process that finds it locked returns nil, because the other's text is as new. A kill
-// leaves one draft at most. Nothing is synced: a minute later the text is another.
+// read the file. The draft lies beside it, under a name that does not end in .prom. All processes
+// lock one draft: a process that finds it locked returns nil, because the other process's text is
+// as new. A kill leaves at most one draft. Nothing is synced, because a new text comes a minute
+// later.
 func WriteTextfile(path string, text []byte) error {
 	draft, err := lockDraft(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new"))
 	if draft == nil || err != nil {
@@ -39,9 +40,9 @@ func WriteTextfile(path string, text []byte) error {
 	return err
 }
 
-// lockDraft opens the draft and locks it; the file is nil while another process has it. The folder
-// may be that of the exporter's user, who can put anything there: what is not a file of ours alone
-// is removed, and never opened for long or written.
+// lockDraft opens the draft and locks it. The returned file is nil while another process has the
+// draft. The exporter's user may own the folder and can put anything there. So lockDraft removes a
+// file that is not ours alone, and never writes it.
 func lockDraft(path string) (*os.File, error) {
 	for range 10 {
 		draft, err := statedir.OpenLocked(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// Zones are the zones in which a schedule's times are printed to somebody in the zone here.
+// Zones returns the zones in which a schedule's times are printed for somebody in the zone here.
 func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
 	zones := []*time.Location{s.Location, time.UTC, here}
 	for _, t := range s.Tasks {
@@ -32,11 +32,11 @@ func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
 //     alone
 //   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of
 //     the zones uses then (else a well-known zone), an offset, or the name of a zone. A weekday
-//     before the date counts for nothing.
+//     before the date is ignored.
 //
-// A time that the clocks show twice is the first one, unless its zone says that it is the second. A
-// time that they skip stands for the end of the gap, when such jobs are due, and is returned in
-// skipped.
+// If the clocks show a time twice, it is the first one, unless its zone says that it is the second.
+// If the clocks skip a time, it stands for the end of the gap, when such jobs are due, and is
+// returned in skipped.
 func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, "", true
@@ -77,8 +77,8 @@ func readSpan(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// readInZone reads a wall clock in the zone with that name, offset, or abbreviation; the zones say
-// what an abbreviation is.
+// readInZone reads a wall clock in the zone with that name, offset, or abbreviation. Zones resolves
+// abbreviations.
 func readInZone(clock, name string, now time.Time, zones []*time.Location) (at time.Time, skipped string, ok bool) {
 	if strings.Contains(name, "/") {
 		zone, err := time.LoadLocation(name)
@@ -108,8 +108,8 @@ func readInZone(clock, name string, now time.Time, zones []*time.Location) (at t
 	return at, "", false
 }
 
-// wellKnown are zones whose abbreviations people use though no task is in them. The first one that
-// has an abbreviation counts.
+// wellKnown returns zones whose abbreviations people use though no task is in them. The first zone
+// that has an abbreviation counts.
 func wellKnown() (zones []*time.Location) {
 	for _, name := range []string{
 		"America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "Europe/Berlin", "Europe/London",

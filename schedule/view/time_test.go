@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Every flag that takes a time reads it so.
+// Every flag that takes a time reads it in this way.
 func TestReadTime(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestReadTime(t *testing.T) {
 		// a time that the clocks skip stands for the end of the gap
 		{"2:30", "2026-03-29T01:00:00Z", "02:30"},
 		{"2026-03-29 02:00", "2026-03-29T01:00:00Z", "02:00"},
-		// one that they show twice is the first
+		// a time that they show twice is the first
 		{"2026-10-25 02:30", "2026-10-25T00:30:00Z", ""},
 		// from now
 		{"now", "2026-03-28T23:30:00Z", ""},
@@ -53,13 +53,13 @@ func TestReadTime(t *testing.T) {
 		{"2026-01-05 09:00 -03", "2026-01-05T12:00:00Z", ""},
 		{"2026-01-05 09:00 Asia/Tokyo", "2026-01-05T00:00:00Z", ""},
 		{"23:00 EDT", "2026-03-29T03:00:00Z", ""},
-		{"2026-11-24 15:35 PST", "2026-11-24T23:35:00Z", ""}, // in which no task is
+		{"2026-11-24 15:35 PST", "2026-11-24T23:35:00Z", ""}, // no task is in this zone
 		{"2026-11-24 15:35 AEDT", "2026-11-24T04:35:00Z", ""},
 		// a weekday is the next one, from today on, which is Sunday
 		{"Sat 02:30", "2026-04-04T00:30:00Z", ""},
 		{"sunday 9:00", "2026-03-29T07:00:00Z", ""},
 		{"Mon 15:00 EDT", "2026-03-30T19:00:00Z", ""},
-		// and what is none
+		// and texts that are no time
 		{"2026-01-05 09:00 EDT", "", ""}, {"2026-01-05 09:00 XYZ", "", ""}, {"2026-01-05 09:00 Asia/Nowhere", "", ""},
 		{"-2h ago", "", ""}, {"in a while", "", ""}, {"ago", "", ""}, {"Mon nine", "", ""},
 		{"", "", ""}, {"25:00", "", ""}, {"9", "", ""}, {"tomorrow at nine", "", ""}, {"2026-02-30", "", ""}, {"2026-01-05 9:00 Z", "", ""}, {"t9:00", "", ""},
@@ -75,7 +75,7 @@ func TestReadTime(t *testing.T) {
 	}
 }
 
-// For a time of the past a weekday is the last one.
+// In a time of the past, a weekday is the last such day.
 func TestReadPast(t *testing.T) {
 	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC) // a Tuesday
 	for text, want := range map[string]string{
@@ -89,7 +89,7 @@ func TestReadPast(t *testing.T) {
 	}
 }
 
-// The wall clock that New York shows twice is the first one there, too: in the zones west of
+// If the clocks show a time twice, it is the first one, also in New York. In the zones west of
 // Greenwich it once was the second.
 func TestATimeThatComesTwiceIsTheFirstInEachZone(t *testing.T) {
 	for name, want := range map[string]string{"America/New_York": "2026-11-01T05:30:00Z", "Australia/Lord_Howe": "2026-04-04T14:45:00Z"} {

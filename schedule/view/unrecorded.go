@@ -10,8 +10,7 @@ import (
 	"sched/schedule/state"
 )
 
-// unrecorded says what it means that nothing was recorded for a slot of the past: the first reason
-// that suffices.
+// unrecorded says why nothing was recorded for a slot of the past: the first reason that suffices.
 func (w *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error) {
 	if waits := w.waitsFor(slot); waits != "" {
 		return waits, nil
@@ -48,7 +47,7 @@ func (w *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error
 		": no `sched run` came then, or it was killed", nil
 }
 
-// waitsFor says that the tick of the slot's minute is still at work, where a foreground run of that
+// waitsFor says that the tick of the slot's minute is still at work, if a foreground run of that
 // minute lives; else "".
 func (w *Inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)

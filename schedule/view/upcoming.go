@@ -11,15 +11,15 @@ import (
 type Upcoming struct {
 	Task   string `json:"task"`
 	Slot   string `json:"slot"`   // UTC
-	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty where none will
+	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty: none
 	Paused bool   `json:"paused"` // it will be skipped unless it is resumed
 
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-// Upcoming returns the slots at or after from and before to, in the order of their times, those of
-// one time in file order: at most limit, after the slot of a task that after names (the zero value:
-// all). More reports whether there are others.
+// Upcoming returns the slots at or after from and before to, in the order of their times, and slots
+// of the same time in file order. It returns at most limit slots. It begins after the slot of the
+// task that after names; the zero value is before all slots. More reports whether there are others.
 func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	names := TaskNames(s.Schedule)

@@ -17,22 +17,22 @@ type Waiting struct {
 	At         string  `json:"at"`
 	Attempt    int     `json:"attempt"`
 	Origin     string  `json:"origin"`
-	Held       *string `json:"held"`        // since when it waits for its mutex or for a seat of its pool; null where it does not
-	Until      *string `json:"until"`       // how long it waits for its mutex or for a seat at most, as a run that has begun; null where ticks try
-	Store      *string `json:"store"`       // until when it waits for the store at the latest; null where it does not
-	AfterPause *string `json:"after_pause"` // of a slot: until when it waits for the end of a pause at the latest; null where it does not
+	Held       *string `json:"held"`        // when it began to wait for its mutex or a seat of its pool; else null
+	Until      *string `json:"until"`       // of a begun run: until when it waits for one of these at most; else null
+	Store      *string `json:"store"`       // until when it waits for the store at the latest; else null
+	AfterPause *string `json:"after_pause"` // of a slot: until when it waits for the end of a pause at most; else null
 
 	Time  time.Time `json:"-"` // At, exactly
-	Slot  time.Time `json:"-"` // what it is a run of; At for a run that was asked for
+	Slot  time.Time `json:"-"` // the slot of the run; At for a run that was asked for
 	pause *Pause    // of its task; nil for none
-	lacks string    // what its task needs, other than its mutex alone; "" for that
-	since time.Time // Held, exactly, where there is an Until
-	until time.Time // Until, Store or AfterPause, exactly
-	why   string    // the store was of no use, or who paused it
+	lacks string    // what its task needs, if that is not its mutex alone; else ""
+	since time.Time // the time of Held, exactly, if Until is set
+	until time.Time // the time of Until, Store or AfterPause, exactly
+	why   string    // why the store was of no use, or who paused it
 }
 
-// Waiting returns what waits for a tick, by task, the first to come first. The live runs are those
-// of history.Records. Pauses is called if something waits.
+// Waiting returns what waits for a tick, by task, in the order of time. The live runs come from
+// history.Records. Waiting calls pauses only if something waits.
 func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task string, w Waiting) {
@@ -74,7 +74,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 	return all
 }
 
-// lacks says what a run of a task waits for where that may be a seat; "" for its mutex alone.
+// lacks says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
 func (s Source) lacks(name string) string {
 	t, err := FindTask(s.Schedule, name)
 	switch {
@@ -120,7 +120,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	return text
 }
 
-// FirstTick is the minute of the first tick after now that finds at in the past.
+// FirstTick returns the minute of the first tick after now for which at is in the past.
 func FirstTick(at, now time.Time) time.Time {
 	minute := at.Truncate(time.Minute)
 	if minute.Before(at) || !minute.After(now) {
@@ -136,7 +136,7 @@ type Request struct {
 	At     string `json:"at"`
 	Tick   string `json:"tick"`
 	Origin string `json:"origin"`
-	Server string `json:"server"` // which will run it
+	Server string `json:"server"` // the server that will run it
 }
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.

@@ -19,25 +19,25 @@ type Why struct {
 	Triggers []Chained `json:"triggered_by"` // the tasks that start it
 	Off      string    `json:"off"`          // why the task does not run here at all
 	Asks     []string  `json:"asks"`         // the commands that are asked whether it may run
-	Down     string    `json:"maintenance"`  // that keeps it from running at this moment
+	Down     string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
 	Running  []Running `json:"running"`      // of this task, now
 	Waiting  []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
-	Minute   *Minute   `json:"minute"`       // the one that --at names
+	Minute   *Minute   `json:"minute"`       // the minute that --at names
 	Last     *Minute   `json:"last"`         // without --at: when it was due last,
-	Next     *Minute   `json:"next"`         // and next
+	Next     *Minute   `json:"next"`         // and when it is due next
 	LastRun  *Record   `json:"last_run"`     // of a task that is never due
-	Free     *string   `json:"free"`         // where the next slots would be skipped: the first that would not
+	Free     *string   `json:"free"`         // if the next slots would be skipped: the first that would not
 	Held     string    `json:"held"`         // who has its mutex now
 	Pool     *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
 	Failures int       `json:"failures"`
 	Paused   *Pause    `json:"paused"` // who paused it
 	Overdue  []Overdue `json:"overdue,omitempty"`
-	NoTicks  string    `json:"no_tick"` // that none come any more, or none ever came; else empty
-	Changes  []Change  `json:"changes"` // by people, in the last day; those that runs do not show
+	NoTicks  string    `json:"no_tick"` // that no ticks come any more, or no tick ever came; else empty
+	Changes  []Change  `json:"changes"` // by people, in the last day; only changes that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
-// said of it at one moment.
+// said of the task at one moment.
 type Inquiry struct {
 	Answer  Why
 	Task    *schedule.Task
@@ -78,8 +78,8 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	return w, err
 }
 
-// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the
-// history has it.
+// noLongerThere returns the error for a task that is not in the schedule: err, with a hint if the
+// history has the task.
 func noLongerThere(ctx context.Context, all *history.Records, name string, err error) error {
 	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
@@ -93,7 +93,7 @@ func inquire(s Source, t *schedule.Task, all *history.Records) *Inquiry {
 	w.Waiting = s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]
 	for _, row := range all.Live {
 		switch {
-		case row.NotBegun(): // they have not begun: Waiting has them
+		case row.NotBegun(): // these have not begun: Waiting has them
 		case row.Waits():
 			w.deferred = append(w.deferred, row)
 		default:
@@ -103,7 +103,7 @@ func inquire(s Source, t *schedule.Task, all *history.Records) *Inquiry {
 	return w
 }
 
-// answer is what can be said of the task without a minute in mind.
+// answer returns what can be said of the task without a minute in mind.
 func (w *Inquiry) answer() Why {
 	t, s := w.Task, w.source.Schedule
 	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name), Cron: []string{}, Triggers: []Chained{}}
@@ -163,8 +163,8 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 	return err
 }
 
-// lastBoot explains the minute of the newest boot at which something became of the task; nil where
-// there is none.
+// lastBoot explains the minute of the newest boot for which the task has a record; nil without such
+// a record.
 func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 	found, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Limit: 10})
 	for _, r := range found {
@@ -175,7 +175,7 @@ func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 	return nil, err
 }
 
-// atBoot returns the slots of a boot in a minute, which only records tell.
+// atBoot returns the slots of a boot in a minute, which only records show.
 func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
 	found, _ := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: minute, Limit: 100})
 	for _, r := range found {
@@ -186,7 +186,8 @@ func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Ti
 	return nil
 }
 
-// free is the first slot after next whose conditions hold; nil for none, or if next itself may run.
+// free returns the first slot after next whose conditions hold; nil if there is no such slot, or if
+// next itself may run.
 func (w *Inquiry) free(next time.Time) *string {
 	if w.Task.UnmetCondition(next) == "" {
 		return nil
