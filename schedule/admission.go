@@ -7,18 +7,17 @@ import (
 	"sched/schedule/humanize"
 )
 
-// This file decides which of the slots of a minute start, and order.go in which order. It is one
-// opinion for those who act on it, the ticks, and those who foresee what ticks will do, the
-// forecast. What a moment is like (the time, who is paused, what is locked) it is told, or asks by
-// a function that it is given.
+// This file decides which of the slots of a minute start, and order.go in which order. Ticks act on
+// its decisions, and the forecast uses the same code to foresee them. The caller passes in the
+// state of a moment (the time, the pauses, the locks), as values or as functions.
 
 // A SlotCheck returns the reason why a task that is due at a time must not start at this moment; ""
 // when it may.
 type SlotCheck func(task *Task, at time.Time) string
 
-// Refusal returns the first reason why a slot may not start at the moment now: a condition of time,
-// then what the checks say in their order, then that it is too late; "" when it may. The moment is
-// read when it is needed, since checks may take their time.
+// Refusal returns the first reason why a slot may not start at the moment now, "" if it may start.
+// It asks for the conditions of time, then the checks in their order, then whether it is too late.
+// It reads the clock when it needs the time, because checks may take long.
 func Refusal(slot Slot, now func() time.Time, checks ...SlotCheck) string {
 	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
@@ -45,7 +44,7 @@ func TooLate(slot Slot, now time.Time) string {
 }
 
 // overrun reports whether a slot of a task that is due several times in a minute is too late: the
-// next one is due already.
+// next slot is due already.
 func overrun(slot Slot, now time.Time) bool {
 	if now.Sub(slot.At) < time.Second {
 		return false
@@ -55,8 +54,8 @@ func overrun(slot Slot, now time.Time) bool {
 }
 
 // TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task
-// asks for them. It ends with the first error. The lock is the zero value where the task needs
-// none.
+// asks for them. It ends with the first error. The lock is the zero value if the task needs no
+// lock.
 func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
 	if task.OneServer {
 		if err := claim(); err != nil {

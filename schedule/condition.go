@@ -11,12 +11,12 @@ import (
 type Conditions struct {
 	Days          Days     // on one of these days of the week
 	Holidays      Holidays // on none of these days
-	Between       []Window // inside one of these; at any time when there are none
+	Between       []Window // inside one of these; empty: at any time
 	UnlessBetween []Window // and inside none of these
 }
 
 // FirstUnmet says in words which condition keeps the task from running at this instant, read on the
-// wall clock of at's own zone, and "" when none does.
+// wall clock of at's own zone; "" if no condition does.
 func (c Conditions) FirstUnmet(at time.Time) string {
 	if !c.Days.Contain(at.Weekday()) {
 		return "not on " + at.Weekday().String()
@@ -54,13 +54,12 @@ func (t *Task) UnmetCondition(at time.Time) string {
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
-// mostSteps bounds the search of NextRun: a task of each minute reaches the next week, one of each
-// day the next 27 years.
+// mostSteps bounds the search of NextRun. A task that is due each minute is searched for a week,
+// and a task that is due each day for 27 years.
 const mostSteps = 10_000
 
-// NextRun returns the first slot after the given time whose conditions of time are met; false where
-// there is none, or none that is near enough to be found. Condition commands, pauses, maintenance
-// and locks do not count.
+// NextRun returns the first slot after the given time whose conditions of time are met; false if no
+// such slot comes within mostSteps. Condition commands, pauses, maintenance and locks do not count.
 func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 	for range mostSteps {
 		next, ok := t.When.Next(after)

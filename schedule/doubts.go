@@ -35,8 +35,8 @@ func (t *Task) timingKey() string {
 	return "cron"
 }
 
-// A foreground task that takes longWait holds up others so long that they are called late; one that
-// takes a minute is still there when the next tick comes.
+// A foreground task that takes longWait makes others late. A foreground task that takes longerThan
+// still runs when the next tick comes.
 const (
 	longWait    = 5 * time.Second
 	longerThan  = time.Minute
@@ -91,7 +91,7 @@ func listed(names []string) string {
 }
 
 // LosesItsMutex warns of each active background task that does not wait, and is due only when an
-// earlier one takes their mutex.
+// earlier task takes their mutex.
 func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
 	for i, t := range s.Tasks {
@@ -112,7 +112,8 @@ func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// onlyWith reports whether t never runs but at a time at which other does, as far as it looks.
+// onlyWith reports whether t runs only at times at which other runs, too. It looks at slotsToLook
+// slots.
 func onlyWith(t, other *Task, now time.Time) bool {
 	at, ever := t.NextRun(now)
 	for n, due := 0, ever; due && n < slotsToLook; n++ {

@@ -13,7 +13,7 @@ type Expect struct {
 	Every  time.Duration // longer than that without a success; 0: no bound
 }
 
-// Expecting returns the active tasks of which something is expected.
+// Expecting returns the active tasks with an `expect`.
 func (s *Schedule) Expecting() (tasks []*Task) {
 	for _, t := range s.Tasks {
 		if t.Expect != (Expect{}) && s.Active(t) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Date is a day of one year, or of every year where Year is 0.
+// A Date is a day of one year, or of every year if Year is 0.
 type Date struct {
 	Year  int
 	Month time.Month
@@ -27,7 +27,7 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// Compare orders dates: it is negative where d comes before e. Those of every year come first.
+// Compare orders dates: it is negative if d comes before e. Dates of every year come first.
 func (d Date) Compare(e Date) int {
 	return (d.Year-e.Year)*1000 + int(d.Month-e.Month)*40 + d.Day - e.Day
 }

@@ -11,15 +11,15 @@ func (t *Task) LateWithin() time.Duration {
 	return t.MissedWithin
 }
 
-// GivesWay reports whether a slot is one of several of its minute: it does not wait, as the next is
-// near.
+// GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,
+// because the next slot is near.
 func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
 
 // WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
 func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
 
-// KeptFromWaiting returns a warning for each active task whose slots give way, though it says that
-// they wait for the end of a pause.
+// KeptFromWaiting returns a warning for each active task whose slots give way, though the file says
+// that they wait for the end of a pause.
 func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	for _, t := range s.Tasks {
 		next, due := t.When.Next(now)
@@ -33,8 +33,8 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// WaitUntil is until when a run of a slot waits that begins to at from: for as long as its task
-// says, and while it may start.
+// WaitUntil returns when a run of a slot stops waiting, if it begins to wait at from: when it has
+// waited for as long as its task says, or may not start any more.
 func (t *Task) WaitUntil(slot, from time.Time) time.Time {
 	until := from.Add(t.WaitAtMost)
 	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {

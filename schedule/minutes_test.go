@@ -9,7 +9,7 @@ import (
 	"sched/schedule/load"
 )
 
-// Minutes and Due are two ways to the same answer; the days hold both changes of the clocks.
+// Minutes and Due give the same answer. The days hold both changes of the clocks.
 func TestMinutesAgreeWithDue(t *testing.T) {
 	s, err := load.Text([]byte(`
 timezone: Europe/Berlin

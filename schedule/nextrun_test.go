@@ -20,8 +20,8 @@ tasks:
   - {name: never, every: day at 9:00, between: ["10:00", "11:00"], command: "true"}
 `
 
-// The next run is the first of the next slots that meets the conditions; also where clocks skip
-// midnight, as in Santiago.
+// The next run is the first of the next slots that meets the conditions, also in a zone whose
+// clocks skip midnight, as in Santiago.
 func TestTheNextRunIsTheFirstSlotThatMeetsItsConditions(t *testing.T) {
 	s, err := load.Text([]byte(conditional), "/s/schedule.yaml", load.Options{})
 	if err != nil {

@@ -47,15 +47,15 @@ const (
 	Printed Occasion = "output"  // the command printed something
 )
 
-// A Limit is how many notifications may be sent in any span of time of that length. The zero value
+// A Limit is how many notifications may be sent in any span of time of length Per. The zero value
 // is no limit.
 type Limit struct {
 	N   int           `json:"n"`
 	Per time.Duration `json:"per"`
 }
 
-// Empty reports whether the notification has no target, as a ping to ${URL:-} where no URL is set.
-// It is left out then.
+// Empty reports whether the notification has no target, as a ping to ${URL:-} if URL is not set.
+// Then the notification is left out.
 func (n Notification) Empty() bool {
 	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0
 }
@@ -83,15 +83,14 @@ func (n Notification) Expanded(x Expansion) (Notification, error) {
 	return n, nil
 }
 
-// trimmed returns the expanded text without the white space around it, which files of secrets end
-// with.
+// trimmed returns the expanded text without the white space around it: files of secrets end with a
+// new line.
 func trimmed(x Expansion, text string) (string, error) {
 	text, err := x.Expand(text)
 	return strings.TrimSpace(text), err
 }
 
-// A Sender is what a notification says of the schedule that it comes from, and where a trigger
-// finds it.
+// A Sender names the schedule that a notification comes from. A trigger finds the schedule with it.
 type Sender struct {
 	Schedule string `json:"schedule,omitempty"` // its name
 	File     string `json:"file,omitempty"`     // absolute

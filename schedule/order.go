@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Split returns the slots of background tasks, which start first and beside everything else, and
-// those of foreground tasks, which run one after another.
+// Split separates background from foreground slots. Background tasks start first and beside
+// everything else. Foreground tasks run one after another.
 func Split(slots []Slot) (background, foreground []Slot) {
 	for _, slot := range slots {
 		if slot.Task.Background {
@@ -29,8 +29,8 @@ func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 	return slots, nil
 }
 
-// ConditionalLast splits background slots that start together: those with condition commands start
-// as these answer, and nothing waits for them.
+// ConditionalLast splits background slots that start together. A slot with condition commands
+// starts when the commands have answered, and no other slot waits for it.
 func ConditionalLast(slots []Slot) (free, conditional []Slot) {
 	for _, slot := range slots {
 		if len(slot.Task.ConditionCommands) > 0 {
@@ -42,8 +42,8 @@ func ConditionalLast(slots []Slot) (free, conditional []Slot) {
 	return free, conditional
 }
 
-// A ForegroundQueue remembers in which order the foreground tasks of a tick ran. The zero one is
-// that of a tick in which none has run.
+// A ForegroundQueue remembers in which order the foreground tasks of a tick ran. The zero value is
+// for a tick in which no foreground task has run.
 type ForegroundQueue struct {
 	runs int
 	last map[*Task]int // 0: not yet
@@ -58,9 +58,9 @@ func (q *ForegroundQueue) Ran(task *Task) {
 	q.last[task] = q.runs
 }
 
-// Reorder orders the slots from i on, those of one instant, when i is the first of its instant and
-// behind reports that its time has come already: by how long their tasks have waited, the longest
-// first. In file order a task that takes longer than its interval would leave those after it
+// Reorder sorts the slots of one instant, from index i on: the task that has waited longest goes
+// first. It does nothing unless i begins a new instant and behind reports that its time has come
+// already. In file order, a task that takes longer than its interval would leave the tasks after it
 // without a run for ever (docs/internals/decisions.md#the-task-that-waited-longest-goes-first).
 func (q *ForegroundQueue) Reorder(slots []Slot, i int, behind func(Slot) bool) {
 	if i == 0 || !slots[i].At.After(slots[i-1].At) || !behind(slots[i]) {

@@ -40,8 +40,8 @@ type Schedule struct {
 	// file; else it is nil.
 	Without []string
 
-	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no
-	// labels where none asks for one.
+	// Machine is this machine, as far as tasks ask. It has no name if no task says `servers`, and
+	// no labels if no task asks for a label.
 	Machine placement.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
@@ -51,7 +51,7 @@ type Schedule struct {
 	Sources []*yamldoc.Source // the files that were read, the main one first: what Archive is made of
 
 	NewestHoliday   Date  // of Holidays: with a year where one has a year
-	NewestHolidayAt Place // where the file has it
+	NewestHolidayAt Place // its place in the file
 }
 
 // InPlace says what runs in place of an invalid file: it is this schedule.
@@ -111,8 +111,8 @@ func inOrder(due []Slot) {
 // together is how many minutes Minutes looks ahead: a trade of searches against memory.
 const together = 6 * 60
 
-// Minutes yields the minutes from the one of from until to in which something is due, with their
-// slots. The slots are the caller's until the next minute.
+// Minutes yields each minute in which something is due, with its slots, from the minute of from
+// until to. The caller may use the slots until the next minute.
 func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
 	return func(yield func(time.Time, []Slot) bool) {
 		var minutes [together][]Slot
@@ -156,8 +156,8 @@ func (s *Schedule) InUse(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
 
-// Inactive says why the task does not run here: "switched off", "not for staging"; empty for one
-// that is active.
+// Inactive says why the task does not run here: "switched off", "not for staging"; empty for an
+// active task.
 func (s *Schedule) Inactive(t *Task) string {
 	switch {
 	case !t.Enabled:
@@ -184,9 +184,9 @@ func (s *Schedule) Files() []string {
 	return paths
 }
 
-// Archive returns the texts of the schedule's files in one, of which load.Archive makes the same
-// schedule. Variables stand in it as ${VAR}, so no secret of the environment is in it. The archive
-// of one file is that file after a comment.
+// Archive returns the texts of the schedule's files as one text. load.Archive makes the same
+// schedule of it. Variables stand in it as ${VAR}, so no secret of the environment is in it. The
+// archive of one file is that file after a comment.
 func (s *Schedule) Archive() ([]byte, error) {
 	if len(s.Sources) == 0 {
 		return nil, errors.New("the schedule was not made from text")

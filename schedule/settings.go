@@ -10,23 +10,23 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// An Origin is where a value in effect was set.
+// An Origin is the place at which a value in effect was set.
 type Origin = yamldoc.Origin
 
 // A Setting is a key of a task with the value in effect.
 type Setting struct {
-	Key string // as in the file; those inside of others with a dot: retry.attempts, env.PATH
+	Key string // as in the file; a key inside of another with a dot: retry.attempts, env.PATH
 
-	// Value is nil for none, or a bool, Word, string, int, float64, time.Duration, []string, []int,
-	// Command or []Hook. A variable of env, and any text that has ${file:…} in it, stands as the
-	// file has it; so do notifications. What else has ${VAR} in it is expanded.
+	// Value is nil for no value, or a bool, Word, string, int, float64, time.Duration, []string,
+	// []int, Command or []Hook. A variable of env, any text that has ${file:…} in it, and
+	// notifications stand as in the file. In all other values ${VAR} is expanded.
 	Value any
 
 	From  Origin
-	IsSet bool // else the value is that of a task that sets nothing, and From is empty
+	IsSet bool // false: the value is the one of a task that sets nothing, and From is empty
 }
 
-// A Word is one of those that a key accepts.
+// A Word is one of the words that a key accepts.
 type Word string
 
 // Settings returns every key of a task, in the order of the docs. It needs load.Options.Origins.
@@ -46,7 +46,7 @@ func (t *Task) Settings() []Setting {
 	return all
 }
 
-// hookSettings are the hooks of a key, one setting for each level that gave some.
+// hookSettings are the hooks of a key, one setting for each level that has hooks.
 func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 	for i, hook := range hooks {
 		from := t.Origins[key+"."+strconv.Itoa(i)]
@@ -155,7 +155,7 @@ var settingRows = []struct {
 	{"output.limit", func(t *Task) any { return yamldoc.SizeText(t.Output.Limit) }},
 }
 
-// some is a value, or nil for the zero value, which stands for none.
+// some is a value, or nil for the zero value.
 func some[T comparable](value T) any {
 	if value == *new(T) {
 		return nil
@@ -224,8 +224,8 @@ func (t *Task) conditionCommand(key string) any {
 	return nil
 }
 
-// PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where
-// the task begins.
+// PlaceOf returns the place at which a key of the task was set. If the key was not set, or its
+// place is not known, PlaceOf returns the place of the task.
 func (t *Task) PlaceOf(key string) Place {
 	if from, ok := t.Origins[key]; ok {
 		return from.Place

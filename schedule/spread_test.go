@@ -60,8 +60,8 @@ func TestOneServerIsSpreadByNameAlone(t *testing.T) {
 	}
 }
 
-// The numbers are part of the contract: with others a task would run twice, or not, on the day of
-// an update.
+// The numbers are part of the contract: with other numbers a task would run twice, or not, on the
+// day of an update.
 func TestASpreadStaysWhatItIs(t *testing.T) {
 	shifts := spreadOn(t, "web-1", "")
 	got := fmt.Sprint(shifts[:5])

@@ -21,10 +21,10 @@ type Task struct {
 	Tags        []string `json:"tags,omitempty"`
 
 	When              cron.When          `json:"-"`
-	Spread            time.Duration      `json:"-"` // When.Shift is less than that; 0: there is none
+	Spread            time.Duration      `json:"-"` // When.Shift is less than that; 0: no shift
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
-	Servers           []string           `json:"-"` // the patterns of those that run it (package labels); empty: every server
+	Servers           []string           `json:"-"` // patterns of servers that run it (package placement); empty: every server
 	Conditions        Conditions         `json:"-"`
 	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they run
 
@@ -40,11 +40,11 @@ type Task struct {
 
 	Command Command           `json:"command"`
 	Folder  string            `json:"folder"`        // of the schedule, absolute
-	Dir     string            `json:"dir"`           // where the command runs, absolute
+	Dir     string            `json:"dir"`           // in which the command runs, absolute
 	Env     map[string]string `json:"env,omitempty"` // of the file, the defaults, the group and the task, merged
 
-	// EnvFiles hold more variables, absolute. They may be secret, so no snapshot has what is in
-	// them.
+	// EnvFiles are absolute paths of files with more variables. The variables may be secret, so no
+	// snapshot has them.
 	EnvFiles []string `json:"env_file,omitempty"`
 	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	As       As       `json:"as,omitzero"`
@@ -68,10 +68,10 @@ type Task struct {
 	SuccessCodes []int         `json:"success_codes"`
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
-	Sender       Sender        `json:"sender,omitzero"` // of its notifications and triggers, where it has any, and of one that waits: of its zone
+	Sender       Sender        `json:"sender,omitzero"` // set if it has notifications or triggers, or waits
 
-	Place   Place           `json:"-"` // where the file defines it
-	Origins yamldoc.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
+	Place   Place           `json:"-"` // its place in the file
+	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them
 }
 
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all
@@ -92,8 +92,8 @@ type Retry struct {
 	Lost     bool          `json:"lost,omitempty"`   // a lost run counts as a failed attempt, and is tried again by the tick that finds it
 }
 
-// Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is
-// no MaxDelay.
+// Wait returns how long to wait after attempt n (from 1) has failed: at most a year if there is no
+// MaxDelay.
 func (r Retry) Wait(n int) time.Duration {
 	if r.Delay == 0 {
 		return 0
@@ -103,8 +103,8 @@ func (r Retry) Wait(n int) time.Duration {
 	return time.Duration(min(d, float64(cmp.Or(r.MaxDelay, longest))))
 }
 
-// WaitOf is Wait with the jitter of one run, always the same for it: runs that failed together do
-// not come back together.
+// WaitOf is Wait with jitter. The jitter of one run is always the same. Runs that failed together
+// do not come back together.
 func (r Retry) WaitOf(run string, n int) time.Duration {
 	if r.Jitter == 0 {
 		return r.Wait(n)
@@ -188,8 +188,8 @@ func (h Hooks) All() iter.Seq2[string, Hook] {
 	}
 }
 
-// NameSchedule reports whether one of the hooks needs to know what schedule it is of: to say so, or
-// to start another of its tasks.
+// NameSchedule reports whether one of the hooks needs to know its schedule: to name it, or to start
+// another of its tasks.
 func (h Hooks) NameSchedule() bool {
 	for _, hook := range h.All() {
 		if !hook.IsCommand() {
@@ -220,8 +220,8 @@ func (c Command) Argv() []string {
 	return append(append([]string(nil), c.Shell...), c.Line)
 }
 
-// As says as whom the commands and hooks of a task run, and with what umask and priority. What is
-// empty or nil is inherited from the process of sched. Whether a user exists depends on the
+// As says as whom the commands and hooks of a task run, and with what umask and priority. A field
+// that is empty or nil is inherited from the process of sched. Whether a user exists depends on the
 // machine, so nothing is looked up here.
 type As struct {
 	User  string `json:"user,omitempty"`  // a name or a uid

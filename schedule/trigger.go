@@ -1,6 +1,6 @@
 package schedule
 
-// TriggerKeys are the keys whose hooks may trigger: those that come after a run.
+// TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
 var TriggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
 
 // Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
