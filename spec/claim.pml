@@ -6,7 +6,7 @@
  *   set      redis.call.SetNX; with -DSQL sqlstore.Store.takeAll, whose statement is dialect.take
  *   del      redis.call.Eval, redis.Store.Close; with -DSQL sqlstore.Store.undo
  *   take     redis.Store.take and redis.Store.look with one node; with -DSQL sqlstore.Store.take
- *   server   tick.locks.claim, tick.locks.takeNow, ledger.Account.Keep
+ *   server   tick.locks.claim, tick.locks.takeNow, tick.Account.Keep
  *
  * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run: first
  * in the tick of the slot. When it got no answer it keeps the slot (store_down: wait), and a later

@@ -2,15 +2,16 @@
  * The plan of a tick, and what becomes of the rows of one task until they have ended.
  *
  * A model of:
- *   plan       ledger.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take, state.Plan.Commit
+ *   plan       tick.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take, state.Plan.Commit
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       supervisor.Handover.Give, state.Owned.HandOver, run.Run.TakeBack
+ *   give       run.Handover.Give, run.GiveTo, run.Run.TakeBack. The code begins a row as one of the
+ *              supervisor; the model begins it, and then gives it: one more place for a kill
  *   collect    run.Caller.CollectLost, run.Caller.take, state.Owned.Take, run.Run.settle
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.Again, state.Owned.Defer,
  *              state.Owned.Finish
- *   sup        supervisor.Supervise, and SuperviseOn when the witness took its place
+ *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
  *   fin        run.FinishApart, run.Caller.FinishInherited
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that
