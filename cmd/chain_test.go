@@ -20,9 +20,9 @@ tasks:
   - {name: effect, command: echo $SCHED_CAUSE_RUN $SCHED_CAUSE_OUTCOME >> ran.txt}
 `
 
-// chains checks that each of the runs of cause has triggered exactly one run of effect, which ran
-// once and was told the truth, and returns how many there are. Those of tasks that nothing ran for
-// are excused.
+// chains checks that each run of cause has triggered exactly one run of effect, and returns how
+// many runs of cause there are. The run of effect must have run once and been told the truth. A
+// skipped run of cause is excused: it triggers nothing.
 func (b *box) chains(want int) {
 	b.Helper()
 	out, err := b.command("history", "--json", "-n", "0").Output()
@@ -73,8 +73,8 @@ func (b *box) answered() {
 	})
 }
 
-// Wherever the process is killed that finishes the run, between any two of its steps, the run has
-// triggered another one: once.
+// A run triggers another one exactly once, wherever the process is killed that finishes the run:
+// between any two of its steps.
 func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, chained)
@@ -121,8 +121,8 @@ func TestManyRunsTriggerAtOnce(t *testing.T) {
 	}
 }
 
-// A `sched work` that is told to end starts nothing more: what its runs trigger waits for the next
-// tick.
+// A `sched work` that is told to end starts nothing more. The next tick starts what its runs
+// trigger.
 func TestWhatEndsWithWorkTriggersWithTheNextTick(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -155,9 +155,9 @@ tasks:
 	b.until("the tick started it", func() bool { return b.read("ran.txt") == "first\nstopped\n" })
 }
 
-// Of two servers that have one slot one runs the task, and what that triggers runs there, once:
-// wherever the tick is killed that runs the cause, between any two of its steps, and while the lock
-// of the effect is a lease of the store.
+// Two servers have one slot. The task runs on one server, and the task that it triggers runs there,
+// once. The tick that runs the cause is killed between any two of its steps, while the lock of the
+// effect is a lease of the store.
 func TestAOneServerTaskTriggersOnceWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

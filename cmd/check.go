@@ -148,7 +148,7 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 	return risks
 }
 
-// otherSpelling returns the schedule.yml beside a schedule.yaml; "" where there is none.
+// otherSpelling returns the schedule.yml beside a schedule.yaml, or "" if there is no such file.
 func otherSpelling(file string) string {
 	other := strings.TrimSuffix(file, ".yaml") + ".yml"
 	if _, err := os.Stat(other); err != nil || other == file+".yml" {
@@ -212,7 +212,7 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 	return problems, doctor.Together(warnings)
 }
 
-// unknownLabels warns of labels of this machine that cannot be used, where a task asks for them.
+// unknownLabels warns of labels of this machine that cannot be used, if a task asks for labels.
 func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 	i := slices.IndexFunc(s.Tasks, func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, placement.IsLabel) })
 	if s.Machine.Wrong == "" || i < 0 {

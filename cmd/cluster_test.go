@@ -22,8 +22,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A server is a box with a name of its own whose schedule has a store: what a machine of a cluster
-// is.
+// A server is a box with a name of its own whose schedule has a store: it stands for a machine of a
+// cluster.
 type server struct {
 	*box
 	name string
@@ -302,7 +302,8 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 }
 
 // A server stands still after it has taken its locks, and before it has started all commands. When
-// it goes on others have the locks of those that it had not started: it must not start them beside.
+// it goes on, other servers have the locks of the commands that it had not started. It must not
+// start them, too.
 func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	t.Parallel()
 	tasks := "tasks:\n"
@@ -542,8 +543,8 @@ func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
 }
 
 // A Redis that comes back empty has forgotten who has what, and grants at once. The run that had a
-// lock takes it again with its next renewal, and notes that it was gone. A slot that had run may
-// run again: docs/many-servers.md says so.
+// lock takes it again with its next renewal, and notes that the lock was gone. A slot that had run
+// may run again: docs/many-servers.md says so.
 func TestARedisThatComesBackEmptyGrantsAtOnceAndALivingRunTakesItsLockAgain(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -607,7 +608,7 @@ func TestOfThreeServersOneMayBeDown(t *testing.T) {
 	}
 }
 
-// What comes too late to start is not claimed, so another server may have it.
+// A slot that comes too late to start is not claimed, so another server may have it.
 func TestWhatIsTooLateClaimsNothing(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, `tasks:

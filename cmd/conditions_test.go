@@ -31,8 +31,8 @@ func tickWithConditions(b *box, args ...string) (tick int, wait func() string) {
 	return c.Process.Pid, func() string { c.Wait(); return out.String() }
 }
 
-// A tick that is killed while it asks conditions leaves their slots to the next one, which ends
-// what hangs and says that they were missed, or runs them where they run once.
+// A tick is killed while it asks conditions. The next tick ends the conditions that hang, and
+// records their slots as missed. With missed: once it runs the slot.
 func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, hangingConditions)

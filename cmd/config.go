@@ -88,9 +88,9 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	return s, err
 }
 
-// loadLastValid returns the schedule. If the file is invalid it returns what runs in its place, and
-// in invalid what is wrong: the last schedule that was valid, or, if none ever was, the tasks
-// without a problem. Err says that there is nothing of these.
+// loadLastValid returns the schedule. If the file is invalid, it returns the schedule that runs in
+// its place, and in invalid what is wrong with the file. In its place runs the last schedule that
+// was valid or, if none ever was, the tasks without a problem. If neither exists, it returns err.
 func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
 	defer func() {
 		if valid != nil {
@@ -128,8 +128,8 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 }
 
 // parseLastValid reads a schedule that was valid once. It does not check the targets of
-// notifications: that a secret is missing since is no reason to run nothing, and is reported when a
-// notification is sent.
+// notifications: a secret that is missing by now is no reason to run nothing. The mistake is
+// reported when a notification is sent.
 func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := f.options()
 	opts.CheckNotification = nil
@@ -190,8 +190,8 @@ func (f *scheduleFile) configFlag() string {
 	return " -c " + f.config
 }
 
-// loadTrusted is loadAnyway for commands that leave something in the state folder: it refuses one
-// that ticks would refuse.
+// loadTrusted is loadAnyway for commands that leave something in the state folder. It refuses a
+// folder that ticks would refuse.
 func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
 	s, err := f.loadAnyway()
 	if err != nil {

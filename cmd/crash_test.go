@@ -101,7 +101,7 @@ func TestTheCommandIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
-// Something hits the supervisor, and the command does not notice: its witness goes on with it, as
+// The supervisor is hit, and the command does not notice: the witness goes on with the command, as
 // its parent.
 func TestTheSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
@@ -127,9 +127,9 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
-// A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That
-// is no code of its command: a task with this success code once succeeded so. The trace stays in
-// the file of the supervisor.
+// A supervisor that crashes ends with exit code 2, as when it gets no thread (here SIGABRT does
+// it). The exit code is not its command's: a task with this success code once succeeded so. The
+// trace stays in the file of the supervisor.
 func TestTheSupervisorCrashes(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -162,8 +162,8 @@ tasks:
 	}
 }
 
-// The command ends after its supervisor was killed, and before its witness looks: that finds its
-// exit code all the same.
+// The command ends after its supervisor was killed, and before its witness looks. The witness finds
+// its exit code all the same.
 func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
 	t.Parallel()
 	b, witness, supervisor, command := start(t)
@@ -241,8 +241,9 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.free("victim")
 }
 
-// What lives is found by the id of its run, though it has nothing of the run open but its lock, or
-// not even that: the mutex is not free while it lives, and no second copy starts beside it.
+// A living command is found by the id of its run, even if it has only the lock of the run open, or
+// not even the lock. The mutex is not free while the command lives, and no second copy starts
+// beside it.
 func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
 	t.Parallel()
 	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
@@ -313,7 +314,8 @@ func TestFinishIsKilledBetweenTwoHooks(t *testing.T) {
 	finishIsKilledBetweenTwoHooks(t, "")
 }
 
-// So it does where the hooks may not write into the file of the run themselves.
+// A finish that was killed is continued in the same way if the hooks may not write into the file of
+// the run themselves.
 func TestFinishIsKilledBetweenTwoHooksOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -418,8 +420,8 @@ tasks:
 	syscall.Kill(b.pidIn("daemon.pid"), syscall.SIGKILL)
 }
 
-// A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of
-// the lost run breaks that.
+// A daemon that has shed the id of its run is not found, and has the lock of the run. The finish of
+// the lost run breaks that lock.
 func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -468,7 +470,7 @@ func children(line, dir string) (pids []int) {
 	return pids
 }
 
-// Cron waits until nobody has its pipe open. A tick that only forks gives it back at once.
+// Cron waits until nobody has its pipe open. A tick that only forks closes the pipe at once.
 func TestBackgroundTasksDoNotKeepThePipeOfCron(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -614,9 +616,9 @@ tasks:
 	}
 }
 
-// What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of
-// the foreground queue from starting, and its run has an end. Here a tracer keeps the command from
-// being waited for, which looks the same to its parent.
+// A command that waits in the kernel does not end by KILL. It is left behind: the next task of the
+// foreground queue starts, and the run has an end. Here a tracer keeps the command from being
+// waited for, which looks the same to its parent.
 func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -670,8 +672,9 @@ func trace(pid int) error {
 	return nil
 }
 
-// What the command started in a session of its own is ended with it, also where it ignores TERM.
-// What a command leaves behind that ends by itself is a daemon, and stays.
+// A timeout also ends the processes that the command started in a session of their own, even if
+// they ignore TERM. If a command ends by itself, the processes that it leaves behind are daemons,
+// and stay.
 func TestTimeoutEndsWhatHasASessionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -697,7 +700,7 @@ tasks:
 	syscall.Kill(daemon, syscall.SIGKILL)
 }
 
-// The runs of a sched inside a task are none of that task's processes: they go on when it times
+// The runs of a sched inside a task do not belong to the task's processes: they go on when it times
 // out.
 func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
 	t.Parallel()
@@ -746,7 +749,8 @@ tasks:
 	}
 }
 
-// What a run does is settled when it starts: the schedule may be edited, broken or deleted.
+// A run does what the schedule said at its start. Later the schedule may be edited, broken or
+// deleted.
 func TestTheScheduleChangesWhileARunLives(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *box){
@@ -819,8 +823,8 @@ tasks:
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
 
-	// When there is room again all is as ever. Nothing is known of what ran meanwhile, and no hook
-	// fires again.
+	// When there is room again, everything works as ever. Nothing is known of the runs of the
+	// meantime, and no hook fires again.
 	os.Remove(filler)
 	if out, code := b.sched("run", "--at", "2026-01-01T00:00:00Z"); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, out)
@@ -836,8 +840,8 @@ tasks:
 	}
 }
 
-// A run that began when there was room ends when there is none. Some page of its file has room for
-// its last event and some has not, which the tasks try out with snapshots of many sizes.
+// Runs begin while the disk has room, and end when it has no room left. Some files have a page with
+// room for the last event of the run, and some do not: the tasks have snapshots of many sizes.
 func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")
@@ -895,8 +899,8 @@ tasks:
 	b.outcome("front", 1)
 }
 
-// A power cut can leave an empty file of a run. It is said once, and nothing else suffers.
-// The tick that forked it cannot know; so the next one says it, once.
+// A power cut can leave an empty file of a run. The tick that forked the run cannot know; so the
+// next tick says it, once. Nothing else suffers.
 func TestTheNextTickTellsOfAFailedBackgroundRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

@@ -12,8 +12,9 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A page of the history that no tick reads was damaged. Nobody knew until `sched history` failed,
-// and it failed until somebody moved the file away. The tick that prunes, once a day, finds it.
+// A page of the history that no tick reads is damaged. Once nobody knew until `sched history`
+// failed, and it failed until somebody moved the file away. The tick that prunes, once a day, finds
+// the damage.
 func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]\n")

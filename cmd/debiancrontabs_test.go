@@ -100,8 +100,8 @@ func imported(t *testing.T, args ...string) (tasks []*schedule.Task, said string
 	return s.Tasks, string(out), c.ProcessState.ExitCode()
 }
 
-// dueAsInCron compares the minutes of a year in which Debian's cron starts a line with those in
-// which the task is due.
+// dueAsInCron compares two sets of minutes of a year: in the first Debian's cron starts a line, in
+// the second the task is due.
 func dueAsInCron(t *testing.T, place, when string, task *schedule.Task) {
 	t.Helper()
 	if when == "@reboot" {
@@ -229,8 +229,8 @@ type heard struct {
 	env            map[string]string
 }
 
-// heardFromCron has Debian's cron start each line once, as at a boot. That cron is alone in a mount
-// namespace, where /run and the crontabs are empty.
+// heardFromCron lets Debian's cron start each line once, as at a boot. That cron is alone in a
+// mount namespace with an empty /run and with no other crontabs.
 func heardFromCron(t *testing.T, lines []cronLine) (all []heard) {
 	t.Helper()
 	needCrontab(t)

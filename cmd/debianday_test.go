@@ -48,9 +48,9 @@ func TestEachCrontabOfADebianPackageIsASchedule(t *testing.T) {
 	}
 }
 
-// A debianDay is `sched work` with all crontabs of the packages, as root in a mount namespace. The
-// shells there are recorders, the users are those of the lines, and the clock stands still in each
-// minute until all of it is recorded.
+// A debianDay is `sched work` with all crontabs of the packages, as root in a mount namespace.
+// Recorders are the shells there, and the users of the lines exist. The clock stands still in each
+// minute until all of the minute is recorded.
 type debianDay struct {
 	*testing.T
 	dir   string
@@ -60,10 +60,10 @@ type debianDay struct {
 // A dayStart is a line that was started.
 type dayStart struct{ user, command string }
 
-// The crontabs that Debian's packages ship run under `sched work`, and each line starts in the
-// minutes in which Debian's cron starts it, as its user. It is a Sunday, the first of a month. By
-// default that is tried of a few minutes in which many lines start; SCHED_TEST_DAY has the whole
-// day, in four parts.
+// The crontabs that Debian's packages ship run under `sched work`. Each line starts in the minutes
+// in which Debian's cron starts it, as its user. The day is a Sunday, the first of a month. By
+// default the test tries a few minutes in which many lines start; SCHED_TEST_DAY has the whole day,
+// in four parts.
 func TestADayOfTheCrontabsOfDebianPackages(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 || exec.Command("unshare", "--mount", "true").Run() != nil {
@@ -195,8 +195,8 @@ func (d *debianDay) prepare() {
 // stands returns the time at which the clock stands in a minute.
 func stands(minute time.Time) string { return minute.Add(10 * time.Second).Format(time.RFC3339) }
 
-// awaitTicks has minutes pass before the first one, until a tick has come. What starts in them does
-// not count.
+// awaitTicks lets minutes pass before the first one, until a tick has come. Lines that start in
+// them do not count.
 func (d *debianDay) awaitTicks(from time.Time, said *grown) {
 	for before := 30; before > 0; before-- {
 		d.setClock(from.Add(-time.Duration(before) * time.Minute))
@@ -209,7 +209,7 @@ func (d *debianDay) awaitTicks(from time.Time, said *grown) {
 	d.Fatalf("no tick came; sched work printed\n%s", d.read("out"))
 }
 
-// setClock has the clock go from a second before a minute to ten seconds in it, and stand there.
+// setClock lets the clock go from a second before a minute to ten seconds in it, and stand there.
 func (d *debianDay) setClock(minute time.Time) {
 	text := fmt.Sprintf("%s %s 600 %s", time.Now().UTC().Format(time.RFC3339Nano), minute.Add(-1100*time.Millisecond).Format(time.RFC3339Nano), stands(minute))
 	if err := os.WriteFile(filepath.Join(d.dir, "clock.new"), []byte(text), 0o644); err != nil {
@@ -220,8 +220,8 @@ func (d *debianDay) setClock(minute time.Time) {
 	}
 }
 
-// run has the minutes pass, and returns what was recorded in each. A minute is over when as much as
-// is wanted was recorded, or when the tick says that nothing was due in it.
+// run lets the minutes pass, and returns what was recorded in each. A minute is over when as much
+// as is wanted was recorded, or when the tick says that nothing was due in it.
 func (d *debianDay) run(from time.Time, minutes int, want map[string][]dayStart) map[string][]dayStart {
 	d.setClock(from.Add(-time.Hour))
 	out, err := os.Create(filepath.Join(d.dir, "out"))

@@ -10,8 +10,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Each server knows of a slot of one_server what became of it anywhere: why tells where it ran, and
-// status when it ran nowhere.
+// Each server knows what became of a slot of one_server on any server. why names the server that
+// ran it, and status reports a slot that no server ran.
 func TestEachServerKnowsWhereASlotRan(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.Start(t))

@@ -39,8 +39,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// noEmptyFlag refuses a flag that is given without a value, as with --only "$TASK" where the
-// variable is not set: it would mean every task. A reason may be empty.
+// noEmptyFlag refuses a flag without a value, as with --only "$TASK" if the variable is not set: it
+// would mean every task. A reason may be empty.
 func noEmptyFlag(c *cobra.Command) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "reason" && (f.Value.String() == "" || f.Value.String() == "[]") {

@@ -39,11 +39,11 @@ type follower struct {
 
 	mu      sync.Mutex
 	added   []*source // since the last look
-	sources []*source // those that are read; of the goroutine of Follow alone
+	sources []*source // the files that are read; only the goroutine of Follow uses it
 	asked   chan catchUp
 	once    sync.Once
 	failed  bool
-	printed int // lines, for who waits at the end
+	printed int // lines, for the caller that waits at the end
 }
 
 // Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
@@ -65,8 +65,8 @@ type catchUp struct {
 	done chan struct{}
 }
 
-// CatchUp waits until all that a run printed, which has ended, was read and printed, for patience
-// at most. It reports whether it was.
+// CatchUp waits until all output of a run that has ended was read and printed, for patience at
+// most. It reports whether it was.
 func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	done := make(chan struct{})
 	timer := time.NewTimer(patience)
@@ -89,7 +89,7 @@ func (f *follower) looks() chan catchUp {
 	return f.asked
 }
 
-// Follow reads until ctx is done, and then once more to the end. Where discover is not nil it is
+// Follow reads until ctx is done, and then once more to the end. If discover is not nil, it is
 // called before each look.
 func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 	timer := time.NewTicker(lookEvery)
@@ -117,8 +117,8 @@ func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 	}
 }
 
-// look reads all files to their ends, and lets go of those whose runs have ended, as the one with
-// that id has.
+// look reads all files to their ends. It lets go of the files of ended runs; the run with the id
+// over has ended.
 func (f *follower) look(over string) {
 	f.mu.Lock()
 	f.sources = append(f.sources, f.added...)
@@ -183,17 +183,17 @@ type source struct {
 
 	file  *os.File
 	at    int64
-	line  []byte // the beginning of one whose end was not printed yet
+	line  []byte // the beginning of a line whose end was not printed yet
 	found time.Time
 	quit  time.Time
 	known bool // the database had the run
 }
 
-// lookForEnd is how often a run that prints nothing is looked at whether it has ended.
+// lookForEnd is how often the follower asks whether a run that prints nothing has ended.
 const lookForEnd = time.Second
 
-// unknownFor is how long a run is followed that is not in the database: its output is opened before
-// its row is written, and a tick that cannot write never writes it.
+// unknownFor is how long a run is followed without a row in the database. The output is opened
+// before the row is written, and a tick that cannot write never writes the row.
 const unknownFor = time.Minute
 
 // ended reports whether the run is over, so that nothing more will be printed. It looks once in
@@ -308,8 +308,8 @@ func discoverOutputs(dir string) *discovery {
 	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
 }
 
-// In adds what has come to the follower. A folder is read again when its time has changed, or was
-// that of a moment ago: files may come within one tick of the clock of the file system.
+// In adds new outputs to the follower. It reads a folder again if the folder's time has changed or
+// is less than a second old: files may come within one tick of the file system's clock.
 func (d *discovery) In(f *follower) {
 	tasks, err := os.ReadDir(d.dir)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	<-over
 }
 
-// Who adds a run, or asks to catch up, waits for no reader that hangs.
+// Neither Add nor CatchUp hangs with a reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
 	f := &follower{Print: func(outputLine) error { <-hangs; return nil }}

@@ -17,9 +17,9 @@ import (
 	"sched/schedule/state"
 )
 
-// What a real tick does with twelve tasks is what was foreseen of it: which start, which skip, in
-// which order those of the foreground start, and when, within a second. A tick of a given minute
-// (--at) does not wait and is never late, so lateness is counted from its beginning.
+// A real tick does with twelve tasks what was foreseen: which tasks start, which skip, in which
+// order foreground tasks start, and when, within a second. A tick of a given minute (--at) does not
+// wait and is never late, so lateness is counted from its beginning.
 func TestATickDoesWhatWasForeseen(t *testing.T) {
 	unhurried(t, func(slow func(string, ...any)) { tellOfATick(t, slow) })
 }

@@ -107,7 +107,7 @@ func lateText(t forecast.Task) string {
 	return humanize.Duration(t.Latest.Late())
 }
 
-// fromTo writes a value, or both where it changes.
+// fromTo writes a value, or both values if it changes.
 func fromTo[T comparable](was, is T) string {
 	if was == is {
 		return fmt.Sprint(is)

@@ -75,7 +75,7 @@ func (a forecastCommand) printNotes(notes []forecast.Note) {
 	}
 }
 
-// heatSigns are the levels where a number has no room.
+// heatSigns stand for the levels if a number has no room.
 const heatSigns = ".-+x#"
 
 // printHeatmap prints the most runs at once in each hour, as signs if numbers have no room.

@@ -145,16 +145,16 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	return nil
 }
 
-// sayCut says that there is more than is shown, unless somebody asked for so many.
+// sayCut says that the history has more rows than the table, unless somebody asked for so many.
 func (a historyCommand) sayCut(o historyOptions, cut bool) {
 	if cut && !o.counts {
 		a.problem("%v", failed("-n 0 shows all; --since and --until narrow them", "only the newest %d are shown", o.limit))
 	}
 }
 
-// printHistory prints what waits for a tick, what runs, what vanished, and the records, in this
-// order: the newest first. The column with the servers is there when the history is that of all of
-// them. The limit is one of all rows together.
+// printHistory prints in this order, the newest first: what waits for a tick, what runs, what
+// vanished, and the records. The table has a column of servers if the history covers all servers.
+// The limit counts all rows together.
 func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
@@ -199,8 +199,8 @@ type historyTable struct {
 	cut     bool // there were more
 }
 
-// slotsIn returns how slots are written: with their zone if one of these differ, the schedule's, a
-// task's and the reader's.
+// slotsIn returns how slots are written. They have their zone if the zones of the schedule, a task
+// and the reader are not all the same.
 func slotsIn(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
 		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })
@@ -242,8 +242,8 @@ func (t historyTable) columns(cells ...string) []string {
 	return slices.Delete(cells, 2, 3)
 }
 
-// liveText says how long a run has been running. What another server announced may be from before
-// its command started.
+// liveText says how long a run has been running. The announcement of another server may be older
+// than the start of the run's command.
 func (a historyCommand) liveText(row state.Row) string {
 	holder := run.HolderOf(row)
 	switch {

@@ -106,8 +106,8 @@ func (a importCommand) run(o importOptions) error {
 	return nil
 }
 
-// stateOf returns the state folder of a crontab that was run as it is, relative to the folder of
-// the schedule if it is below that; "" if there is none.
+// stateOf returns the state folder of a crontab that was run as it is, or "" if it has no state
+// folder. The path is relative to the folder of the schedule if it is below that folder.
 func (a importCommand) stateOf(o importOptions) string {
 	a.look()
 	a.system = o.system
@@ -168,8 +168,8 @@ func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 	return lines
 }
 
-// writeSchedule prints the schedule, or writes it to the file and says what comes next. The file is
-// for its user alone where a variable may be a secret.
+// writeSchedule prints the schedule, or writes it to the file and says what comes next. Only its
+// user may read the file if a variable may be a secret.
 func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml []byte) error {
 	if o.output == "" {
 		a.out.Write(yaml)

@@ -133,8 +133,8 @@ func (p project) scripts() (names []string) {
 	return names
 }
 
-// projectKinds are the known projects, in file order. What was found before is passed on: a Laravel
-// project uses composer, too.
+// projectKinds are the known projects, in file order. Each is told which kinds were found before
+// it: a Laravel project uses composer, too.
 var projectKinds = []struct {
 	name    string
 	program string // that the tasks need

@@ -13,8 +13,8 @@ import (
 )
 
 // fakeCrontab is a crontab(1) that replaces its file as the real one does: a draft, then a rename.
-// Where $KILL_AT names the moment, it kills sched, its parent, and goes on: the real one would not
-// notice, either.
+// If $KILL_AT names the moment, it kills sched, its parent, and goes on: the real one would not
+// notice either.
 const fakeCrontab = `#!/bin/sh
 tab=$HOME/tab
 touch "$HOME/busy.$$"
@@ -83,9 +83,9 @@ func (b *box) installer(killAt string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Killed at any moment, install leaves the old crontab or the new one, and uninstall then finds its
-// way back to the old one. The first install wrote to a pipe: when it was killed, crontab(1) took
-// the end of the pipe for the end of the crontab, and installed an empty one.
+// Killed at any moment, install leaves the old crontab or the new one, and uninstall then restores
+// the old one. The first install wrote to a pipe: when it was killed, crontab(1) took the end of
+// the pipe for the end of the crontab, and installed an empty one.
 func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)
@@ -126,8 +126,8 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	}
 }
 
-// The way back is as safe: killed at any moment, uninstall leaves the crontab with the line or the
-// one from before it.
+// Removal is as safe: killed at any moment, uninstall leaves the crontab with the line or the
+// crontab from before it.
 func TestUninstallThatIsKilledLeavesOneOfTheTwoCrontabs(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)

@@ -14,9 +14,9 @@ import (
 	"sched/schedule/load"
 )
 
-// replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the
-// schedule: with the same command, in the same folder, due in the same minutes for 28 years; and
-// those of the lines that are not, and stay.
+// replaceable finds the lines of a crontab that are proven to be tasks of the schedule: with the
+// same command, in the same folder, due in the same minutes for 28 years. replace is true for the
+// numbers of these lines. stay has the numbers of the other lines, which stay.
 func (t *target) replaceable(text string) (replace map[int]bool, stay []string, err error) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
 	replace, found := map[int]bool{}, map[*schedule.Task]bool{}

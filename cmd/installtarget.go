@@ -68,9 +68,9 @@ const (
 	inSystemd
 )
 
-// kind is the place that the options choose. Root's line goes into a file of its own, where no
-// editor of crontabs meets it, unless lines of root's crontab are to be replaced: then it goes
-// there, so that all changes in one step.
+// kind is the place that the options choose. Root's line goes into a file of its own, which no
+// editor of crontabs opens. If lines of root's crontab are to be replaced, it goes into that
+// crontab, so that all changes in one step.
 func (t *target) kind() kind {
 	switch {
 	case t.options.systemd != "":

@@ -59,7 +59,7 @@ func killBeforeItWrites(t *testing.T, pid int, now func()) {
 }
 
 // A supervisor is killed when it has seen how a command or a hook ended, and before it has written
-// that down. Nobody else would ever know, had the kernel not kept it for the witness.
+// that down. Only the kernel still knows the end, and it keeps it for the witness.
 func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	const wait = "echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.05; done; "

@@ -43,9 +43,9 @@ func ranOnce(servers []*server, slot time.Time) (ran int, lost bool) {
 	return ran, slices.Contains(servers[0].outcomes("report"), slot.Format("15:04")+" lost")
 }
 
-// A tick that was killed right after its claim once lost the slot: its server recorded it as
-// missed, and no other could have it. So every kill is tried: whatever step web-1 is killed before,
-// the slot runs once, there or on web-2, or its run is known to be lost.
+// A tick that was killed right after its claim once lost the slot: its server recorded the slot as
+// missed, and no other server could have it. So every kill is tried: whatever step web-1 is killed
+// before, the slot runs once, there or on web-2, or its run is known to be lost.
 func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 2, redistest.Start(t).URL,
@@ -70,8 +70,8 @@ func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 	}
 }
 
-// A slot that waits for the store on two servers runs on one of them, wherever the tick of the
-// other is killed that makes it up, and waits nowhere then.
+// A slot waits for the store on two servers. It runs on one of them, and waits nowhere then,
+// wherever the tick is killed that makes up for it on the other.
 func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 2, redistest.Start(t).URL,
@@ -101,8 +101,8 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	}
 }
 
-// Wherever a tick is killed that finds the store to be down, its slot runs when the store is back,
-// or is recorded as missed, once.
+// A tick finds the store down, and is killed anywhere. Its slot runs when the store is back, or is
+// recorded as missed, once.
 func TestASlotIsKeptWhereverItsTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

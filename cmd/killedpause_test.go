@@ -11,8 +11,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed,
-// one that keeps the first or the second of them or the one that makes up for it, the second one
+// Two slots of a task with missed: after_pause fall into a maintenance. A tick is killed anywhere:
+// one that keeps the first or the second slot, or the one that makes up for them. The second slot
 // runs once, on one of the servers, and nothing waits then.
 func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,8 @@ func (b *box) outcomes(task string) (all []string) {
 	return all
 }
 
-// While the disk is full what is due runs, and nothing of it is recorded: when there is room again
-// it counts as missed.
+// Tasks that are due while the disk is full run, and nothing of them is recorded. When there is
+// room again, their slots count as missed.
 func TestTicksOnAFullDiskRunAndAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")
@@ -58,7 +58,8 @@ tasks:
 	}
 }
 
-// Of the servers that missed a slot one runs it, and none when one of them was there.
+// If several servers missed a slot, one of them runs it. If one server ran it in time, no server
+// runs it again.
 func TestAMissedSlotRunsOnOneServer(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

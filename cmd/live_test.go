@@ -81,8 +81,8 @@ func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
 	term, c := b.watch(80, nil, onLeapDay...)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
 
-	// The width is that of this moment. Below what the line needs the bar goes, then the end of the
-	// text.
+	// The line has the width that the terminal has at this moment. If the line does not fit, the
+	// bar goes first, then the end of the text.
 	b.resize(term, 40)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s$`)
 	b.resize(term, 16)
@@ -99,7 +99,7 @@ func (b *box) resize(term *testTerminal, width int) {
 	}
 }
 
-// Whatever ends sched, the line is gone.
+// The line is gone after sched has ended, whatever ends it.
 func TestLiveLineIsErasedWhenSchedIsStopped(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"SIGINT", "SIGTERM"} {
@@ -168,8 +168,8 @@ tasks:
 	}
 }
 
-// Where the terminal cannot erase, where others print to it as well, and for those who want to see
-// only what went wrong there is no live line. Nor is there when a shell has sent sched to the
+// There is no live line if the terminal cannot erase, if others print to it as well, or if people
+// want to see only what went wrong. There is also no line when a shell has sent sched to the
 // background, and people type at its prompt.
 func TestNoLiveLine(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has
-// no outcome where no process supervised the run to its end. It begins with the last lines, or with
-// all if that is 0. It catches no signals: ^C ends it as it ends tail -f.
+// no outcome if no process supervised the run to its end. follow begins with the last lines, or
+// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (outcome.Record, error) {
 	tail := &outputReader{path: begun.Output}
 	defer tail.close()
@@ -23,7 +23,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 		tail.file, tail.at = file, lastLines(file, lines)
 	}
 	for {
-		// Whether it has ended is asked first: what it had printed by then is read afterwards.
+		// It asks for the end first, and reads afterwards what was printed by then.
 		record, again, err := a.view(s).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
@@ -45,7 +45,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 }
 
 // An outputReader reads a file that grows, piece by piece. It reads nothing as long as the file
-// does not exist. Where a live output was cut since it is larger than its limit, it says so once.
+// does not exist. If a live output was cut because it is larger than its limit, it says so once.
 type outputReader struct {
 	path string
 	file *os.File
@@ -87,7 +87,8 @@ func (t *outputReader) close() {
 	}
 }
 
-// lastLines returns where the last lines of a file begin; 0 where it has no more, and for all.
+// lastLines returns the offset at which the last lines of a file begin. It is 0 if the file has no
+// more lines, and if lines is 0.
 func lastLines(file *os.File, lines int) int64 {
 	info, err := file.Stat()
 	if err != nil || lines == 0 {

@@ -31,7 +31,7 @@ type logLine struct {
 func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
 	out := c.out
 	if aside, ok := out.(printerStream); ok {
-		out = aside.to // what cannot be written yet stays where it is
+		out = aside.to // text that cannot be written yet stays in the files of its runs
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l := &logStream{end: end, ended: make(chan struct{})}

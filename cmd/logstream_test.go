@@ -37,8 +37,8 @@ func TestALogReaderThatHangsDelaysNoTask(t *testing.T) {
 	}
 }
 
-// work prints what its runs print, those in the background, too; each line is there once, and those
-// of a run that it stops are there.
+// work prints what its runs print, in the foreground and in the background. It prints each line
+// once, and also the lines of a run that it stops.
 func TestWorkPrintsWhatRunsPrint(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -64,7 +64,7 @@ tasks:
 	}
 }
 
-// After the last tick nobody comes who would print the background runs that failed, so work prints
+// No further tick would print the background runs that failed after the last one, so work prints
 // them, each once.
 func TestWorkPrintsAtItsEndWhatFailedOrWasStopped(t *testing.T) {
 	t.Parallel()

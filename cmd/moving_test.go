@@ -24,7 +24,7 @@ const everywhere = `tasks:
 `
 
 // Two servers share a store that others keep available: each slot runs once, people see what ran,
-// and a pause is one of both.
+// and a pause holds for both.
 func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 	t.Parallel()
 	certificates := redistest.MakeCertificates(t)

@@ -282,7 +282,8 @@ var nasty = []nastyCrontab{
 	},
 }
 
-// Each nasty crontab becomes the tasks that a person would expect, and what it loses has a reason.
+// Each nasty crontab becomes the tasks that a person would expect. import gives a reason for all
+// that is lost.
 func TestNoLineOfANastyCrontabIsLostWithoutAReason(t *testing.T) {
 	t.Parallel()
 	var lines []cronLine // that Debian's cron takes as import does

@@ -18,7 +18,7 @@ import (
 )
 
 // A web is an HTTP server that notes what it gets: a line with the method and the path in web.log,
-// and the body of the n-th request in web/n. What it answers is in the path:
+// and the body of the n-th request in web/n. The path decides its answer:
 //
 //	/ok      204
 //	/twice   503 to the first two requests with the same path, then 204

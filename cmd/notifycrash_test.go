@@ -71,8 +71,8 @@ func (b *box) undelivered() int {
 	return n
 }
 
-// While a server hangs, finish is killed. The next tick sends what it could not, and nothing else
-// again.
+// While a server hangs, finish is killed. The next tick sends what finish could not send, and
+// nothing else again.
 func TestFinishIsKilledWhileItSends(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "")
@@ -117,9 +117,9 @@ tasks:
 	}
 }
 
-// Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a
-// killed finish was sending at that moment may be told twice. It runs alone: on a busy machine a
-// finish was over before it was seen.
+// Many runs end, and each finish is killed at a random moment. Each run is told; only the message
+// that a killed finish was sending at that moment may be sent twice. The test runs alone: on a busy
+// machine a finish was over before it was seen.
 func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 	unhurried(t, func(slow func(string, ...any)) { finishIsKilledAnywhere(t, slow) })
 }

@@ -54,7 +54,7 @@ func TestAPauseIsOneOfAllServers(t *testing.T) {
 		one.has(one.must("status"), 0, 0, "ok: ", "everything is paused by ann on web-1")
 	}
 	s[1].has(s[1].must("resume"), 0, 0, "everything is resumed; it was paused by ann on web-1")
-	// A slot that was skipped is not claimed: who runs the minute once more has it.
+	// A skipped slot is not claimed: a second run of the minute has it.
 	out, code, _ := s[0].tick("--at", thisMinute())
 	s[0].has(out, code, 0, "report  succeeded", "import  started", "export  started")
 	s[0].must("pause", "report")
@@ -63,7 +63,7 @@ func TestAPauseIsOneOfAllServers(t *testing.T) {
 	s[1].has(out, code, 0, "skipped: paused by ann on web-1 since ", ", until ")
 }
 
-// Nobody can pause or resume while the store is down. What was paused stays paused, also when it
+// Nobody can pause or resume while the store is down. Paused tasks stay paused, also when the store
 // comes back without its data.
 func TestAnOutageNeitherPausesNorResumes(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,8 @@ func TestPauseTellsWhatGoesOnOnAllServers(t *testing.T) {
 	}
 }
 
-// Whenever pause is killed the old pause is there or the new one, and the next pause works.
+// pause is killed at any moment: either the old pause is there or the new one, and the next pause
+// works.
 func TestPauseIsKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "tasks:\n  - {name: report, cron: \"* * * * *\", command: \"true\"}\n")

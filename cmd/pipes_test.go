@@ -39,8 +39,8 @@ func deadReader(t *testing.T) *os.File {
 	return writer
 }
 
-// The first line that a tick printed to a logger that had died ended it: two of eight tasks ran,
-// and those of the background were not even forked.
+// A tick once ended with the first line that it printed to a dead logger: two of eight tasks ran,
+// and the background tasks were not even forked.
 func TestAReaderThatGoesAwayEndsNoTick(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -24,8 +24,8 @@ tasks:
   - {name: other, cron: "* * * * *", without_overlapping: true, command: *wait}
 `
 
-// The servers of a store share the seats of a pool. That of a server that died is free within a
-// lease, and that of a run goes on without its supervisor.
+// The servers of a store share the seats of a pool. The seat of a dead server is free within a
+// lease. A run keeps its seat without its supervisor.
 func TestServersShareThePoolAndADeadOneLeavesNoSeatTaken(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, pooled)
@@ -94,7 +94,7 @@ func TestASeatLivesAsLongAsTheProcessesOfItsRun(t *testing.T) {
 	b.until("no seat is taken", func() bool { return !strings.Contains(b.says("status"), "pool db") })
 }
 
-// A retry that a later tick comes back to has no seat meanwhile, and takes one again.
+// A retry that a later tick comes back to gives its seat back meanwhile, and takes a seat again.
 func TestADeferredRetryTakesItsSeatAgain(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `timezone: UTC

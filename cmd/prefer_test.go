@@ -55,7 +55,7 @@ func oneServerTasks(n int, more string) string {
 	return tasks
 }
 
-// A server that a task prefers runs it as long as it takes part, also where it comes last.
+// A server that a task prefers runs it as long as it takes part, even if it comes last.
 func TestThePreferredServerRunsASlot(t *testing.T) {
 	var servers []*server
 	unhurried(t, func(slow func(string, ...any)) {
@@ -72,7 +72,7 @@ func TestThePreferredServerRunsASlot(t *testing.T) {
 }
 
 // A tick that left its slots to the preferred server for a second did not notice meanwhile that it
-// was to end: it took the slot then.
+// had to end: it took the slot then.
 func TestATickThatLeavesASlotToThePreferredServerEndsAtOnce(t *testing.T) {
 	redis := redistest.Start(t)
 	web1 := newServers(t, 1, redis.URL, "tasks: [{name: report, cron: '* * * * *', one_server: true, prefer: [web-2], command: 'true'}]\n")[0]

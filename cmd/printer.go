@@ -46,8 +46,8 @@ type printed struct {
 	written chan struct{} // closed when it is
 }
 
-// printAside has what is printed from now on wait in printers until endPrinting: one for stdout and
-// stderr where both are the same file, so that lines keep their order.
+// printAside makes all that is printed from now on wait in printers, until endPrinting. If stdout
+// and stderr are the same file, they share one printer, so that lines keep their order.
 func (c *console) printAside() {
 	out := &printer{moved: make(chan struct{}, 1)}
 	c.printers = []*printer{out}
@@ -91,8 +91,8 @@ type printerStream struct {
 
 func (s printerStream) File() *os.File { return terminal.File(s.to) }
 
-// Write waits for printHurry at most, and never fails: an output remembers errors where they
-// happen.
+// Write waits for printHurry at most, and never fails: the output to which the printer writes
+// remembers errors.
 func (s printerStream) Write(text []byte) (int, error) {
 	written := s.printer.print(s.to, text)
 	if written == nil {

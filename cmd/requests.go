@@ -111,7 +111,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 const startWithin = 3 * time.Second
 
 // awaitStart waits until a run has begun that is to start at once, and returns what became of it.
-// It returns "" where the run waits, for a tick or for what others have.
+// It returns "" if the run waits, for a tick or for a mutex or a seat that others have.
 func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 	if !r.Wait.NotBefore.IsZero() {
 		return ""

@@ -15,8 +15,7 @@ tasks:
   - {name: back, cron: "0 0 29 2 *", background: true, without_overlapping: true, command: echo $SCHED_RUN >> ran.txt}
 `
 
-// A tick is killed at any moment: what was asked for has one outcome in the end, and never ran
-// twice.
+// A tick is killed at any moment. Each request has one outcome in the end, and never ran twice.
 func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, requested)
@@ -79,8 +78,8 @@ func (b *box) allAnswered(n int) {
 	}
 }
 
-// A request outlives everything but its answer: also a state folder in which nothing can be written
-// for a while.
+// A request stays until it is answered, whatever happens, even if for a while nothing can be
+// written in the state folder.
 func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, requested)

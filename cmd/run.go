@@ -116,8 +116,8 @@ func (a runCommand) run(o runOptions) error {
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
-// load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid
-// schedule.
+// load returns the tick that the flags ask for. If the tick runs the last valid schedule, invalid
+// is its exit.
 func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
@@ -239,9 +239,9 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 // mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
 const mostAhead = time.Minute
 
-// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is
-// usually a mistake: a tick of that minute would run it now, and the tick that cron starts then
-// runs it again.
+// minute returns the minute of the tick, from --at or from now. A future minute is usually a
+// mistake: the tick would run its tasks now, and the tick that cron starts then would run them
+// again.
 func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
 	if o.at == "" {
 		return now.Truncate(time.Minute), nil
@@ -275,7 +275,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 // noNewStarts is done when nothing more may start, terminate when what runs is to end, kill when it
 // is to end at once.
 func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
-	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints those of its ticks
+	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints the logs of its ticks
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
 	defer restore()
 	r := newReporter(a.app, tick, o, onTerminal)
@@ -321,14 +321,13 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 }
 
 // noteEnvironment writes down who called this tick and with which environment, before a task can
-// take long. It writes nothing for a person, or for a minute or a task that was asked for, and
-// reports that.
+// take long. If a person called, or a minute or a task was asked for, it writes nothing and returns
+// true.
 func (a runCommand) noteEnvironment(tick *tick.Tick) (byPerson bool) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return true
 	}
-	// A state folder that cannot be written is reported elsewhere; the tick is none the worse for
-	// it.
+	// A state folder that cannot be written is reported elsewhere, and does no harm to the tick.
 	doctor.Keep(tick.Schedule.StateDir, doctor.Here(os.Environ(), localZone().String()), a.now())
 	return false
 }

@@ -24,7 +24,7 @@ type reporter struct {
 	app      *app
 	tick     *tick.Tick
 	opts     runOptions
-	terminal *terminalReport // nil where the report is not for one
+	terminal *terminalReport // nil if the report is not for a terminal
 	logs     *logStream      // nil without --logs
 
 	mu    sync.Mutex

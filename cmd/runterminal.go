@@ -37,8 +37,8 @@ type tally struct {
 	n    int
 }
 
-// newTerminalReport returns nil where the report of a tick is not for a terminal. Until restore is
-// called all that the app prints goes around its live line.
+// newTerminalReport returns nil if the report of a tick is not for a terminal. Until restore is
+// called, all that the app prints goes around its live line.
 func newTerminalReport(a *app, tick *tick.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
 	if !terminal.Is(a.out) || o.json || o.logs || tick.Work != nil { // several ticks of `sched work` may print at once
 		return nil, func() {}

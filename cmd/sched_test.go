@@ -77,7 +77,7 @@ func runManyAtOnce() {
 	}
 }
 
-// sized is how much a test does of what could go on for long: less with -short, and all where
+// sized is how much a test does of what could go on for long: less with -short, and all if
 // SCHED_TEST_FULL is set.
 func sized(short, usual, all int) int {
 	switch {
@@ -89,9 +89,9 @@ func sized(short, usual, all int) int {
 	return usual
 }
 
-// kills are the steps of a process that it is killed before, each time anew: the first of them, and
-// how far they are apart. All are tried where SCHED_TEST_FULL is set, and otherwise some, which are
-// others each time.
+// kills returns the steps before which a process is killed, each time anew: the first step, and the
+// distance between two steps. The tests try all steps if SCHED_TEST_FULL is set. Otherwise they try
+// some steps, other ones each time.
 func kills(short, usual int) (first, apart int) {
 	apart = sized(short, usual, 1)
 	return 1 + rand.IntN(apart), apart
@@ -151,7 +151,7 @@ func scripts(dir string) testscript.Params {
 	}
 }
 
-// coveredCommand has a minute be the last that a tick covered: covered MINUTE. With `never` no tick
+// coveredCommand makes a minute the last that a tick covered: covered MINUTE. With `never` no tick
 // ever came, so the next one finds no gap.
 func coveredCommand(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(".sched")+"/sched.db?_busy_timeout=10000")
@@ -219,8 +219,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nonroot CODE PROGRAM ARG... is exits by a user that is not root: where we are, by daemon, to whom
-// it gives the folder of the script.
+// nonroot CODE PROGRAM ARG... is exits for a user that is not root. If we are root it is daemon, to
+// whom it gives the folder of the script.
 func nonroot(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
 		ts.Check(ts.Exec("chown", "-R", "daemon", ts.Getenv("WORK")))
@@ -244,9 +244,9 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
 const patience = 2 * time.Minute
 
-// rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer
-// where a look takes longer, since it runs sched. So who waits takes a quarter of a processor at
-// most, and the others are not slow because of it.
+// rest waits between two looks of a poll; begun is when the last look began. It waits 5 ms, or
+// longer if the look took longer, because a look runs sched. So a poll takes a quarter of a
+// processor at most, and does not slow the other tests.
 func rest(begun time.Time) {
 	time.Sleep(min(max(5*time.Millisecond, 3*time.Since(begun)), 200*time.Millisecond))
 }
@@ -336,8 +336,8 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case ts.Getenv("REDIS_URL") != "":
 		ts.Check(m.Start())
 	default:
-		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that
-		// is down comes back to its own.
+		// The port is outside of the range from which the kernel takes ports for others
+		// (ip_local_port_range in ip(7)), so a server that is down comes back to its own port.
 		var err error
 		for range 100 {
 			if err = m.StartAddr(fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))); err == nil {
@@ -422,8 +422,8 @@ func (b *box) hasUnpublished() bool {
 	return err == nil && len(waiting) > 0
 }
 
-// hookForked reports whether the newest run of the task has a hook whose process is known: a finish
-// that is killed before fires it once more.
+// hookForked reports whether the newest run of the task has a hook whose process is known. A finish
+// that is killed before that fires the hook once more.
 func (b *box) hookForked(task string) bool {
 	db, err := state.OpenRead(b.path(".sched"), state.Patience)
 	if err != nil {
@@ -446,7 +446,7 @@ func openRows(dir string) []state.Row {
 	return slices.DeleteFunc(append(live, lost...), state.Row.NotBegun)
 }
 
-// owned returns those of them that a process looks after.
+// owned returns the live runs of a state folder that a process looks after.
 func owned(dir string) []state.Row {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
@@ -514,9 +514,9 @@ func (b *box) sched(args ...string) (output string, code int) {
 	return out.String(), c.ProcessState.ExitCode()
 }
 
-// unhurried tells a story that a busy machine changes, since processes come too late. What was slow
-// is told again from the beginning, and fails when it was slow each time. All else that is wrong
-// fails at once.
+// unhurried runs a story that can fail on a busy machine because processes come too late. It runs a
+// slow story again from the beginning, and fails if it was slow each time. Any other mistake fails
+// at once.
 func unhurried(t *testing.T, story func(slow func(format string, a ...any))) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -538,7 +538,7 @@ func (b *box) until(what string, condition func() bool) {
 	b.untilWith(rest, what, condition)
 }
 
-// untilAtOnce is until for what is there for a moment only: it looks again without a rest.
+// untilAtOnce is until for a condition that holds only for a moment: it looks again without a rest.
 func (b *box) untilAtOnce(what string, condition func() bool) {
 	b.Helper()
 	b.untilWith(func(time.Time) {}, what, condition)

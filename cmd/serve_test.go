@@ -75,7 +75,7 @@ func (b *box) serve(change func(*exec.Cmd), flags ...string) *apiServer {
 	return s
 }
 
-// ask sends a request, and returns the status and the body; 0 where the server is gone.
+// ask sends a request, and returns the status and the body. The status is 0 if the server is gone.
 func (s *apiServer) ask(method, path, body string, headers ...string) (int, string) {
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *box) asFrozen(at string) func(*exec.Cmd) {
 	return func(c *exec.Cmd) { c.Env = append(c.Env, "SCHED_TEST_CLOCK_FILE="+b.path("clock")) }
 }
 
-// What the API answers is what the commands print with --json, but for the list around it.
+// The API answers what the commands print with --json, but for the list around it.
 func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)
@@ -144,7 +144,8 @@ func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 	}
 }
 
-// What is asked for by the API the commands show, and the other way round, with who did it.
+// The commands show requests that came through the API, and the API shows requests of the commands,
+// each with its author.
 func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)
@@ -248,7 +249,7 @@ func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
 	}
 }
 
-// announce has a server be known to the store at that address.
+// announce makes a server known to the store at that address.
 func (b *box) announce(address, server string) {
 	b.Helper()
 	store := redistest.Dial(b.T, "redis://"+address)
@@ -286,8 +287,8 @@ func (b *box) asSomebody() func(*exec.Cmd) {
 	}
 }
 
-// A server that is killed in the middle of an edit, a trigger and a pause leaves each done or
-// undone, and no change that is not in the audit log. Repeated with its key a trigger asks once.
+// A server is killed in the middle of an edit, a trigger and a pause. Each of them is done or
+// undone, and every change is in the audit log. A trigger that is repeated with its key asks once.
 func TestServeIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)
@@ -375,7 +376,7 @@ func (b *box) audited(rounds int) {
 	}
 }
 
-// etag is that of a task; "" for one that is not there.
+// etag returns the ETag of a path, as of a task, or "" if it has no ETag.
 func (s *apiServer) etag(path string) string {
 	r, _ := http.NewRequest("GET", s.url+path, nil)
 	r.Header.Set("Authorization", "Bearer "+s.token)

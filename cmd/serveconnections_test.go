@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Where a process may have few files open, more connections than that take none from answers, nor
-// from ticks.
+// A process may have only so many files open. More connections than that take no files from
+// answers, nor from ticks.
 func TestServeLeavesFilesForItself(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, served)

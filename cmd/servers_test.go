@@ -32,8 +32,8 @@ func (b *box) everywhere(server string) (runs []string) {
 	return runs
 }
 
-// Ticks are killed at random moments, while Redis hangs and while it answers. Whatever they had
-// done by then, in the end another server knows every run of this one, once.
+// Ticks are killed at random moments, while Redis hangs and while it answers. In the end another
+// server knows every run of this one, once, however far the ticks had come.
 func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -67,7 +67,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 		c.Env = append(c.Env, "SCHED_TEST_SERVER=web-1")
 		c.Run() // it may tell of failures: of runs that the kills have ended
 	}
-	// A run may end after a tick has collected what had ended: all is published when no run has a
+	// A run may end after a tick has collected the ended runs. All is published when no run has a
 	// file any more, either.
 	here.until("all is published", func() bool {
 		last()

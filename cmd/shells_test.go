@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What each shell is told at its start, as `sched completion --help` advises, and how it is called
-// without what this machine's own files tell it. Its prompt is READY.
+// Each shell is set up as `sched completion --help` advises. Its arguments keep this machine's own
+// files away from it. Its prompt is READY.
 var shells = []struct {
 	name  string
 	args  []string

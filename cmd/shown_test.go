@@ -19,8 +19,8 @@ import (
 
 // A page shows commands and what they print in blocks of "console": lines that begin with "$ ",
 // each with its output below it. TestShown runs a story for each page, and the command `shown` of
-// these stories checks that the output is what sched prints. What the page cannot know (durations,
-// ids, pids, sizes) and the width of columns do not count.
+// these stories checks that the output is what sched prints. The check ignores parts that the page
+// cannot know (durations, ids, pids, sizes) and the width of columns.
 
 // A shown is a command of a page with its output.
 type shown struct{ page, command, output string }

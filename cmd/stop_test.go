@@ -140,8 +140,8 @@ func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
 	b.outcome("victim", 2)
 }
 
-// No command runs between two attempts. The process that waits there looks for who wants it
-// stopped.
+// No command runs between two attempts. The process that waits there looks for a request to stop
+// the run.
 func TestARunIsStoppedBetweenTwoAttempts(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"background: true", "background: false"} {
@@ -184,7 +184,8 @@ tasks:
 	}
 }
 
-// Whoever wanted the run stopped was killed after they said so. The supervisor knows.
+// sched stop was killed after it had written down its request, and before its signal. The
+// supervisor reads the request.
 func TestStopIsKilledBeforeItsSignal(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, strings.Replace(stoppable, "without_overlapping: true", "success_codes: [9]", 1))

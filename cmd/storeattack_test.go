@@ -38,8 +38,8 @@ func forge(t *testing.T, client *redis.Client, table, key string, value any) {
 	}
 }
 
-// A nightly task ran on none of three servers, because a Redis that had its data was taken for one
-// that had lost them.
+// A nightly task once ran on none of three servers, because a Redis with all its data was taken for
+// one that had lost its data.
 func TestTwoRestartsWithDataAndAnIdleTickCostNoSlot(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -97,7 +97,8 @@ func TestSplitVotesAreNoOutage(t *testing.T) {
 	}
 }
 
-// A server was killed with -9 after its run had ended, and others showed the run as one that lives.
+// A server was killed with -9 after its run had ended, and others once showed the run as a live
+// one.
 func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t)
@@ -120,7 +121,7 @@ func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 	}
 }
 
-// Whoever can write to the store sends no escape sequence to the terminal of root.
+// Somebody who can write to the store sends no escape sequence to the terminal of root.
 func TestNoEscapeSequenceOfTheStoreReachesATerminal(t *testing.T) {
 	t.Parallel()
 	const escape = "\x1b]0;owned\x07\x1b[2J"

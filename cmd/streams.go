@@ -48,7 +48,7 @@ func (o *output) firstError() error {
 func (o *output) File() *os.File { return terminal.File(o.Writer) }
 
 // exitOfResults prints that results could not be written, and returns the exit code of sched, which
-// is no success then. That the reader of a tick's report went away is no failure: the tasks ran.
+// is no success then. A reader of a tick's report that went away is no failure: the tasks ran.
 func (c *console) exitOfResults(code int) int {
 	failed := c.results.firstError()
 	if failed == nil || errors.Is(failed, syscall.EPIPE) {
@@ -58,9 +58,8 @@ func (c *console) exitOfResults(code int) int {
 	return max(code, exitFailed)
 }
 
-// liveLine puts a live line below all that the app writes from now on, until restore is called. It
-// is nil where none can be shown. Nothing may have been written for as long as rest before it is
-// drawn.
+// liveLine puts a live line below all that the app writes from now on, until restore is called. The
+// line is nil if none can be shown. It is drawn when nothing was written for as long as rest.
 func (c *console) liveLine(rest time.Duration) (line *terminal.LiveLine, restore func()) {
 	out, errs := c.out, c.err
 	line, c.out, c.err = terminal.NewLiveLine(c.stdout(), c.stderr(), rest)
@@ -100,7 +99,7 @@ func (c *console) printDiff(lines []string) {
 }
 
 // printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
-// names (RFC 4180). What cannot be written exitOfResults reports. What is null there is empty here,
+// names (RFC 4180). exitOfResults reports its write errors. A null of --json is an empty cell here,
 // and a list is joined with "; ".
 func (c *console) printCSV(rows any) error {
 	w := csv.NewWriter(c.out)

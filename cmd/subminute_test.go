@@ -14,9 +14,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// begin starts a tick whose clock and that of its runs show the time, and returns what ends it:
-// that waits for its end, and returns what it printed, its exit code, and how long it took from
-// then on.
+// begin starts a tick. Its clock and the clocks of its runs show the given time. end waits for the
+// end of the tick, and returns its output, its exit code, and how long that wait took.
 func (b *box) begin(clock string, env ...string) (tick *exec.Cmd, end func() (out string, code int, took time.Duration)) {
 	b.Helper()
 	at, err := time.Parse(time.RFC3339, clock)
@@ -117,8 +116,8 @@ tasks:
 	}
 }
 
-// A foreground task that takes longer than its interval loses slots, each with a record, also those
-// at the end of the minute. The tasks beside it lose some, too, but each gets its turn; background
+// A foreground task that takes longer than its interval loses slots, each with a record, even at
+// the end of the minute. The tasks beside it lose some, too, but each gets its turn. Background
 // tasks lose none.
 func TestAForegroundTaskThatOverrunsLosesItsSlotsAndStarvesNobody(t *testing.T) {
 	t.Parallel()
@@ -160,7 +159,8 @@ tasks:
 	b.slots("back", 2)
 }
 
-// The last slot of a minute is lost to the first one of the next, which is for the next tick.
+// The last slot of a minute is lost to the first slot of the next minute, which is for the next
+// tick.
 func TestAForegroundTaskThatOverrunsTheMinuteLosesItsLastSlots(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -183,8 +183,9 @@ tasks:
 	}
 }
 
-// Foreground tasks of several instants run in the order of these, and in file order at each; on a
-// machine so busy that an instant is over before its turn comes, the one that waited longest first.
+// Foreground tasks of several instants run in the order of the instants, and in file order at each
+// instant. On a machine so busy that an instant is over before its turn comes, the task that waited
+// longest runs first.
 func TestForegroundSlotsRunInTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -280,8 +281,8 @@ func (b *box) as(env []string, args ...string) {
 	}
 }
 
-// What runs goes on to its end, and what was due at the full minute has its turn. Ticks that begin
-// after the interrupt are none of its.
+// After an interrupt the tasks that run go on to their end, and tasks that were due at the full
+// minute have their turn. An interrupt has no effect on ticks that begin after it.
 func TestAnInterruptLeavesWhatRunsAndWhatWasDueAtTheFullMinute(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

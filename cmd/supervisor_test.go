@@ -17,7 +17,7 @@ import (
 )
 
 // company is a schedule of background tasks of all kinds, due together. Each command waits for the
-// file "go", and ends with the number of its task; but those of the tasks
+// file "go", and ends with the number of its task. These tasks differ:
 //   - late1 to late5 never end, and have a timeout,
 //   - again1 to again5 fail at first, and wait then in their second attempt,
 //   - waits1 to waits5 fail at first, and their second attempt comes six seconds later,
@@ -119,8 +119,8 @@ func TestASupervisorOfFiftyCommandsIsKilled(t *testing.T) {
 	b.allWell(witness)
 }
 
-// A supervisor that stands still sees no command end. Each has its own exit code all the same, and
-// what took too long has timed out, when the supervisor goes on, and when it is killed.
+// A supervisor that stands still sees no command end. Then it goes on, or is killed. Each run has
+// its own exit code all the same, and a run that took too long has timed out.
 func TestASupervisorThatStandsStill(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGCONT, syscall.SIGKILL} {
@@ -139,8 +139,8 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 	}
 }
 
-// What has ended before the supervisor was killed has ended by itself, however long ago: its
-// timeout came when nobody looked. But what the supervisor was about to end has timed out, though
+// A command that ended before the supervisor was killed has ended by itself, even if its timeout
+// passed while nobody looked. A command that the supervisor was about to end has timed out, though
 // it ends with a code of its own.
 func TestWhatEndedUnderAKilledSupervisorWithATimeout(t *testing.T) {
 	t.Parallel()
@@ -170,8 +170,8 @@ tasks:
 	}
 }
 
-// The disk gets full after runs have begun, and before their commands start. That they started can
-// be told all the same: nothing starts twice when the supervisor is killed.
+// The disk gets full after runs have begun, and before their commands start. The starts are known
+// all the same: nothing starts twice when the supervisor is killed.
 func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")
@@ -226,8 +226,8 @@ func standsStill(pid int) bool {
 	})
 }
 
-// What a command leaves behind becomes a child of the witness, and no zombie for the time in which
-// other commands run.
+// A process that a command leaves behind becomes a child of the witness. When it ends it is no
+// zombie for the time in which other commands run.
 func TestTheWitnessTakesAwayWhatOrphansLeave(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, victim+`
@@ -246,7 +246,8 @@ func TestTheWitnessTakesAwayWhatOrphansLeave(t *testing.T) {
 	b.gone(witness)
 }
 
-// Nobody is left who saw the commands start. The next tick ends them, and finishes their runs.
+// All processes that saw the commands start are gone. The next tick ends the commands, and finishes
+// their runs.
 func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
 	t.Parallel()
 	b := together(t)
@@ -376,8 +377,8 @@ tasks:
 	}
 }
 
-// What is due in later seconds of the minute goes to the supervisor that is there already. When
-// that is killed with its witness, the next slot starts another one.
+// Slots of later seconds of the minute go to the supervisor that is there already. If that
+// supervisor is killed with its witness, the next slot starts another one.
 func TestSlotsOfLaterSecondsHaveTheSameSupervisor(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `

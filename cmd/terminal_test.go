@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A testTerminal is a terminal that sched runs on: a real one for the program, and for the test
-// what a person would see. It understands no more than sched uses, so anything else is seen as it
-// is.
+// A testTerminal is a terminal that sched runs on. For the program it is a real one, and for the
+// test it is what a person would see. It understands no more than sched uses, so anything else is
+// seen as it is.
 type testTerminal struct {
 	ctrl *os.File
 
@@ -214,8 +214,8 @@ func (b *box) watch(width int, env []string, args ...string) (*testTerminal, *ex
 	return term, c
 }
 
-// onTerminal WIDTH CODE PROGRAM ARG... runs a program on a terminal and checks its exit code. What
-// is seen then is in the file "screen", with the colours as \e[32m.
+// onTerminal WIDTH CODE PROGRAM ARG... runs a program on a terminal and checks its exit code. The
+// file "screen" then has what a person would see, with the colours as \e[32m.
 func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	var width int
 	if neg || len(args) < 3 {

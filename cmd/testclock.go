@@ -71,7 +71,7 @@ func init() {
 	setBoot(os.Getenv("SCHED_TEST_CLOCK_SET"), os.Getenv("SCHED_TEST_BOOT"))
 }
 
-// setBoot has time pass as the clock of the tests shows it, but for what the clock was set.
+// setBoot makes time pass as the clock of the tests shows it, but for what the clock was set.
 func setBoot(set, name string) {
 	var by time.Duration
 	if set != "" {

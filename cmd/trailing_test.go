@@ -59,7 +59,7 @@ func TestRunsThatEndTogetherShareAFinish(t *testing.T) {
 	}
 }
 
-// Where such a process is killed the next tick finishes all of its runs, and fires no hook again.
+// If such a process is killed, the next tick finishes all of its runs, and fires no hook again.
 func TestAFinishOfManyRunsIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, endTogether("while [ ! -e on ]; do sleep 0.02; done; echo >> second.txt"))

@@ -81,9 +81,9 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 	}
 }
 
-// The folder of the metrics is that of the exporter's user, who puts something else in the place of
-// the draft: a tick of root hung, or wrote the metrics into a file of root, and let everybody read
-// that.
+// The folder of the metrics belongs to the exporter's user, who puts something else in the place of
+// the draft. A tick of root once hung, or wrote the metrics into a file of root and let everybody
+// read that file.
 func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)
@@ -131,8 +131,8 @@ func (b *box) asRoot(commands ...string) {
 	}
 }
 
-// While a background run lives, another user puts an own state folder in the place of the run's,
-// with a row of the run whose hooks are theirs. The run ends with what it inherited.
+// While a background run lives, another user replaces the run's state folder. The new folder has a
+// row of the run with hooks of that user. The run ends with the hooks that it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	t.Parallel()
 	onlyRoot(t)
@@ -218,8 +218,8 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	}
 }
 
-// The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do what they
-// do with one that is read-only.
+// The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do the same
+// as with a read-only folder.
 func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "state_dir: link\ntasks:\n- {name: front, cron: '* * * * *', without_overlapping: true, command: echo front >> ran.txt}\n"+

@@ -119,8 +119,8 @@ func (b *box) places() int {
 	return len(rows)
 }
 
-// A person said how the lost run of a mutex had ended, and that was taken for the run that waited
-// behind it, which had not started.
+// A person said how the lost run of a mutex had ended. Once that was taken for the end of the run
+// behind it, which waited and had not started.
 func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+inTurn)
@@ -152,8 +152,8 @@ func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 	}
 }
 
-// Where witness and supervisor are gone the next tick gives the run to another supervisor: nothing
-// is lost, and nothing runs twice. Meanwhile its place is in nobody's way.
+// If witness and supervisor are gone, the next tick gives the run to another supervisor: nothing is
+// lost, and nothing runs twice. Meanwhile its place in the queue blocks nobody.
 func TestARunWaitsOnWhenAllThatWatchesItIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+strings.Replace(inTurn, `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`, 1))
@@ -179,7 +179,8 @@ func TestARunWaitsOnWhenAllThatWatchesItIsKilled(t *testing.T) {
 	}
 }
 
-// The run that has the mutex dies, with all that watches it: the next in the queue starts.
+// The run that has the mutex dies, with all processes that watch it: the next run in the queue
+// starts.
 func TestTheNextStartsWhenTheHolderDies(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\n"+inTurn)

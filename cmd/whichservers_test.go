@@ -9,8 +9,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A task of one_server runs on one of its servers, whoever else ticks. What no server runs is a
-// trouble that each of them tells.
+// A task of one_server runs on one of its servers, even if other servers tick, too. A task that no
+// server runs is a trouble that each server tells.
 func TestOneServerIsOneOfThoseThatTheTaskNames(t *testing.T) {
 	t.Parallel()
 	servers := newServers(t, 3, redistest.Start(t).URL, `tasks:

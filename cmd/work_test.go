@@ -137,8 +137,8 @@ func minutesFrom(clock string, n int) (clocks []string) {
 }
 
 // wantClocks checks that each minute from the first on is there, once. Their order does not count:
-// a minute is a second, and the command of a tick that a busy machine held up comes after that of
-// the next one.
+// a minute is a second, and a busy machine may hold up a tick, so that its command comes after the
+// next tick's.
 func (b *box) wantClocks(got []string, first string) {
 	b.Helper()
 	slices.Sort(got)
@@ -196,7 +196,7 @@ tasks:
 	}
 }
 
-// What was due while sched work did not get to run is ticked late, each minute once and in order.
+// Minutes that were due while sched work was stopped are ticked late, each once and in order.
 func TestMinutesInWhichWorkWasStopped(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, each)
@@ -264,7 +264,8 @@ func TestNoMinuteIsTickedTwiceWhenTheClockIsSetBack(t *testing.T) {
 	b.wantClocks(b.clocks("back"), "10:45")
 }
 
-// The first signal lets what runs finish, and starts nothing more, not even in the tick that lives.
+// The first signal lets running tasks finish, and starts nothing more, not even in the tick that
+// lives.
 func TestWhatRunsMayFinishWithinTheGrace(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
@@ -477,8 +478,8 @@ func TestAScheduleHasOneWorker(t *testing.T) {
 	}
 }
 
-// A container whose file is missing fails at once. One whose file is broken ticks, says so once an
-// hour, and goes on when it is mended.
+// A container whose file is missing fails at once. A container whose file is broken ticks, says so
+// once an hour, and goes on when the file is mended.
 func TestWorkAndABrokenSchedule(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, each)
@@ -503,8 +504,8 @@ func TestWorkAndABrokenSchedule(t *testing.T) {
 	}
 }
 
-// In a container sched work is process 1: everything that loses its parent becomes its child, and
-// what it leaves is killed.
+// In a container sched work is process 1. Each process that loses its parent becomes its child, and
+// the processes that are left at its end are killed.
 func TestTheFirstProcessOfAContainer(t *testing.T) {
 	t.Parallel()
 	if exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() != nil {

@@ -9,18 +9,18 @@ import (
 
 // A LiveLine is the last line of a terminal while something runs. Writes to the streams of
 // NewLiveLine erase it first, so they come before it. It is drawn ten times a second at most, at
-// the start of a line, in the foreground, and cut to the terminal's width now. The cursor stays
-// visible and no signal is caught: after kill -9 the prompt comes behind the line. All methods are
-// safe for concurrent use, and do nothing for nil.
+// the start of a line, in the foreground, and cut to the terminal's width at that moment. The
+// cursor stays visible and no signal is caught: after kill -9 the prompt comes behind the line. All
+// methods are safe for concurrent use, and do nothing for nil.
 type LiveLine struct {
 	stream Stream
 	rest   time.Duration
 
 	mu      sync.Mutex
 	text    func(width int) string // nil while nothing is shown
-	over    chan struct{}          // closed when that has ended
+	over    chan struct{}          // closed when text is not shown any more
 	drawn   string                 // on the terminal now
-	inside  bool                   // what was written last has not ended its line
+	inside  bool                   // the last write did not end its line
 	written time.Time
 }
 
@@ -37,9 +37,9 @@ func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toEr
 	return l, liveWriter{l, out}, liveWriter{l, errs}
 }
 
-// Show draws text from now on, until Hide. The first time is a moment later: what ends at once has
-// no line. The function gets the width that there is, and is not called again after Hide has
-// returned.
+// Show draws text from now on, until Hide. The first time is a moment later, so something that ends
+// at once has no line. The function gets the available width, and is not called again after Hide
+// has returned.
 func (l *LiveLine) Show(text func(width int) string) {
 	if l == nil {
 		return
@@ -102,7 +102,7 @@ func (l *LiveLine) erase() {
 	l.drawn = ""
 }
 
-// EndLine ends the line that was written last, where it was left open.
+// EndLine ends the line that was written last, if it was left open.
 func (l *LiveLine) EndLine() {
 	if l == nil {
 		return

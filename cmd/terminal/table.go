@@ -15,11 +15,12 @@ type Table struct {
 	rows    [][]string
 }
 
-// A Shrink says that a column may become as narrow as Least, or vanish where that is 0.
+// A Shrink says that a column may become as narrow as Least, or vanish if Least is 0.
 type Shrink struct{ Column, Least int }
 
 // Table returns an empty table. On a narrow terminal its columns shrink in this order, each as far
-// as it may before the next, then lines are cut; without shrinks, and in a pipe, nothing is cut.
+// as it may before the next one. If that is not enough, lines are cut. Without shrinks, and in a
+// pipe, nothing is cut.
 func (s Stream) Table(shrinks ...Shrink) *Table { return &Table{out: s, shrinks: shrinks} }
 
 // Head adds a row with the names of the columns.
@@ -56,9 +57,9 @@ func (t *Table) layOut(limit int) string {
 	return all.String()
 }
 
-// line is one row. In a pipe each column has its place in each line, and so have blanks at the end,
-// which programs may count. On a terminal a column without text takes no place, and blanks at the
-// end are left out, since they might wrap.
+// line is one row. In a pipe each column has its place in each line. Blanks at the end stay, too,
+// because programs may count them. On a terminal a column without text takes no place. Blanks at
+// the end are left out because they might wrap.
 func (t *Table) line(row []string, widths []int, limit int) string {
 	line := ""
 	for i, cell := range row {
@@ -94,9 +95,9 @@ func widest(rows [][]string) (widths []int) {
 	return widths
 }
 
-// fit makes columns narrower until a row has at most limit columns, if they can become as narrow as
-// that: each as far as it may before the next one. What a column that vanishes leaves over they get
-// back.
+// fit makes columns narrower until a row has at most limit columns, if they can become that narrow.
+// Each column shrinks as far as it may before the next one. If a column vanishes, the others get
+// back the space that is left over.
 func fit(widths []int, shrinks []Shrink, limit int) []int {
 	if limit == 0 {
 		return widths

@@ -52,8 +52,8 @@ func TestATableIsNoWiderThanItsTerminal(t *testing.T) {
 	}
 }
 
-// Scripts may count on where columns are in a pipe, so it stays what text/tabwriter prints, which
-// did it once.
+// Scripts may count on the columns in a pipe. So a table in a pipe stays what text/tabwriter
+// prints, which wrote it once.
 func TestATableInAPipeIsThatOfTabwriter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

@@ -6,11 +6,11 @@
 // The rules of what is coloured, cut or drawn:
 //
 //   - Only on a terminal. Anything else gets plain text: scripts rely on it, and cron mails it.
-//   - stdout and stderr are judged each for itself.
-//   - No colour where NO_COLOR is not empty (no-color.org). No escape sequence at all where TERM is
+//   - stdout and stderr are judged separately.
+//   - No colour if NO_COLOR is not empty (no-color.org). No escape sequence at all if TERM is
 //     dumb or missing.
 //   - A tone means the same everywhere, and says nothing that no word says.
-//   - Marks beyond ASCII only where the locale is UTF-8.
+//   - Marks beyond ASCII only if the locale is UTF-8.
 package terminal
 
 import (
@@ -27,7 +27,7 @@ import (
 // Writer, is for layouts alone: it shows plain ASCII.
 type Stream struct {
 	io.Writer
-	terminal *os.File // nil where there is none
+	terminal *os.File // nil if the stream is no terminal
 	escapes  bool     // the terminal obeys escape sequences
 	colour   bool
 	utf8     bool
@@ -95,7 +95,7 @@ func (s Stream) foreground() bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// Gap is how many columns of the terminal are between two of a table.
+// Gap is how many columns of the terminal are between two columns of a table.
 const Gap = 2
 
 // measure knows how wide text is on a terminal, in which colours take no place.
@@ -110,8 +110,8 @@ func Pad(text string, n int) string { return text + Blanks(n-Width(text)) }
 // Blanks returns n blanks; none for a negative n.
 func Blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
-// Cut shortens text to n columns, the sign for what is missing included. It keeps what looks like
-// one character whole, and lets colours end.
+// Cut shortens text to n columns, including the sign for the missing text. It keeps a character of
+// several code points whole, and ends colours.
 func (s Stream) Cut(text string, n int) string {
 	switch {
 	case n <= 0:

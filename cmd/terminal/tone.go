@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// A Tone is what a colour means (ECMA-48, SGR). The empty one is that of plain text.
+// A Tone is the meaning of a colour (ECMA-48, SGR). Plain text has the empty tone.
 type Tone string
 
 const (
@@ -15,7 +15,7 @@ const (
 	Faint   Tone = "2"  // beside the point
 )
 
-// Paint gives text the colour of a tone, where the stream shows colours.
+// Paint gives text the colour of a tone if the stream shows colours.
 func (s Stream) Paint(tone Tone, text string) string {
 	if !s.colour || tone == "" || text == "" {
 		return text
