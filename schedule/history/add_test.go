@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// runID looks as a UUIDv7 does: ids of later numbers sort later.
+// runID returns an id in the form of a UUIDv7: ids of later numbers sort later.
 func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
 
 // rec is the n-th run of a task, one a minute.
@@ -79,7 +79,7 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 61
 	asked := rec(5, "report", outcome.Succeeded)
 	asked.Origin = "retry of " + runID(90)
-	asked.Cause = &outcome.Cause{Task: "report", Run: full.Run, Outcome: outcome.Failed} // which did not ask for the retry
+	asked.Cause = &outcome.Cause{Task: "report", Run: full.Run, Outcome: outcome.Failed} // it did not ask for the retry
 	elsewhere := rec(3, "other", outcome.Succeeded)
 	elsewhere.Output = "/var/log/other.log"
 	noSlot := outcome.Record{Run: runID(0), Task: "bare", Outcome: outcome.Lost}

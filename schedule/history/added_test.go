@@ -8,7 +8,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Who asks again and again what was added is told each record once, whatever its slot.
+// A caller that asks again and again for what was added gets each record once, whatever its slot.
 func TestAdded(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(3, "a", outcome.Succeeded))

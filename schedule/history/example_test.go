@@ -11,7 +11,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A tick adds what ended; any other command reads it.
+// A tick adds records that ended; any other command reads them.
 func ExampleDB() {
 	dir, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(dir)

@@ -1,5 +1,5 @@
-// Package history keeps what became of every slot: the rows of sched.db that have ended (package
-// state), as records. Ticks alone add; other commands read. Open slots are in package ledger.
+// Package history keeps what became of every slot: the ended rows of sched.db (package state), as
+// records. Only ticks add records; other commands read them. Open slots are in package ledger.
 package history
 
 import (
@@ -22,13 +22,13 @@ type DB struct {
 	output string // the folder of the outputs, absolute
 }
 
-// Open opens the database to write, and makes it and its folder where there is none: see
+// Open opens the database to write, and makes it and its folder if they are missing: see
 // state.Open.
 func Open(dir string) (*DB, error) {
 	return opened(dir, state.Open)
 }
 
-// OpenRead opens the database to look: see state.OpenRead.
+// OpenRead opens the database to read: see state.OpenRead.
 func OpenRead(dir string) (*DB, error) {
 	return opened(dir, state.OpenRead)
 }
@@ -84,7 +84,8 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 	return last, err
 }
 
-// Previous returns the task's newest run older than run, if any. run itself may be unrecorded.
+// Previous returns the newest run of the task that is older than run, or false if there is no such
+// run. The run itself may be unrecorded.
 func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
 	row, ok, err := db.Runs().Previous(ctx, task, run)
 	return db.record(row), ok, err
@@ -130,15 +131,16 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep state.Keep, budget 
 	return did, err
 }
 
-// Matches reports whether a record is one that q says, whatever its Limit.
+// Matches reports whether q describes a record, whatever its Limit.
 func Matches(q state.Query, r outcome.Record) bool { return q.Matches(RowOf("", r)) }
 
-// aheadBy is how far ahead of the clock a run may have begun before the clock is taken to have been
-// wrong then.
+// aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the
+// clock is taken to have been wrong then.
 const aheadBy = time.Minute
 
-// NewestBefore returns the run that began last by the clock of now, instead of a last that began by
-// a clock ahead of it. It looks among the newest hundred that find finds; for none it returns last.
+// NewestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
+// the run that began last by the clock of now, among the newest hundred that find returns. If it
+// finds no such run, it returns last.
 func NewestBefore(last outcome.Record, now time.Time, find func(state.Query) ([]outcome.Record, error)) outcome.Record {
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
@@ -189,7 +191,7 @@ func RowOf(dir string, r outcome.Record) state.Row {
 	return row
 }
 
-// ResultOf returns what a run came to, for its row in a state folder.
+// ResultOf returns the result of a run, for its row in a state folder.
 func ResultOf(dir string, r outcome.Record) state.Result {
 	result := state.Result{
 		Outcome: r.Outcome, Reason: r.Reason, Ended: r.Ended, ExitCode: r.ExitCode, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU,
@@ -219,7 +221,7 @@ func (db *DB) recordsOfTasks(rows map[string][]state.Row) map[string][]outcome.R
 
 func (db *DB) record(row state.Row) outcome.Record { return RecordOf(filepath.Dir(db.output), row) }
 
-// RecordOf returns the record of a row in a state folder. That of a run that goes on has no
+// RecordOf returns the record of a row in a state folder. The record of a run that goes on has no
 // outcome.
 func RecordOf(dir string, row state.Row) outcome.Record {
 	r := outcome.Record{
@@ -241,15 +243,15 @@ func RecordOf(dir string, row state.Row) outcome.Record {
 	return r
 }
 
-// LiveRecord is RecordOf for a run that has not ended. It has no outcome, though its hooks may be
-// all that is left of it.
+// LiveRecord is RecordOf for a run that has not ended. The record has no outcome, even if only the
+// hooks of the run are left to do.
 func LiveRecord(dir string, row state.Row) outcome.Record {
 	r := RecordOf(dir, row)
 	r.Outcome, r.Reason, r.Ended = "", "", time.Time{}
 	return r
 }
 
-// OneRun returns the id that name stands for, like Get; empty for none.
+// OneRun returns the id that name stands for, by the rules of Get; empty if no id fits.
 func OneRun(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

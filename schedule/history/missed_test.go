@@ -15,7 +15,7 @@ func missed(task string, minute int) outcome.Record {
 	return outcome.Record{Run: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at, Ended: at.Add(time.Hour), Outcome: outcome.Missed}
 }
 
-// ran is a run of the slot, asked for by its schedule or by origin.
+// ranAt is a run of the slot, asked for by its schedule or by origin.
 func ranAt(n int, task string, minute int, origin string) outcome.Record {
 	r := rec(n, task, outcome.Succeeded)
 	r.Slot, r.Origin = noon.Add(time.Duration(minute)*time.Minute), origin
@@ -76,8 +76,8 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 	}
 }
 
-// `sched run --at` of a slot of a long gap: the record that stands for its older slots stands for
-// the others from then on.
+// `sched run --at` runs a slot of a long gap. Then the record of the gap stands for the other slots
+// only.
 func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	ctx, db := context.Background(), openTest(t, t.TempDir())
 	row := missed("a", 10)
@@ -89,7 +89,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}{
 		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"},
 		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"}, // finished twice
-		{ranAt(2, "a", 10, ""), "2 times until 12:20: no tick ran"}, // and once more, by hand
+		{ranAt(2, "a", 10, ""), "2 times until 12:20: no tick ran"}, // and again, by hand
 		{ranAt(3, "a", 15, "me"), "2 times until 12:20: no tick ran"},
 		{row, "2 times until 12:20: no tick ran"},
 		{ranAt(4, "a", 15, ""), "once until 12:20: no tick ran"},
@@ -124,8 +124,8 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 }
 
-// The gap was counted, and then its first slot was run by hand, before the record of the gap was
-// added.
+// The gap was counted, and then somebody ran its first slot by hand. Only afterwards the record of
+// the gap was added.
 func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)

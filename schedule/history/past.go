@@ -11,12 +11,12 @@ import (
 
 // A Past is what became of the slots of a task in some time.
 type Past struct {
-	Records []outcome.Record // the newest first, and Short. Where there are too many: those of several slots alone
-	Hours   []state.Hour     // all others, the earliest first; nil where Records has all
+	Records []outcome.Record // the newest first, and Short; if there are too many, only records of several slots
+	Hours   []state.Hour     // all other records, the earliest first; nil if Records has all
 }
 
-// PastOf returns what became of the slots of each span before until. A task that has more than most
-// records in it comes with its hours. The cost does not depend on how many records there are.
+// PastOf returns what became of the slots of each span before until. A task with more than most
+// records in its span comes with its hours. The cost does not depend on how many records there are.
 func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]Past, error) {
 	few, many, err := r.split(ctx, spans, until, most)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	}
 	past := map[string]Past{}
 	for _, s := range spans {
-		records := slices.DeleteFunc(single[s.Task], outcome.Record.IsRange) // those are in ranges, with earlier ones that reach into the span
+		records := slices.DeleteFunc(single[s.Task], outcome.Record.IsRange) // ranges has those, and earlier ranges that reach into the span
 		records = append(records, ranges[s.Task]...)
 		slices.SortStableFunc(records, outcome.NewestFirst)
 		past[s.Task] = Past{Records: records}

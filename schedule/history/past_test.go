@@ -29,8 +29,8 @@ func told(t *testing.T, db *DB, task string) (all []string) {
 	return all
 }
 
-// The hours have each record once, however it came there: not one that gave way, and none of
-// several slots.
+// The hours have each record once, however it came there. They have no record that gave way, and no
+// record of several slots.
 func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	gap := rec(70, "a", outcome.Missed)

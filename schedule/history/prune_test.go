@@ -106,12 +106,12 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 		many[n].Output = fmt.Sprint("/out/", n)
 	}
 	mustAdd(t, db, many...)
-	// 24 of them are too old; then each of 12 tasks has 8 and keeps 5.
+	// 24 records are too old; then each of 12 tasks has 8 and keeps 5.
 	outputs, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5)
 	if got := len(runsOf(t, db, state.Query{})); got != 12*5 || len(outputs) != 120-got {
 		t.Errorf("%d are left, %d outputs", got, len(outputs))
 	}
-	if steps != 4 { // 20 old ones; 4, and 5 tasks and a third; the other tasks; nothing
+	if steps != 4 { // 20 old records; 4, and 5 tasks and a third; the other tasks; nothing
 		t.Errorf("it took %d steps", steps)
 	}
 	if more, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5); len(more) > 0 || steps != 1 {
@@ -144,7 +144,7 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 	due("after the clock was set back", noon.Add(-24*time.Hour), true)
 }
 
-// A tick has a moment to spare, and not more, however much there is to remove.
+// A tick has only a moment to spare, however much there is to remove.
 func TestAStepOfPruningEndsInTime(t *testing.T) {
 	many := []outcome.Record{}
 	for n := range 300 {
@@ -169,8 +169,7 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 	}
 }
 
-// Each step looks at some tasks at least, so that a pass ends even where a look takes all the time
-// there is.
+// Each step looks at some tasks at least. So a pass ends, even if one look takes all the time.
 func TestAPassThatFindsNothingEnds(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for n := range 30 {

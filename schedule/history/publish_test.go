@@ -11,7 +11,7 @@ import (
 	"sched/schedule/state"
 )
 
-// publishAll takes what waits in batches, as a tick does, and returns the runs in order.
+// publishAll takes the waiting runs in batches, as a tick does, and returns them in order.
 func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
 	t.Helper()
 	for more := true; more; {
@@ -201,7 +201,8 @@ func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
 	}
 }
 
-// Some add and others publish at the same time: each run is published, and none waits for ever.
+// Some processes add and others publish at the same time: each run is published, and no run waits
+// for ever.
 func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	mustAddShared(t, openTest(t, dir), rec(0, "a", outcome.Succeeded))
@@ -248,8 +249,8 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 	}
 }
 
-// hasUnpublished reports whether runs in the state folder wait to be published; false when it
-// cannot be read.
+// hasUnpublished reports whether runs in the state folder wait to be published. It returns false
+// when the database cannot be read.
 func hasUnpublished(dir string) bool {
 	db, err := OpenRead(dir)
 	if err != nil {

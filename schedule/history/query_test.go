@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// One record may stand for a night of missed slots.
+// A record may stand for a night of missed slots.
 func TestFindRangesThatReachIntoATime(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	night := func(n int, task string, from, until int) outcome.Record {
@@ -174,15 +174,15 @@ func TestGet(t *testing.T) {
 		{"00ff", ids[2]},
 		{"01beef", ids[1]},
 		{"ff", `no such run: "ff"`}, // too short for an end
-		{"short", "short"},          // although shorter starts with it
-		{"%", "%"},                  // nothing is a pattern
+		{"short", "short"},          // although another id, shorter, starts with it
+		{"%", "%"},                  // no text is a pattern
 		{"xyz", "xyz"},
-		// none
+		// no id
 		{"", `no such run: ""`},
 		{"0299", `no such run: "0299"`},
 		{"_199aaaa", `no such run: "_199aaaa"`},
 		{ids[0] + "0", `no such run: "` + ids[0] + `0"`},
-		// several
+		// several ids
 		{"beef", "run beef could be any of " + ids[1] + ", " + ids[0]},
 		{"0199aaaa-1", "run 0199aaaa-1 could be any of " + ids[1] + ", " + ids[0]},
 		{"crowd", "run crowd could be any of crowd-5, crowd-4, crowd-3, crowd-2, crowd-1, …"},

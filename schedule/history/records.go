@@ -7,16 +7,16 @@ import (
 	"sched/schedule/state"
 )
 
-// Records are what a state folder tells at one moment. Close them after use.
+// Records are the contents of a state folder at one moment. Close them after use.
 type Records struct {
 	*DB
 	Live []state.Row // runs that live, or wait, the oldest first
-	Lost []state.Row // runs whose process is dead, which the next tick will finish, the oldest first
-	Err  error       // why the database cannot be read: then there is nothing else
+	Lost []state.Row // runs whose process is dead; the next tick will finish them; the oldest first
+	Err  error       // why the database cannot be read; then all else is empty
 }
 
-// Look opens the database of a state folder to look. One that does not exist is an empty one. The
-// error is the Err of the records, too.
+// Look opens the database of a state folder to read. If the database does not exist, the records
+// are empty. Err of the records is the returned error.
 func Look(ctx context.Context, dir string) (*Records, error) {
 	r := &Records{}
 	if r.DB, r.Err = OpenRead(dir); r.Err != nil {
@@ -37,7 +37,7 @@ func (r *Records) Close() error {
 }
 
 // Requests returns the runs of a state folder that somebody, or a hook, has asked for, and that no
-// tick has begun yet. What has waited longest comes first.
+// tick has begun yet. The run that has waited longest comes first.
 func Requests(dir string) ([]state.Row, error) {
 	db, err := OpenRead(dir)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	}
 }
 
-// A counter that goes down would look like a restart to those who take rates of it.
+// A counter that goes down would look like a restart to programs that take rates of it.
 func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Failed))

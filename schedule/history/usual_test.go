@@ -35,7 +35,7 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 	add("mixed", outcome.Failed, 1, 1, 1, 1)
 	add("mixed", outcome.Skipped, 0, 0)
 	add("mixed", outcome.Succeeded, 11)
-	for range 60 { // older ones do not count
+	for range 60 { // older runs do not count
 		add("faster", outcome.Succeeded, 100)
 	}
 	for range 50 {

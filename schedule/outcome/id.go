@@ -11,8 +11,8 @@ import (
 // NewID returns an id for a run: a UUIDv7 (RFC 9562), so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// NewIDAt returns an id for a run that is asked for at another time: it sorts as if it were made
-// then.
+// NewIDAt returns an id for a run that is asked for at another time: it sorts as if it were made at
+// that time.
 func NewIDAt(at time.Time) string {
 	id := uuid.Must(uuid.NewV7())
 	binary.BigEndian.PutUint16(id[0:], uint16(at.UnixMilli()>>32))
@@ -30,7 +30,7 @@ func Begun(id string) time.Time {
 	return time.Unix(seconds, nanoseconds)
 }
 
-// IsID reports whether a text is an id in our form. Foreign text may be anything, and ids name
+// IsID reports whether a text is an id in our form. A foreign text may be anything, and ids name
 // files.
 func IsID(id string) bool {
 	parsed, err := uuid.Parse(id)
@@ -40,15 +40,15 @@ func IsID(id string) bool {
 // RangeID is like MissedID, for the record of all slots from first on (Record.IsRange).
 func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
 
-// TriggeredID returns the id of the run that a hook of another run asks for, such as `on_success
-// 1`, when that run had ended. It is the same whenever it is asked for, and sorts as if it were
-// made at that time.
+// TriggeredID returns the id of the run that a hook, such as `on_success 1`, of the run cause asks
+// for, when cause ended at that time. The id does not depend on when somebody asks for it, and
+// sorts as if it were made at the time ended.
 func TriggeredID(cause, hook string, ended time.Time) string {
 	return MissedID(cause+"\x00"+hook, ended)
 }
 
 // MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It
-// has the form of any other and is made of the task and the slot, so that the slot has one such
+// has the form of any other id. It is made of the task and the slot, so the slot has one such
 // record however many ticks add it.
 func MissedID(task string, slot time.Time) string {
 	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))

@@ -34,8 +34,8 @@ const (
 
 // Kinds of runs that failed, timed out, were stopped or lost.
 const (
-	ExitCode   Kind = "exit code"   // the command ended with a code that is no success
-	Signal     Kind = "signal"      // a signal of somebody else ended the command
+	ExitCode   Kind = "exit code"   // the command ended with an exit code of failure
+	Signal     Kind = "signal"      // a signal that sched did not send ended the command
 	NotStarted Kind = "not started" // the command could not be started
 	Before     Kind = "before"      // a before-hook failed
 	Timeout    Kind = "timeout"     // the attempt took longer than timeout
@@ -43,11 +43,11 @@ const (
 	TickEnded  Kind = "tick ended"  // the process that watched it was told to end
 	LostLease  Kind = "lost lease"  // another server has its lock, and on_lost_lease is stop
 	Vanished   Kind = "vanished"    // its processes were gone when a later tick looked
-	Unwatched  Kind = "unwatched"   // its command ended while no process watched that could read the exit code
-	Rebooted   Kind = "rebooted"    // the machine had been started anew since
+	Unwatched  Kind = "unwatched"   // its command ended while no process watched to read the exit code
+	Rebooted   Kind = "rebooted"    // the machine had been started anew
 )
 
-// AllKinds are the kinds that there are.
+// AllKinds lists every kind.
 var AllKinds = []Kind{
 	Unmet, Refused, NoAnswer, Paused, Maintenance, TooLate, Overlapping, PoolFull, AlreadyWaits, WaitedTooLong, Elsewhere,
 	StoreDown, Superseded, NotDefined, Interrupted, NotReady, NoTick, NotBegun, ExitCode, Signal, NotStarted, Before, Timeout,

@@ -22,7 +22,7 @@ const (
 	Missed    Outcome = "missed"  // no tick covered its minute
 )
 
-// All are the outcomes that there are.
+// All lists every outcome.
 var All = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost, Skipped, Missed}
 
 // Parse reads an outcome, in upper or lower case, its words separated by blanks, - or _.
@@ -31,7 +31,7 @@ func Parse(word string) (Outcome, bool) {
 	return plain, slices.Contains(All, plain)
 }
 
-// Verb says what a run did that has the outcome, as in "run 3fa2 failed".
+// Verb says what a run with the outcome did, as in "run 3fa2 failed".
 func (o Outcome) Verb() string {
 	switch o {
 	case TimedOut, Succeeded, Failed:
@@ -40,29 +40,29 @@ func (o Outcome) Verb() string {
 	return "was " + string(o)
 }
 
-// Failure reports whether the outcome is one that on_failure hooks fire for.
+// Failure reports whether on_failure hooks fire for the outcome.
 func (o Outcome) Failure() bool {
 	return o == Failed || o == TimedOut || o == Stopped || o == Lost
 }
 
-// A Record is what is kept of one slot, or of several that were missed together. While a run lives
-// it has no Outcome.
+// A Record is what is kept of one slot, or of several slots that were missed together. While a run
+// lives it has no Outcome.
 type Record struct {
 	Run        string          `json:"run"` // UUIDv7: sorts by time
 	Task       string          `json:"task"`
 	Mutex      string          `json:"mutex"`
 	Slot       time.Time       `json:"slot"`             // UTC
-	Until      time.Time       `json:"until,omitzero"`   // of several slots that one record stands for (Slots): the last
+	Until      time.Time       `json:"until,omitzero"`   // the last of several slots that one record stands for (Slots)
 	Slots      int             `json:"slots,omitempty"`  // how many slots it stands for; 0 is 1
 	Origin     string          `json:"origin,omitempty"` // what asked for the run, in words; empty for its schedule
-	Cause      *Cause          `json:"cause,omitempty"`  // the run whose hook triggered this one; nil for others
+	Cause      *Cause          `json:"cause,omitempty"`  // the run whose hook triggered this one; nil if no hook did
 	Background bool            `json:"background,omitempty"`
 	Server     string          `json:"server"`
-	Started    time.Time       `json:"started,omitzero"` // when the first attempt began; zero when none did
+	Started    time.Time       `json:"started,omitzero"` // when the first attempt began; zero when no attempt did
 	Ended      time.Time       `json:"ended,omitzero"`   // when the outcome was settled
 	Outcome    Outcome         `json:"outcome,omitempty"`
-	Reason     string          `json:"reason,omitempty"`    // in words, where the outcome alone does not say it
-	ExitCode   *int            `json:"exit_code,omitempty"` // of the last attempt; nil when there is none
+	Reason     string          `json:"reason,omitempty"`    // in words, if the outcome alone does not say it
+	ExitCode   *int            `json:"exit_code,omitempty"` // of the last attempt; nil when it is not known
 	Attempts   int             `json:"attempts,omitempty"`
 	UserCPU    time.Duration   `json:"user_cpu,omitempty"` // of all attempts together
 	SystemCPU  time.Duration   `json:"system_cpu,omitempty"`
@@ -71,21 +71,20 @@ type Record struct {
 	Notes      []string        `json:"notes,omitempty"`       // hooks that failed, copies that could not be made
 	Triggered  []Triggered     `json:"triggered,omitempty"`   // the runs that its hooks asked for, in their order
 	Locked     bool            `json:"locked,omitempty"`      // while it lives: it has its mutex
-	Seat       string          `json:"seat,omitempty"`        // while it lives: the mutex that is its seat in the pool; empty for none
-	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for what others have
-	Waited     time.Duration   `json:"waited,omitempty"`      // how long it waited for that
+	Seat       string          `json:"seat,omitempty"`        // while it lives: its seat in the pool, a mutex; else empty
+	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for its mutex or a seat
+	Waited     time.Duration   `json:"waited,omitempty"`      // how long it waited for them
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 }
 
-// A Cause is the run after which another one was triggered.
+// A Cause is the run whose hook triggered another run.
 type Cause struct {
 	Task    string  `json:"task"`
 	Run     string  `json:"run"`
 	Outcome Outcome `json:"outcome"`
 }
 
-// A Triggered run is one that a hook of another run asked for. What became of it is said by its own
-// record.
+// A Triggered is a run that a hook of another run asked for. Its own record says what became of it.
 type Triggered struct {
 	Task string `json:"task"`
 	Run  string `json:"run"`
@@ -97,23 +96,24 @@ func (c Cause) String() string { return c.Run }
 // String returns the id of the run, for tables.
 func (t Triggered) String() string { return t.Run }
 
-// A Wait says since when a run waits for its turn, and when it has waited for long enough.
+// A Wait says when a run began to wait for its turn, and until when it waits.
 type Wait struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 }
 
-// Queued reports whether the run began without what it must hold, and has it not yet.
+// Queued reports whether the run began without its mutex or seat, and still has neither.
 func (r Record) Queued() bool { return r.Wait != (Wait{}) && !r.Locked && r.Seat == "" }
 
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
 
-// IsRange reports whether the record stands for the slots from Slot through Until without records
-// of their own. Slots counts them; before the record is added, those with a record, too.
+// IsRange reports whether the record stands for the slots from Slot through Until that have no
+// record of their own. Slots is the number of these slots; before the record is added, it also
+// counts slots with a record.
 func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
-// Duration is the time from the start of the first attempt to the end of the run; 0 where the clock
+// Duration is the time from the start of the first attempt to the end of the run; 0 if the clock
 // was set back in between.
 func (r Record) Duration() time.Duration {
 	if r.Started.IsZero() {
@@ -122,12 +122,13 @@ func (r Record) Duration() time.Duration {
 	return max(0, r.Ended.Sub(r.Started))
 }
 
-// NewestFirst orders records by their slots, the newest first, and those of a slot by their ids.
+// NewestFirst orders records by their slots, the newest first, and records of one slot by their
+// ids.
 func NewestFirst(a, b Record) int {
 	return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
 }
 
-// Lateness is how long after its slot the first attempt began; 0 when none did.
+// Lateness is how long after its slot the first attempt began; 0 when no attempt began.
 func (r Record) Lateness() time.Duration {
 	if r.Started.IsZero() {
 		return 0
@@ -154,5 +155,6 @@ var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
 // AnotherTick begins the reason of a skip of a slot that another tick had claimed.
 const AnotherTick = "another tick "
 
-// AnotherServer is in the reason of a skip of a one_server task for which the store had no answer.
+// AnotherServer is in the reason when a one_server slot was skipped because the store had no
+// answer.
 const AnotherServer = "whether another server runs it"

@@ -7,7 +7,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A Kind is which part of `expect` was not met.
+// A Kind says which part of `expect` was not met.
 type Kind string
 
 const (
@@ -15,19 +15,19 @@ const (
 	Every  Kind = "every"  // there was no success for too long
 )
 
-// An Incident is one time at which a task was overdue. It is over with the end of the run, or with
-// the next success.
+// An Incident is a period in which a task was overdue. It ends with the end of the run, or with the
+// next success.
 type Incident struct {
-	ID       string        `json:"id"` // of Within that of the run
+	ID       string        `json:"id"` // for Within, the id of the run
 	Task     string        `json:"task"`
 	Kind     Kind          `json:"kind"`
-	Since    time.Time     `json:"since"`           // when the run began, or the last success ended; without one, when a tick first expected something
+	Since    time.Time     `json:"since"`           // when the run began or the last success ended; if Never, when a tick first looked
 	Never    bool          `json:"never,omitempty"` // there was no success before
 	Expected time.Duration `json:"expected"`
-	Slot     time.Time     `json:"slot"` // of the run; of Every when the time was over
+	Slot     time.Time     `json:"slot"` // the slot of the run; for Every, when the time was over
 	Found    time.Time     `json:"found"`
 	Server   string        `json:"server"`
-	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for none yet
+	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for nobody yet
 	Told     bool          `json:"told,omitempty"`   // on_overdue has fired
 }
 
@@ -43,7 +43,7 @@ func (i Incident) Text(now time.Time) string {
 	return "no success for " + took + ", expected every " + expected
 }
 
-// Record is what hooks learn of the incident.
+// Record is what hooks are told of the incident.
 func (i Incident) Record() outcome.Record {
 	r := outcome.Record{Run: i.ID, Task: i.Task, Slot: i.Slot.UTC(), Server: i.Server, Reason: i.Text(i.Found)}
 	if i.Kind == Within {

@@ -8,19 +8,19 @@ import (
 	"sched/schedule/clock"
 )
 
-// keyExpect is the value of the database that has the memory.
+// keyExpect names the value of the database that holds the memory.
 const keyExpect = "expect"
 
-// A memory is what ticks tell each other. One that is missing begins anew: what is expected counts
-// from then on.
+// A memory is what one tick leaves to the next. If it is missing, a new one begins, and all
+// expected times count from then on.
 type memory struct {
 	Boot  string            `json:"boot,omitempty"`
-	Ahead time.Duration     `json:"ahead,omitempty"` // what the clock showed, less how long ago the machine booted
+	Ahead time.Duration     `json:"ahead,omitempty"` // what the clock showed, minus the time from the boot to then
 	Set   []setForward      `json:"set,omitempty"`   // oldest first
 	Tasks map[string]*entry `json:"tasks"`
 }
 
-// A setForward says that the clock was set forward: a tick saw so at that time of the new clock.
+// A setForward says that the clock was set forward. At is when a tick noticed, by the new clock.
 type setForward struct {
 	At time.Time     `json:"at"`
 	By time.Duration `json:"by"`
@@ -34,7 +34,7 @@ type entry struct {
 	Incidents []Incident `json:"incidents,omitempty"`
 }
 
-// decode returns the memory of a text; an empty one where there is none.
+// decode returns the memory in a text; an empty memory if the text has no memory.
 func decode(text []byte) *memory {
 	s := &memory{}
 	if json.Unmarshal(text, s) != nil || s.Tasks == nil {
@@ -43,7 +43,7 @@ func decode(text []byte) *memory {
 	return s
 }
 
-// incident returns the incident with that id; nil where there is none.
+// incident returns the incident with that id; nil if there is no such incident.
 func (s *memory) incident(task, id string) *Incident {
 	e := s.Tasks[task]
 	if e == nil {
@@ -56,15 +56,16 @@ func (s *memory) incident(task, id string) *Incident {
 	return &e.Incidents[i]
 }
 
-// Two clocks that drift apart by less than this were not set. Of sets the last few are remembered.
+// Differences below leastSet are drift: the clock was not set. Only the last mostSets sets are
+// remembered.
 const (
 	leastSet  = 20 * time.Second
 	mostSets  = 32
 	longUntil = 400 * 24 * time.Hour
 )
 
-// noteClock compares the clock with the time since the boot, as the tick before did, and remembers
-// that it was set. It reports whether that changed something, and whether the clock was set.
+// noteClock compares the clock with the time since the boot, as the tick before did. If the clock
+// was set, it remembers that. It reports whether the memory changed, and whether the clock was set.
 func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	elapsed, ok := clock.SinceBoot()
 	if id := clock.BootID(); ok && id != "" {
@@ -81,7 +82,7 @@ func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	keep := slices.DeleteFunc(s.Set, func(one setForward) bool { return now.Sub(one.At).Abs() > longUntil })
 	s.Set = keep[max(0, len(keep)-mostSets):]
 	for _, e := range s.Tasks {
-		if e.Since.After(now) { // of a clock that was set back since
+		if e.Since.After(now) { // from a clock that was set back later
 			if i := e.open(); i != nil {
 				i.Since = now.UTC()
 			}
@@ -91,8 +92,8 @@ func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	return changed, set
 }
 
-// noteSet remembers that the clock was set. Where it was set back that takes back what it was set
-// forward before.
+// noteSet remembers that the clock was set. If the clock was set back, that undoes earlier sets
+// forward.
 func (s *memory) noteSet(now time.Time, by time.Duration) {
 	if by > 0 {
 		s.Set = append(s.Set, setForward{now.UTC(), by})
@@ -109,8 +110,8 @@ func (s *memory) noteSet(now time.Time, by time.Duration) {
 	}
 }
 
-// elapsed returns how much time passed since a time that the clock showed. Where the clock was set
-// that may be less than what passed, and is not more.
+// elapsed returns how much time passed since a time that the clock showed. If the clock was set,
+// the result may be less than the time that passed, but never more.
 func (s *memory) elapsed(since, now time.Time) time.Duration {
 	d := now.Sub(since)
 	for _, set := range s.Set {

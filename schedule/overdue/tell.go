@@ -14,10 +14,10 @@ import (
 	"sched/schedule/state"
 )
 
-// Tell fires the on_overdue hooks of an incident, and returns notes about those that failed. Each
-// is started once, whatever is killed; notifications are put into the outbox once. Of a task of
-// one_server that had no success one server tells: where that is not known for now a later tick
-// asks again.
+// Tell fires the on_overdue hooks of an incident, and returns notes about hooks that failed. Each
+// hook is started once, whatever is killed; notifications are put into the outbox once. If a
+// one_server task had no success, one server tells. If it is not known for now which server, a
+// later tick asks again.
 func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
 	if t.OneServer && i.Kind == Every && c.Store != nil {
 		err := claim(c.Storage, i)
@@ -40,8 +40,8 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 	return notes, err
 }
 
-// takeOn makes this process the one that tells of an incident. It reports false when another one
-// tells, or has told.
+// takeOn makes this process the teller of an incident. It returns false when another process tells,
+// or has told.
 func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	own, err := c.Self.Owned(context.Background())
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	return ours && err == nil, err
 }
 
-// claim claims an incident, for all servers. Its key is made of the last success, which is the same
-// everywhere.
+// claim claims an incident, for all servers. Its key is made of the last success, because every
+// server knows the same last success.
 func claim(storage run.Storage, i Incident) error {
 	key, until := i.Task+"@overdue-"+i.Since.UTC().Format("20060102T150405Z"), i.Since.Add(i.Expected+schedule.LookBack)
 	if i.Never {
@@ -68,7 +68,7 @@ func claim(storage run.Storage, i Incident) error {
 	return storage.Mutexes().Claim(context.Background(), key, until, mutex.Holder{Run: i.ID, PID: os.Getpid(), Host: i.Server, Since: i.Found})
 }
 
-// Elsewhere returns what Watch.Elsewhere is with a store.
+// Elsewhere returns a function for Watch.Elsewhere that asks the store.
 func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
 	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
 		ctx := context.Background()

@@ -13,7 +13,7 @@ import (
 	"sched/schedule/state"
 )
 
-// Two servers, each with a state folder of its own, find the same incident of a task of one_server.
+// Two servers, each with a state folder of its own, find the same incident of a one_server task.
 func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) { // newMachine sets the clock of the boot
 		r := open()

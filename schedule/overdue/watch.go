@@ -13,19 +13,19 @@ import (
 	"sched/schedule/state"
 )
 
-// A Watch is the part of one tick in what is expected. A nil Watch is that of a tick that looks for
+// A Watch looks, in one tick, for what is overdue. A nil Watch belongs to a tick that looks for
 // nothing, and costs nothing. Safe for concurrent use.
 type Watch struct {
 	DB     *state.DB
-	Tasks  []*schedule.Task // those of which something is expected
+	Tasks  []*schedule.Task // the tasks of which something is expected
 	Server string
 	Now    func() time.Time
-	// Elsewhere returns when the newest success of a task of one_server since then ended on another
-	// server; zero where there is none. Nil on a machine that stands alone.
+	// Elsewhere returns when the newest success, after since, of a one_server task ended on another
+	// server; zero if there is no such success. Nil on a machine that stands alone.
 	Elsewhere func(task *schedule.Task, since time.Time) (time.Time, error)
 }
 
-// change changes the memory. It is written if change says so.
+// change changes the memory. It is written if the function returns true.
 func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) error {
 	return w.DB.Values().Change(context.Background(), keyExpect, func(text []byte) (any, error) {
 		s := decode(text)
@@ -37,7 +37,8 @@ func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) err
 }
 
 // Look finds what is overdue, given the runs that live. It returns the incidents that began, and
-// those of which on_overdue is still to be told: these, and what ticks left that were killed.
+// the incidents whose on_overdue is still to be told. Those are the new ones, and the ones that
+// killed ticks left.
 func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 	if w == nil {
 		return nil, nil, nil
@@ -86,8 +87,8 @@ func successes(totals []state.Total) (n int64, ended time.Time) {
 	return 0, time.Time{}
 }
 
-// countSuccesses notes that a run has succeeded since the last look. When the clock was set since,
-// that was now: what the row says is of the old clock.
+// countSuccesses notes that a run has succeeded after the last look. When the clock was set after
+// the last look, the success counts as of now, because its row has the time of the old clock.
 func (e *entry) countSuccesses(n int64, ended, now time.Time, set bool) (changed bool) {
 	more := n > e.Successes
 	changed, e.Successes = n != e.Successes, n
@@ -101,7 +102,8 @@ func (e *entry) countSuccesses(n int64, ended, now time.Time, set bool) (changed
 	return true
 }
 
-// succeededAt notes a success, which by a clock that was set later may lie ahead.
+// succeededAt notes a success. If the clock was set back later, the time of the success may lie
+// ahead; then it counts as of now.
 func (e *entry) succeededAt(at, now time.Time) (changed bool) {
 	if at.After(now) {
 		at = now
@@ -113,8 +115,8 @@ func (e *entry) succeededAt(at, now time.Time) (changed bool) {
 	return true
 }
 
-// askElsewhere asks the other servers for successes that this one does not know, of the tasks that
-// are overdue without one. What could not be found out begins nothing.
+// askElsewhere asks the other servers for successes that this one does not know, for the tasks that
+// are overdue without a success. If the answer is unknown, no incident of the task begins.
 func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]error) {
 	newest, unknown = map[string]time.Time{}, map[string]error{}
 	if w.Elsewhere == nil {
@@ -139,8 +141,8 @@ func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]
 	return newest, unknown
 }
 
-// forgetOthers forgets tasks of which nothing is expected any more: when it is again, that counts
-// from then on.
+// forgetOthers forgets tasks of which nothing is expected any more. If something is expected again,
+// its time counts from then on.
 func (w *Watch) forgetOthers(s *memory) (changed bool) {
 	for name := range s.Tasks {
 		if !slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
@@ -151,9 +153,9 @@ func (w *Watch) forgetOthers(s *memory) (changed bool) {
 	return changed
 }
 
-// lookAt returns the incidents of a task that begin now, and reports whether one is over. One that
-// is over stays until it was told. Unknown says that nobody knows whether the task has succeeded
-// elsewhere.
+// lookAt returns the incidents of a task that begin now, and reports whether an incident is over.
+// An incident that is over stays until it was told. Unknown says that nobody knows whether the task
+// has succeeded on another server.
 func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, unknown bool) (began []Incident, over bool) {
 	ongoing := map[string]bool{} // incidents by their ids
 	for _, run := range live {
@@ -180,8 +182,8 @@ func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, 
 	return began, over
 }
 
-// goesOn returns the incident of a task without a success that goes on: until the next success,
-// whatever the clock shows meanwhile. It is nil where there is none.
+// goesOn returns the open incident of a task without a success; nil if there is no such incident.
+// It goes on until the next success, whatever the clock shows meanwhile.
 func (e *entry) goesOn(t *schedule.Task) *Incident {
 	if i := e.open(); i != nil && i.Expected == t.Expect.Every {
 		return i
@@ -199,7 +201,7 @@ func (e *entry) has(id string) bool {
 	return slices.ContainsFunc(e.Incidents, func(i Incident) bool { return i.ID == id })
 }
 
-// open returns the incident that counts from the last success; nil where there is none.
+// open returns the incident that counts from the last success; nil if there is no such incident.
 func (e *entry) open() *Incident {
 	for n := range e.Incidents {
 		if i := &e.Incidents[n]; i.Kind == Every && i.Since.Equal(e.Since) {
@@ -221,8 +223,8 @@ func (w *Watch) Told(i Incident) error {
 	})
 }
 
-// StillOpen returns those of a task's incidents that are not over: the run lives, or there was no
-// success since.
+// StillOpen returns the incidents of a task that are not over: the run lives, or no run has
+// succeeded after the incident began.
 func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []Incident) {
 	for _, i := range all {
 		if i.Kind == Within && live[i.ID] || i.Kind == Every && !success.After(i.Since) {

@@ -55,7 +55,7 @@ func (m *machine) open() int {
 	return len(open["report"])
 }
 
-// look tells what began, and returns how many incidents that were.
+// look looks once, notes all incidents as told, and returns how many began.
 func (m *machine) look(live ...state.Row) int {
 	m.t.Helper()
 	began, untold, err := m.watch.Look(live)
@@ -113,8 +113,8 @@ func TestASuccessThatEndedBeforeTheClockWasSetAndIsSeenAfterIsNotOld(t *testing.
 	}
 }
 
-// A run ends while a tick looks, and the tick did not see it. Its success is of then, and not of
-// the next tick.
+// A run ends while a tick looks, and the tick did not see it. Its success counts from its own end,
+// not from the next tick.
 func TestASuccessThatATickJustMissedIsNotNew(t *testing.T) {
 	m := newMachine(t, every(time.Hour))
 	m.now = m.now.Add(-time.Second)

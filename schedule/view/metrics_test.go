@@ -154,7 +154,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 }
 
-// Those who read the file at any time see the old text or the new one.
+// A reader sees the old text or the new one, at any time.
 func TestATextfileIsReplacedInOneStep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.prom")
 	texts := [][]byte{bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 1<<17)}
