@@ -2,9 +2,9 @@ package serve
 
 import "net/http"
 
-// An access decides who may do what: by token, session, key in a path, or user of a socket. Guard
-// comes before every route; Who and Key say who asks. docs/serve.md has the threats. It may be used
-// by several goroutines.
+// An access decides what each caller may do: by token, session, key in a path, or user of a socket.
+// Guard comes before every route. Who and Key identify the caller. docs/serve.md has the threats.
+// An access is safe for concurrent use.
 type access struct {
 	Config
 	tokens   tokens
@@ -21,7 +21,7 @@ func newAccess(c Config) *access {
 	}
 }
 
-// A Scope is what somebody may do. Each of read, operate and edit has those before it.
+// A Scope is what a caller may do. Operate includes read, and edit includes both.
 type Scope string
 
 // The scopes of tokens.
@@ -35,7 +35,7 @@ const (
 	ScopeHook  Scope = "hook"  // of a key: trigger one task
 )
 
-// rank is higher for what allows more; 0 for what is no scope of a token.
+// rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
 func (s Scope) rank() int {
 	switch s {
 	case ScopeRead:
@@ -48,10 +48,10 @@ func (s Scope) rank() int {
 	return 0
 }
 
-// Allows reports whether who has the scope may do what needs the other.
+// Allows reports whether a caller with the scope may do things that need the other scope.
 func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
 
-// OfTokens reports whether tokens have the scope: it is neither that of a key, nor open.
+// OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
 func (s Scope) OfTokens() bool { return s.rank() > 0 }
 
 // ParseScope reads the scope of a token.

@@ -13,7 +13,7 @@ import (
 	"sched/schedule/view"
 )
 
-// An Asking says when a run is asked for, and why. Without In and At it is for now.
+// An Asking says for when a run is asked for, and why. Without In and At it is for now.
 type Asking struct {
 	In     *float64 `json:"in,omitempty"` // seconds
 	At     string   `json:"at,omitempty"` // a time as commands take it
@@ -25,8 +25,8 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// A PauseRequest says what is paused, until when and why. Without Tasks and Tags it is everything;
-// without For and Until it is until somebody ends it.
+// A PauseRequest says what is paused, until when and why. Without Tasks and Tags everything is
+// paused. Without For and Until the pause lasts until somebody ends it.
 type PauseRequest struct {
 	Tasks  []string `json:"tasks,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
@@ -51,8 +51,8 @@ func (r *request) actor() control.Actor {
 	return actor
 }
 
-// later returns the time that a body names as in so many seconds or at a time; ok is false where it
-// names none.
+// later returns the time that a body names, as a number of seconds from now or as a time; ok is
+// false if the body names no time.
 func (r *request) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
@@ -153,7 +153,7 @@ func (r *request) leave(actor control.Actor, request state.Row, w wish, action, 
 	return asked, err
 }
 
-// stopPatience is how long the answer to a stop waits for its end.
+// stopPatience is how long the answer to a stop waits for the run to end.
 const stopPatience = 5 * time.Second
 
 func postStop(r *request) (any, error) {
@@ -199,8 +199,8 @@ func postStop(r *request) (any, error) {
 	return content{status: status, value: now}, err
 }
 
-// beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it
-// any more. Done tells why it was not stopped, or nil.
+// beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for
+// the answer. done yields why the run was not stopped, or nil.
 func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:

@@ -28,7 +28,7 @@ import (
 	"sched/schedule/view"
 )
 
-// raw sends a request as somebody who need not keep to any rule, and returns its status.
+// raw sends a request as a client that keeps to no rule, and returns its status.
 func (b *box) raw(method, path string, headers map[string]string) (status int, body string) {
 	b.Helper()
 	r, err := http.NewRequest(method, b.web.URL+path, nil)
@@ -251,8 +251,8 @@ func TestABodyOfAGigabyte(t *testing.T) {
 	}
 }
 
-// Who opens ten thousand connections, and sends nothing or half a request, keeps nobody else out,
-// and does not make them wait.
+// A client that opens ten thousand connections, and sends nothing or half a request, keeps nobody
+// else out, and does not make others wait.
 func TestManySlowConnections(t *testing.T) {
 	b := newBox(t, shop)
 	listener, err := Listen("127.0.0.1:0", false)
@@ -260,7 +260,7 @@ func TestManySlowConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	const patience = 2 * time.Minute // long for a busy machine, and less than what a header may take
+	const patience = 2 * time.Minute // long for a busy machine, and less than a header may take
 	defer func(usual time.Duration) { HeaderTimeout = usual }(HeaderTimeout)
 	HeaderTimeout = 10 * patience
 	ended := make(chan error)
@@ -281,7 +281,7 @@ func TestManySlowConnections(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	many := 10_000 // or as many as the machine permits: each has an end here, and some have the other one, too
+	many := 10_000 // or as many as the machine permits: one end of each is here, and both ends of some
 	if most := int(min(limit.Cur, 1<<20)) - 2*MostConnections; most < many {
 		many = most
 	}
@@ -312,8 +312,8 @@ func TestManySlowConnections(t *testing.T) {
 	}
 }
 
-// Who sends a body byte by byte is told to end some time, and keeps nobody else from their answer
-// meanwhile: more of them than there are answers at a time.
+// A client that sends a body byte by byte is cut off after a time. Even more such clients than
+// there are places for requests keep nobody else from an answer.
 func TestManySlowBodies(t *testing.T) {
 	slow := func(b *box) (net.Conn, *bufio.Reader) {
 		t.Helper()
@@ -369,7 +369,7 @@ func TestManySlowBodies(t *testing.T) {
 	}
 }
 
-// There are so many streams, and one who does not read costs nobody anything.
+// The number of streams is bounded. A client that does not read delays nobody.
 func TestManyStreams(t *testing.T) {
 	b := newBox(t, shop)
 	open := func() *http.Response {
@@ -419,7 +419,7 @@ func until(t *testing.T, reader *bufio.Reader, line string) {
 	}
 }
 
-// What a command prints is answered as it is, as text that no browser takes for anything else.
+// The output of a command is answered as it is, as text that no browser takes for anything else.
 func TestALogFullOfTerminalCodes(t *testing.T) {
 	b := newBox(t, shop)
 	const printed = "\x1b]0;title\a\x1b[31mred<script>alert(1)</script>\x00\xff\xfe\r\n"
@@ -444,7 +444,7 @@ func TestALogFullOfTerminalCodes(t *testing.T) {
 	}
 }
 
-// A history that cannot be read is said, and the rest is answered all the same.
+// If the history cannot be read, the answer says so, and has the rest all the same.
 func TestAHistoryThatCannotBeRead(t *testing.T) {
 	for name, damage := range map[string]func(b *box){
 		"damaged": func(b *box) { b.write(".sched/sched.db", strings.Repeat("no database ", 1000)) },
@@ -481,7 +481,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 				}
 			}
 			b.wants("the status", b.call(call{scope: ScopeRead, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
-			// The audit log is in the same file: what cannot be written down there is not done.
+			// The audit log is in the same file: an action that cannot be written down there is not
+			// done.
 			want, text := 202, ""
 			if name == "newer" {
 				want, text = 503, "the audit log cannot be written"
@@ -491,8 +492,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A database that somebody keeps locked for longer than a tick does is said. Nothing is done
-// meanwhile: the audit log is in it.
+// If a program keeps the database locked for longer than a tick does, the answer says so. Nothing
+// is done meanwhile, because the audit log is in the database.
 func TestAHistoryThatIsLocked(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -500,7 +501,7 @@ func TestAHistoryThatIsLocked(t *testing.T) {
 	}
 	b := newBox(t, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
-	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver is that of package state
+	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver that package state uses
 	if err == nil {
 		defer db.Close()
 		db.SetMaxOpenConns(1)
@@ -526,7 +527,7 @@ func TestListening(t *testing.T) {
 	for _, tt := range []struct {
 		address string
 		exposed bool
-		says    string // "" where it listens
+		says    string // "": it listens
 	}{
 		{"127.0.0.1:0", false, ""},
 		{"[::1]:0", false, ""},
@@ -550,7 +551,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// By the socket its peer's user asks, without a token.
+// A client of the socket needs no token, and acts under the name of its user.
 func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	b := newBox(t, shop)
 	path := b.Path("sock")
@@ -582,8 +583,8 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	}
 }
 
-// Behind a proxy the address is the last one of the header, which the proxy has put there: those
-// before it came from outside.
+// Behind a proxy the address is the last one of the header, which the proxy has put there. The
+// addresses before it came from outside.
 func TestBehindAProxy(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
 	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[ScopeOperate]}

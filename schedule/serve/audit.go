@@ -13,9 +13,9 @@ import (
 	"sched/schedule/view"
 )
 
-// change does something and writes it into the audit log. The line comes first: nothing is changed
-// that is not in the log, also when this process is killed in between. That it failed is added to
-// the line.
+// change does something and writes it into the audit log. The line comes first: even if this
+// process is killed in between, nothing is changed that is not in the log. If do fails, the error
+// is added to the line.
 func (r *request) change(action, target, reason string, do func() error) error {
 	line := state.Change{
 		At: r.server.Now(), Who: r.who.Name, From: r.who.From, Action: action, Target: target, Reason: control.Reason(reason),

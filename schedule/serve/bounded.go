@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MostConnections is how many connections there may be. One more takes the place of the one that
-// has asked for nothing for longest: who opens thousands and sends nothing, or sends slowly, keeps
-// nobody else out. It waits while all of them are being answered.
+// MostConnections is how many connections there may be. A further connection takes the place of the
+// connection that has been idle for longest, so a client that opens thousands keeps nobody else
+// out. If all connections are being answered, the new one waits.
 const MostConnections = 1024
 
-// filesOfOurs are descriptors that connections leave for everything else: histories, logs, the
+// filesOfOurs is how many descriptors connections leave for everything else: histories, logs, the
 // files of runs.
 const filesOfOurs = 256
 
-// A bounded listener has so many connections at a time.
+// A bounded listener has at most a number of connections at a time.
 type bounded struct {
 	net.Listener
 	most int
@@ -36,7 +36,7 @@ func newBounded(l net.Listener) *bounded {
 	return b
 }
 
-// room is how many connections there may be where a process may have only so many files open.
+// room is how many connections there may be under the limit of open files of the process.
 func room() int {
 	var limit unix.Rlimit // the soft limit is the hard one: Go has raised it
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
@@ -66,8 +66,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// longestIdle returns the connection that has not been answered for longest; nil where all are
-// being answered.
+// longestIdle returns the connection that has not been answered for longest; nil if all are being
+// answered.
 func (b *bounded) longestIdle() (longest *counted) {
 	for c := range b.all {
 		if !c.answered && (longest == nil || c.since < longest.since) {
@@ -102,7 +102,8 @@ func (c *counted) mark(answered bool) {
 
 type countedKey struct{}
 
-// countedOf is the counted connection beneath one that a server has; nil where there is none.
+// countedOf is the counted connection beneath a connection of a server; nil if it has no such
+// connection.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -111,8 +112,8 @@ func countedOf(conn net.Conn) *counted {
 	return c
 }
 
-// marking marks the connection of a request as one that is answered. The server takes the mark away
-// when the answer is sent.
+// marking marks the connection of a request as being answered. The server takes the mark away when
+// the answer is sent.
 func marking(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(countedKey{}).(*counted); ok {

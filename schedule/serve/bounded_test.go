@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What is being answered stays, however many connections come; the others make room. Where all are
-// being answered the next one waits.
+// Connections that are being answered stay, however many others come; idle ones make room. If all
+// are being answered, the next one waits.
 func TestWhatIsAnsweredStays(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -99,7 +99,7 @@ func (c slowConn) Write(b []byte) (int, error) {
 }
 
 // A connection that made room when its handler had returned was closed before its answer was sent:
-// whoever had asked got nothing.
+// the client got nothing.
 func TestAConnectionMakesRoomWhenItsAnswerIsSent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

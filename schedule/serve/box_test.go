@@ -108,7 +108,7 @@ func (a answer) problem(t testing.TB) (p Problem) {
 	return p
 }
 
-// call sends a request, and checks that the answer is one that the OpenAPI document allows.
+// call sends a request, and checks that the OpenAPI document allows the answer.
 func (b *box) call(c call) answer {
 	b.Helper()
 	path, params := c.route, map[string]string{}

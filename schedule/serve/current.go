@@ -25,7 +25,8 @@ type current struct {
 // readAgainAfter is how old a schedule may be whose files look the same.
 const readAgainAfter = 5 * time.Second
 
-// get returns the schedule, or what runs in its place and in invalid what is wrong now; else err.
+// get returns the schedule. If the file is wrong, it returns the schedule that runs in its place,
+// and in invalid what is wrong. It returns err if no schedule can run.
 func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +43,7 @@ func (c *current) forget() {
 	c.read = time.Time{}
 }
 
-// looks tells files that were changed from those that were not.
+// looks is different after a file of the schedule has changed.
 func looks(s *schedule.Schedule) (all string) {
 	if s == nil {
 		return ""

@@ -21,12 +21,12 @@ import (
 	"sched/schedule/view"
 )
 
-// This file writes tasks: one YAML file for each in the folder of --edit, which the schedule's own
-// include reads. The file stays the truth: what was written here can be changed by hand and
-// committed, and there is no other place where a task could be.
+// This file writes tasks: one YAML file for each task in the folder of --edit, which the schedule's
+// own include reads. The file stays the truth: people can change it by hand and commit it, and no
+// task is kept in any other place.
 
-// mayName is how a task may be called; the loader checks it, too. It is compiled when it is needed:
-// each start of sched would pay for it.
+// mayName matches the names that a task may have; the loader checks names, too. It is compiled when
+// it is needed, because each start of sched would pay for it.
 var mayName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // taskFile is the file of a task. No name has a +.
@@ -59,8 +59,8 @@ func tagOf(text []byte) string {
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read it, or
-// would read drafts, too.
+// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
+// folder, or would read drafts, too.
 func (s *Server) CheckEdit() error {
 	const name = "sched-serve-tries-this"
 	path := s.taskFile(name)
@@ -83,7 +83,7 @@ func (s *Server) CheckEdit() error {
 	return nil
 }
 
-// draftOf is where a file is written before it is renamed: statedir.Replace.
+// draftOf is the path of the draft that statedir.Replace writes before it renames it.
 func draftOf(path string) string { return path + ".new" }
 
 func putTask(r *request) (any, error) {
@@ -167,8 +167,8 @@ func (s *Server) edit(do func() error) error {
 	return do()
 }
 
-// editable returns the text of the file of a task; nil for a task that is new. The error says that
-// it is defined elsewhere, or is not what the one who asks has seen.
+// editable returns the text of the file of a task; nil for a new task. The error says that the task
+// is defined elsewhere, or that the file is not the one that the caller has seen.
 func (r *request) editable(name string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
@@ -247,8 +247,8 @@ func taskText(name string, keys []byte) []byte {
 	return []byte(b.String())
 }
 
-// taskKeys returns the keys of the task in the body, as YAML. All that it can do wrong is found
-// when the schedule is read with it.
+// taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
+// found when the schedule is read with them.
 func (r *request) taskKeys(name string) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {

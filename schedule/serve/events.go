@@ -11,7 +11,7 @@ import (
 	"sched/schedule/view"
 )
 
-// events is an answer that goes on: server-sent events
+// events is a stream of server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 type events struct {
 	ctx        context.Context
@@ -27,8 +27,8 @@ const (
 	heartbeat = 15 * time.Second
 	// slowest is how long a reader may take for one event.
 	slowest = 10 * time.Second
-	// longestStream is how long a stream lasts: a token may have been revoked since. Browsers
-	// connect again by themselves.
+	// longestStream is how long a stream lasts: its token may have been revoked. Browsers connect
+	// again by themselves.
 	longestStream = time.Hour
 )
 
@@ -55,7 +55,7 @@ func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
 	}
 }
 
-// send sends one event. The error is that of a reader who has gone away, or is too slow.
+// send sends one event. It fails if the reader has gone away, or is too slow.
 func (e *events) send(id, name string, value any) error {
 	text, err := view.JSON(value)
 	if err != nil {
@@ -87,8 +87,8 @@ func getEvents(r *request) (any, error) {
 	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
 }
 
-// followChanges sends what changes until the reader has gone away: what came after the event that
-// it has seen last, where that is known.
+// followChanges sends changes until the reader has gone away. If the event that the reader saw last
+// is known, followChanges begins behind it.
 func followChanges(e *events, w *watcher, last string) {
 	listener, known := w.Listen(last)
 	defer listener.Leave()

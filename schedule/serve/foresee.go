@@ -37,11 +37,11 @@ func getForecast(r *request) (any, error) {
 
 func (r *request) thisHour() time.Time { return r.server.Now().Truncate(time.Hour) }
 
-// usualForecast is how long a forecast is unless somebody says otherwise, as for `sched forecast`.
+// usualForecast is how long a forecast is by default, as for `sched forecast`.
 const usualForecast = 7 * 24 * time.Hour
 
-// forecast returns a forecast of a span, as people write it; empty: the usual one. Where from is
-// zero it begins with this hour: so whoever looks again in this hour looks at the same.
+// forecast returns a forecast of a span, as people write it; empty: usualForecast. If from is zero,
+// the forecast begins with this hour, so all requests of one hour get the same forecast.
 func (r *request) forecast(from time.Time, length string) (forecast.Report, error) {
 	span := usualForecast
 	if length != "" {

@@ -11,8 +11,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Whatever is sent as a cursor, the answer is a list or says what is wrong with it, and nothing is
-// worse than that.
+// The answer to any cursor is a list, or says what is wrong with the cursor.
 func FuzzCursors(f *testing.F) {
 	b := newBox(f, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
@@ -28,7 +27,7 @@ func FuzzCursors(f *testing.F) {
 	})
 }
 
-// Whatever is sent as the body of a change, it is done or refused, and says why.
+// A change with any body is done, or refused with a reason.
 func FuzzBodies(f *testing.F) {
 	b := newBox(f, shop)
 	for _, body := range []string{
@@ -43,7 +42,7 @@ func FuzzBodies(f *testing.F) {
 			return
 		}
 		const refused, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
-		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // not one that would wait: they would pile up
+		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // runs of a task that is on would pile up
 		b.answers(t, "POST", "/pauses", body, http.StatusCreated, refused, http.StatusNotFound)
 		b.answers(t, "POST", "/runs/ffffffff-ffff-7fff-8fff-ffffffffffff/stop", body, http.StatusNotFound, refused)
 		b.answers(t, "PUT", "/tasks/hourly", body, http.StatusConflict, refused, invalid)

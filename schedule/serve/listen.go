@@ -13,8 +13,8 @@ import (
 	"sched/schedule/view"
 )
 
-// Listen listens at host:port or unix:PATH. An address that is not of this machine alone is refused
-// unless exposed: with TLS, or behind a proxy that has it.
+// Listen listens at host:port or unix:PATH. It refuses an address that other machines reach unless
+// exposed is true: the server has TLS, or is behind a proxy with TLS.
 func Listen(address string, exposed bool) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
@@ -41,8 +41,8 @@ func Listen(address string, exposed bool) (net.Listener, error) {
 	return newBounded(l), nil
 }
 
-// listenUnix listens at a socket that only its owner (and root) can open. One that nobody listens
-// at any more is replaced.
+// listenUnix listens at a socket that only its owner (and root) can open. It replaces a socket at
+// which no process listens any more.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
@@ -63,7 +63,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return newBounded(l), nil
 }
 
-// URL returns where a listener is reached. One that listens at all addresses is called by a name.
+// URL returns the URL of a listener. If it listens at all addresses, the URL has the name.
 func URL(l net.Listener, name, base string, secure bool) string {
 	scheme := "http"
 	if secure {

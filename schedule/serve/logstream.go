@@ -44,7 +44,7 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		// The end is looked at first: what was printed before it is then read.
+		// Poll first: then all that was printed before the end is read.
 		record, again, err := pollRun(e, source, &one)
 		if err != nil {
 			return
@@ -77,8 +77,8 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 	}
 }
 
-// pollRun returns how far the run is. One that waits for a tick has no file yet, so it is looked up
-// anew.
+// pollRun returns how far the run is. A run that waits for a tick has no file yet, so it is looked
+// up anew.
 func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Record, again time.Duration, err error) {
 	if one.State != view.RunWaiting {
 		return source.Poll(e.ctx, one.Begin)
@@ -91,7 +91,8 @@ func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Recor
 	return now.Begin, time.Second, nil
 }
 
-// sendLog sends the next part and returns its length. Until over it keeps back part of a character.
+// sendLog sends the next part and returns its length. Unless over, it keeps back an incomplete
+// character at the end.
 func sendLog(e *events, source view.Source, one view.Run, offset int64, over bool) (int64, error) {
 	log, err := source.Log(one, false, offset, 0, mostOfAnEvent)
 	if err != nil || log.Offset < offset {

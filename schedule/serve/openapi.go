@@ -134,8 +134,8 @@ func (d documenter) responses(r route) map[string]any {
 	return all
 }
 
-// schema returns the schema of a type; that of a struct is a reference to the one that is collected
-// under its name.
+// schema returns the schema of a type. For a struct it is a reference to the schema that is
+// collected under its name.
 func (d documenter) schema(of reflect.Type) map[string]any {
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -155,7 +155,7 @@ func (d documenter) schema(of reflect.Type) map[string]any {
 	case reflect.Struct:
 		name := schemaName(of)
 		if d.schemas[name] == nil {
-			d.schemas[name] = map[string]any{} // where it has itself among its fields
+			d.schemas[name] = map[string]any{} // for a type that has itself among its fields
 			d.schemas[name] = d.object(of)
 		}
 		return map[string]any{"$ref": "#/components/schemas/" + name}
@@ -171,7 +171,7 @@ func (d documenter) schema(of reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-// object returns the schema of a struct: its fields as they are encoded. Those without omitempty
+// object returns the schema of a struct: its fields as they are encoded. Fields without omitempty
 // are always there.
 func (d documenter) object(of reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
@@ -193,7 +193,8 @@ func (d documenter) object(of reflect.Type) map[string]any {
 	return object
 }
 
-// schemaName is the name of a type in the document: that of Go, and TaskPage for a page of tasks.
+// schemaName is the name of a type in the document: its name in Go, and TaskPage for a page of
+// tasks.
 func schemaName(of reflect.Type) string {
 	name := of.Name()
 	if of, isPage := strings.CutPrefix(name, "page["); isPage {

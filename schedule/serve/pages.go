@@ -13,13 +13,13 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is what pages for people (package web) are given: what there is to look at, and a way
-// to call the routes as whoever looks.
+// This file is for pages for people (package web). It gives them the state to show, and a way to
+// call the routes with the rights of the visitor.
 
 // A Visit is one request for a page, with the schedule as it is now.
 type Visit struct {
 	Who      Who
-	Operates bool // who looks may also trigger, retry, stop, pause and resume
+	Operates bool // the visitor may also trigger, retry, stop, pause and resume
 	Schedule *schedule.Schedule
 	Invalid  error // what is wrong with the file: the schedule is what runs in its place
 	View     view.Source
@@ -31,7 +31,7 @@ type Visit struct {
 // made: the number of pages is bounded, for forecasts apart. The error is for ProblemOf.
 func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
-	plain.URL.RawQuery = "" // what a page takes is not what a route takes
+	plain.URL.RawQuery = "" // routes do not know the parameters of pages
 	r := &request{Request: plain, server: s, who: whoIs(hr.Context())}
 	if leave, err = s.prepare(route{foresees: foresees}, r); err != nil {
 		return nil, nil, err
@@ -41,7 +41,7 @@ func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(),
 	}, leave, nil
 }
 
-// Problems are what the answers of the View lack so far.
+// Problems says what the answers of the View lack so far.
 func (v *Visit) Problems() []string {
 	v.request.mu.Lock()
 	defer v.request.mu.Unlock()
@@ -56,9 +56,9 @@ func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error)
 	return v.request.forecast(from, length)
 }
 
-// Call calls a route of the API for whoever sent a page's form: with their rights and their name in
-// the audit log. Path is escaped and begins behind /api/v1. The answer is decoded into a value that
-// may be nil; the error is a *Problem.
+// Call calls a route of the API for the sender of a page's form: with their rights, and their name
+// in the audit log. Path is escaped and begins behind /api/v1. The answer is decoded into a value
+// that may be nil. The error is a *Problem.
 func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

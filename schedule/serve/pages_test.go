@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Pages are for those who may look, and know who that is. A browser without a session is sent to
-// the form.
+// Pages are for callers who may look, and know who the caller is. A browser without a session is
+// sent to the form.
 func TestPagesAreForThoseWhoMayLook(t *testing.T) {
 	b := newBox(t, shop)
 	b.web.Config.Handler = b.server.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Detail }
 
-// NewProblem returns an error that is answered with that status. The hint may be empty.
+// NewProblem returns an error that is answered with the status. The hint may be empty.
 func NewProblem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
@@ -97,7 +97,7 @@ func problemTexts(problems []schedule.Problem) (texts []string) {
 	return texts
 }
 
-// writeProblem answers with a problem. Where nobody was let in, or a body may still come, the
+// writeProblem answers with a problem. If the caller was not let in, or a body may still come, the
 // connection ends.
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	h := w.Header()

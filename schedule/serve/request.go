@@ -66,17 +66,17 @@ func (s *Server) answering(of route) http.Handler {
 // longestBody bounds the time in which a body comes.
 const longestBody = 10 * time.Second
 
-// receive reads the body, where the route takes one, before the request gets a place among those
-// that are answered: who sends slowly keeps nobody else from theirs.
+// receive reads the body, if the route takes one, before the request gets its place. So a client
+// that sends slowly keeps no other request from a place.
 func (r *request) receive(w http.ResponseWriter, of route) (err error) {
 	if !of.takesBody() {
 		return nil
 	}
-	conn := http.NewResponseController(w) // with Call, of a page, there is none, and the body is at hand
+	conn := http.NewResponseController(w) // a Call of a page has no connection, and its body is at hand
 	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
 	r.body, err = io.ReadAll(r.Body)
 	if err == nil {
-		conn.SetReadDeadline(time.Time{}) // net/http takes one that is over for the end of who asks
+		conn.SetReadDeadline(time.Time{}) // net/http takes a deadline that is over for the end of the client
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
@@ -84,7 +84,7 @@ func (r *request) receive(w http.ResponseWriter, of route) (err error) {
 	return err
 }
 
-// handle makes the answer, which is sent when another one may already be made.
+// handle makes the answer. While it is sent, another one may be made.
 func (s *Server) handle(of route, r *request) (any, error) {
 	leave, err := s.prepare(of, r)
 	if err != nil {
@@ -151,10 +151,10 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 
 // A content is an answer that is not JSON, or JSON with a header.
 type content struct {
-	status int // 0 is that of the route
+	status int // 0: the status of the route
 	header map[string]string
 	text   []byte
-	value  any             // as JSON, where there is no text
+	value  any             // as JSON, if there is no text
 	stream func(w *events) // an answer that goes on
 }
 
@@ -207,7 +207,7 @@ func headerText(text string) string {
 	}, text)
 }
 
-// A page is a part of a list. Next is where the next one goes on; null where there are no more.
+// A page is a part of a list. Next is the cursor of the next page; null for the last page.
 type page[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next"`
@@ -228,7 +228,7 @@ func cursorOf(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
 }
 
-// cursor returns the parts of the parameter cursor; nil where there is none.
+// cursor returns the parts of the parameter cursor; nil if it is not given.
 func (r *request) cursor(parts int) ([]string, error) {
 	given := r.URL.Query().Get("cursor")
 	if given == "" {
@@ -267,7 +267,7 @@ func (r *request) limit(usual, most int) (int, error) {
 	return n, nil
 }
 
-// time returns a parameter that is a time; the zero time where it is not given.
+// time returns a parameter that is a time; the zero time if it is not given.
 func (r *request) time(name string) (time.Time, error) {
 	given := r.URL.Query().Get(name)
 	if given == "" {
@@ -276,7 +276,7 @@ func (r *request) time(name string) (time.Time, error) {
 	return r.parseTime(name, given)
 }
 
-// past is time for the past: a duration is a time so long ago.
+// past is time for the past: a duration means that long ago.
 func (r *request) past(name string) (time.Time, error) {
 	if ago, err := yamldoc.ParseDuration(r.URL.Query().Get(name)); err == nil && ago > 0 {
 		return r.server.Now().Add(-ago).UTC(), nil
@@ -315,8 +315,7 @@ func (r *request) bytes(name string) (int64, error) {
 	return n, nil
 }
 
-// longest is the longest duration that is taken, and the farthest in the future that something is
-// asked for.
+// longest is the longest duration that is accepted, and how far ahead something can be asked for.
 const longest = 10 * 366 * 24 * time.Hour
 
 func duration(name string, seconds float64) (time.Duration, error) {
@@ -346,7 +345,7 @@ func (r *request) decode(into any) error {
 	return nil
 }
 
-// ended returns an error where something comes behind what was read.
+// ended returns an error if something comes behind what was read.
 func ended(decoder *json.Decoder) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something behind it")

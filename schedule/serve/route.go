@@ -19,10 +19,10 @@ type route struct {
 	kind         string // of the answer; "" for JSON
 	status       int
 	value        any   // a value of the type of the answer
-	errors       []int // statuses of problems besides those of every route
+	errors       []int // statuses of problems, besides everyError
 	bare         bool  // it needs no schedule
-	waits        bool  // it takes seconds, and no work
-	foresees     bool  // it takes seconds, of a processor of which forecasts have one
+	waits        bool  // it takes seconds, and no CPU
+	foresees     bool  // it takes seconds of CPU; one such request at a time
 	handle       func(*request) (any, error)
 }
 
@@ -42,7 +42,7 @@ var (
 	limitParam  = param{name: "limit", kind: "integer", about: "at most so many items"}
 )
 
-// checkQuery refuses parameters that the route does not know: one that is misspelt would mean
+// checkQuery refuses parameters that the route does not know: a misspelt filter would select
 // everything.
 func (of route) checkQuery(r *http.Request) error {
 	query := r.URL.Query()

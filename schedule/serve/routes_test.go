@@ -187,8 +187,8 @@ func (b *box) editAgain() {
 	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
 }
 
-// everyRouteRefuses asks each route for what none has: an unknown parameter, a strange name of the
-// server, no token, a token that is not enough, and with a schedule that is invalid.
+// everyRouteRefuses sends each route requests that all refuse: with an unknown parameter, a strange
+// name of the server, no token, a token that is not enough, or an invalid schedule.
 func (b *box) everyRouteRefuses() {
 	b.Helper()
 	b.write("schedule.yaml", "tasks: [")
@@ -234,8 +234,8 @@ func (b *box) everyRouteRefuses() {
 	}
 }
 
-// tooManyOr is 429, but for the routes with a key: they need the schedule first, which is invalid
-// then.
+// tooManyOr is 429, but for the routes with a key: they need the schedule first, and the schedule
+// is invalid then.
 func tooManyOr(r route) int {
 	if r.scope == ScopeHook || r.scope == ScopeBadge {
 		return http.StatusServiceUnavailable
@@ -261,7 +261,7 @@ func (b *box) everyStatusWasSeen(but ...string) {
 	}
 }
 
-// Lists come in pages, which together are all of it, each once.
+// Lists come in pages. Together the pages have each item once.
 func TestPagesAreTheList(t *testing.T) {
 	b := newBox(t, shop)
 	var all []outcome.Record
@@ -316,7 +316,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 }
 
-// What others sign in with, and what is served read-only, has no routes that change anything.
+// A read-only server has no routes that change anything.
 func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.ReadOnly = true })
 	for _, r := range routes() {

@@ -12,15 +12,15 @@ import (
 )
 
 // timeouts are how long one connection has for the header of a request, for all of a request, for
-// its answer, and between two. Streams have deadlines of their own.
+// its answer, and between two requests. Streams have deadlines of their own.
 type timeouts struct{ header, read, write, idle time.Duration }
 
-// HeaderTimeout is for the header of a request. Tests of what must not wait for it have a longer
-// one.
+// HeaderTimeout is for the header of a request. Some tests set a longer one, to show that nothing
+// waits for it.
 var HeaderTimeout = 5 * time.Second
 
-// quietLog is where net/http tells of connections that ended oddly: anybody could fill a disk with
-// that.
+// quietLog discards what net/http says of connections that ended oddly: any client could fill a
+// disk with it.
 var quietLog = log.New(io.Discard, "", 0)
 
 // ServeUntil answers requests until ctx is done, and then ends within a few seconds: streams end at
@@ -47,7 +47,7 @@ func serveUntil(ctx context.Context, l net.Listener, certificate *tls.Certificat
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if c := countedOf(conn); c != nil && state == http.StateIdle {
-				c.mark(false) // and not when the handler has returned: its last words may not be sent by then
+				c.mark(false) // not when the handler returns: its last bytes may not be sent by then
 			}
 		},
 	}

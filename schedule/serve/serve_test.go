@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Who sends a header or a body byte by byte, or does not read the answer, loses the connection in
-// time; others are answered meanwhile.
+// A client that sends a header or a body byte by byte, or does not read the answer, loses the
+// connection in time. Others are answered meanwhile.
 func TestWhoIsSlowLosesTheConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestWhoIsSlowLosesTheConnection(t *testing.T) {
 		return (&http.Client{Timeout: patience}).Get(fmt.Sprintf("http://%s/", l.Addr()))
 	}
 	response, err := somebody()
-	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // on a busy machine anybody may be slow
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // a busy machine may be slow
 		response, err = somebody()
 	}
 	if err != nil || response.StatusCode != http.StatusOK {

@@ -19,30 +19,30 @@ type Config struct {
 	StateDir  string // absolute; tokens and the audit log are kept there
 	Version   string
 	Now       func() time.Time
-	Problem   func(format string, args ...any) // what nobody who asked can be told
+	Problem   func(format string, args ...any) // reports problems that no answer can tell
 
 	ReadOnly    bool     // there are no routes that change anything
 	Edit        string   // the folder, absolute, into which tasks are written; "" for none
 	BasePath    string   // "" or a path like /sched, under which all routes are
 	Hosts       []string // the names by which the server is called, besides localhost and its address
-	BehindProxy bool     // the last address of X-Forwarded-For is who asks
+	BehindProxy bool     // the last address of X-Forwarded-For is the client
 	Secure      bool     // browsers reach it by https
 }
 
-// Schedules is how a Server comes to the schedule and acts on it. The functions may be called from
-// several goroutines.
+// Schedules is how a Server reads the schedule and acts on it. The functions must be safe for
+// concurrent use.
 type Schedules struct {
-	// Load returns the schedule, or what runs in its place and in invalid what is wrong with it
-	// now.
+	// Load returns the schedule. If the file is wrong, it returns the schedule that runs in its
+	// place, and in invalid what is wrong.
 	Load func() (valid *schedule.Schedule, invalid, err error)
-	// Check reads the schedule as if those files, by path, had that text, and nil were a file that
-	// is not there.
+	// Check reads the schedule as if the files, by path, had these texts. A nil text means that the
+	// file is not there.
 	Check func(files map[string][]byte) (*schedule.Schedule, error)
 	// View is for looking: its Source writes nothing.
 	View func(*schedule.Schedule) view.Source
-	// Actor is for asking ticks for something.
+	// Actor asks ticks for something.
 	Actor func(s *schedule.Schedule, by string) control.Actor
-	// Runs is for stopping runs.
+	// Runs stops runs.
 	Runs func(*schedule.Schedule) run.Caller
 }
 
@@ -96,11 +96,11 @@ func New(c Config) (*Server, error) {
 
 const prefix = "/api/v1"
 
-// Assets is the prefix of what pages consist of, whoever looks: the style and the script.
+// Assets is the prefix of the style and the script. They are served to everybody.
 const Assets = "/assets/"
 
-// offers reports whether the server has a route: --read-only and a missing --edit take them away,
-// and not only their answers.
+// offers reports whether the server has a route. With --read-only, or without --edit, the route is
+// not there at all.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
 	case ScopeOperate, ScopeHook:
@@ -111,8 +111,8 @@ func (s *Server) offers(r route) bool {
 	return true
 }
 
-// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever
-// may look (see whoIs); with nil there is nothing else.
+// Handler returns the handler of all requests. Requests outside the API go to pages, if the caller
+// may look (see whoIs). If pages is nil, only the API is served.
 func (s *Server) Handler(pages http.Handler) http.Handler {
 	return s.access.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := s.mux.Handler(r)
@@ -129,8 +129,8 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 	}))
 }
 
-// showing lets those through who may look, and sends browsers without a session to the form where
-// they sign in.
+// showing lets callers through who may look. It sends browsers without a session to the form for
+// signing in.
 func (s *Server) showing(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.mayLook(r)

@@ -14,8 +14,8 @@ import (
 	"sched/schedule/view"
 )
 
-// With a store the runs of other servers are shown, and what only their server can do is refused
-// with its name.
+// With a store the runs of other servers are shown. An action that only their server can do is
+// refused, and the answer names that server.
 func TestRunsOfOtherServers(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sessions are those of browsers that have signed in, by the hash of their cookie. They are kept in
+// sessions are the sessions of signed-in browsers, by the hash of their cookie. They are kept in
 // memory: they end with the server.
 type sessions struct {
 	now func() time.Time
@@ -45,7 +45,7 @@ func (s *sessions) newLink(scope Scope) string {
 	return code
 }
 
-// useLink returns what a login link is for, once.
+// useLink returns the scope of a login link, and removes the link: it works once.
 func (s *sessions) useLink(code string) (Scope, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,8 @@ func (s *sessions) useLink(code string) (Scope, bool) {
 	return one.scope, ok && s.now().Before(one.until)
 }
 
-// begin begins a session and returns the value of its cookie. Where there are too many, those that
-// end first are forgotten.
+// begin begins a session and returns the value of its cookie. If there are too many sessions, it
+// forgets the ones that end first.
 func (s *sessions) begin(one session) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *sessions) end(value string) {
 	delete(s.all, tokenHash(value))
 }
 
-// cookie returns the cookie of a session; one without a value ends it.
+// cookie returns the cookie of a session. A cookie without a value ends the session.
 func (a *access) cookie(value string) *http.Cookie {
 	c := &http.Cookie{Name: cookieName, Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
 		MaxAge: int(sessionLasts / time.Second)}

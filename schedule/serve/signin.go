@@ -8,8 +8,8 @@ import (
 )
 
 // This file is how a browser gets a session: with a login link, which works once, or with a token
-// in a form. The link itself changes nothing, since programs that show previews follow links, too:
-// the button does.
+// in a form. To open the link changes nothing, because programs that show previews follow links,
+// too. The button on its page uses it up.
 
 // SignIn adds the pages for signing in and out.
 func (a *access) SignIn(mux *http.ServeMux) {
@@ -21,7 +21,7 @@ func (a *access) SignIn(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+a.BasePath+"/logout", a.logout)
 }
 
-// LoginPath returns the path of a new login link for somebody with that scope.
+// LoginPath returns the path of a new login link with the scope.
 func (a *access) LoginPath(scope Scope) string {
 	return a.BasePath + "/login/" + a.sessions.newLink(scope)
 }

@@ -125,7 +125,7 @@ type tokens struct {
 	byHash map[string]Token
 }
 
-// find returns the token with that text. An error is why the file cannot be read: then nobody is
+// find returns the token with the text. The error says why the file cannot be read: then nobody is
 // let in.
 func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(tokenHash(text)) }
 
@@ -155,7 +155,7 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 
 // attempts counts wrong tokens and login links by address. It decides only how wrong ones are
 // answered: a right one is always let in, or any user of the machine could lock out all others. A
-// token is one of 2^256, so that guessing is hopeless without a limit, too.
+// token is one of 2^256, so guessing is hopeless even without a limit.
 type attempts struct {
 	now func() time.Time
 
@@ -169,13 +169,13 @@ type tries struct {
 }
 
 const (
-	MostAttempts  = 10 // an address may be wrong so often
+	MostAttempts  = 10 // of one address, in attemptsSpan
 	attemptsSpan  = time.Minute
 	mostAddresses = 10_000 // more are forgotten together
 )
 
-// wrong counts a wrong attempt from an address. When there were too many it returns for how long
-// the next wrong ones are refused unread; otherwise 0.
+// wrong counts a wrong attempt from an address. After too many it returns how long the address must
+// wait until its wrong attempts are read again; otherwise 0.
 func (a *attempts) wrong(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 
 // A watcher looks at the state folder once a second, as long as somebody listens, and tells all
 // listeners what has changed: runs, ticks, pauses, requests, and the schedule itself. It looks once
-// for all of them. Ticks tell nobody, so that they need not know of servers.
+// for all of them. Ticks report to nobody, so they need not know of servers.
 type watcher struct {
-	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in
+	// Schedule returns the schedule. If an edit broke it, it returns the last valid one, and in
 	// invalid what is wrong now.
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
 
 	mu        sync.Mutex
 	cond      chan struct{} // closed when there is something new
 	listeners int
-	began     string // begins the ids: those of another server, or from before a pause in listening, are strange
+	began     string // begins the ids; ids of other servers, or from before a pause in listening, begin otherwise
 	number    int    // of the newest event
 	recent    []watchEvent
 	running   bool
@@ -36,7 +36,7 @@ type watchEvent struct {
 
 const (
 	watchEvery       = time.Second
-	mostRecentEvents = 1000             // events are kept for those who come back
+	mostRecentEvents = 1000             // events are kept for listeners that come back
 	longestLook      = 20 * time.Second // bounds a look into the history
 )
 
@@ -46,7 +46,7 @@ type RunChange struct {
 	Task    string        `json:"task"`
 	State   view.RunState `json:"state"`
 	Attempt int           `json:"attempt"`
-	Outcome string        `json:"outcome"` // of one that has ended
+	Outcome string        `json:"outcome"` // of a run that has ended
 }
 
 // TickChange is the value of an event of a tick.
@@ -66,8 +66,9 @@ type watchListener struct {
 	number int
 }
 
-// Listen begins to watch where nobody does, and returns a listener that goes on behind the event
-// with the id last, or with what changes from now on: then known is false. Leave must be called.
+// Listen returns a listener, and begins to watch if nobody watches yet. The listener goes on behind
+// the event with the id last. If that event is not known, known is false, and the listener begins
+// with the next change. The caller must call Leave.
 func (w *watcher) Listen(last string) (l *watchListener, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,13 +92,13 @@ func (l *watchListener) Leave() {
 	l.w.listeners--
 }
 
-// ID is that of the event that was heard last.
+// ID is the id of the event that the listener heard last.
 func (l *watchListener) ID() string { return eventID(l.began, l.number) }
 
 func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
 
-// Next returns the events since the last call, and what is closed when there are more; false when
-// some of them are forgotten.
+// Next returns the events since the last call, and a channel that is closed when there are more;
+// false if some of the events are forgotten.
 func (l *watchListener) Next() (all []watchEvent, wake <-chan struct{}, ok bool) {
 	w := l.w
 	w.mu.Lock()

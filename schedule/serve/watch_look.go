@@ -23,8 +23,8 @@ type sight struct {
 	mark     int64
 }
 
-// look compares what there is with what was seen, and tells what has changed. What cannot be read
-// is looked at again the next time.
+// look compares the state with what was seen, and tells what has changed. If a part cannot be read,
+// the next look compares it again.
 func (w *watcher) look(seen *sight) {
 	s, invalid, err := w.Schedule()
 	if err != nil {
@@ -50,8 +50,8 @@ func (w *watcher) look(seen *sight) {
 	w.lookAtRuns(s, seen, first)
 }
 
-// lookAtRuns finds the runs that live, and what has ended since the last look, was skipped or
-// missed.
+// lookAtRuns finds the runs that live, and the runs and slots that ended, were skipped or were
+// missed since the last look.
 func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"sched/schedule/view"
 )
 
-// A Who is somebody who asks.
+// A Who is a caller.
 type Who struct {
 	Name  string // for the history, the pauses and the audit log
 	From  string // the address, or that it came by the socket
@@ -21,18 +21,18 @@ type Who struct {
 
 type whoKey struct{}
 
-// withWho returns a context of a request of somebody who was let in.
+// withWho returns a context that names the caller who was let in.
 func withWho(ctx context.Context, who Who) context.Context {
 	return context.WithValue(ctx, whoKey{}, who)
 }
 
-// whoIs returns who was let in.
+// whoIs returns the caller who was let in.
 func whoIs(ctx context.Context) Who {
 	who, _ := ctx.Value(whoKey{}).(Who)
 	return who
 }
 
-// Who returns who asks. The error is a *Problem.
+// Who identifies the caller. The error is a *Problem.
 func (a *access) Who(r *http.Request) (Who, error) {
 	if user, ok := peerOf(r.Context()); ok {
 		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
@@ -63,7 +63,7 @@ func (a *access) Who(r *http.Request) (Who, error) {
 	return Who{}, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
 }
 
-// Key returns the task of a key, which is of that scope, and who has it. The error is a *Problem.
+// Key returns the task of a key of the scope, and its owner. The error is a *Problem.
 func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
 	found, ok, err := a.tokens.find(key)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who
 	return found.Task, Who{Name: found.Name, From: from, Scope: scope}, nil
 }
 
-// stillValid reports whether the token with which a session was begun was not revoked since.
+// stillValid reports whether the token with which a session was begun is still valid.
 func (a *access) stillValid(one session) bool {
 	if one.token == "" {
 		return true
@@ -104,7 +104,7 @@ func tooMany(from string, left time.Duration) error {
 	return p
 }
 
-// Address is where a request comes from. Behind a proxy it is the address that the proxy added.
+// Address is the address of the client. Behind a proxy it is the address that the proxy added.
 func (a *access) Address(r *http.Request) string {
 	if a.BehindProxy {
 		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
