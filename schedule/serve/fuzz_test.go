@@ -42,7 +42,7 @@ func FuzzBodies(f *testing.F) {
 			return
 		}
 		const refused, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
-		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // runs of a task that is on would pile up
+		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // runs of the others would pile up
 		b.answers(t, "POST", "/pauses", body, http.StatusCreated, refused, http.StatusNotFound)
 		b.answers(t, "POST", "/runs/ffffffff-ffff-7fff-8fff-ffffffffffff/stop", body, http.StatusNotFound, refused)
 		b.answers(t, "PUT", "/tasks/hourly", body, http.StatusConflict, refused, invalid)

@@ -11,8 +11,8 @@ import (
 )
 
 // This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The
-// form has a key, so that it asks once however often it is sent; who sends it from a page of
-// another site is refused before it gets here (api.Server.Handler).
+// form has a key, so it asks once however often it is sent. A form from a page of another site is
+// refused before it gets here (serve.Server.Handler).
 
 type button struct {
 	id, label string
@@ -85,7 +85,7 @@ func (p *page) runButtons(r view.Run) {
 	p.put(`</div>`)
 }
 
-// actions adds what forms are sent to.
+// actions adds the handlers of forms.
 func (p *pages) actions() {
 	for path, do := range map[string]func(*http.Request) (next string, err error){
 		"/tasks/{name}/trigger": p.trigger, "/tasks/{name}/pause": p.pause, "/tasks/{name}/resume": p.resume,
@@ -116,8 +116,8 @@ func (p *pages) retry(r *http.Request) (string, error) {
 	return "/runs/" + asked.Run, err
 }
 
-// stop stops a run. One that has ended meanwhile is shown as it ended, also to whoever pressed
-// twice.
+// stop stops a run. If the run has ended meanwhile, or somebody pressed twice, the page shows how
+// it ended.
 func (p *pages) stop(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
 	err := p.Call(r, "POST", path+"/stop", because(r), nil)
@@ -161,8 +161,8 @@ func (p *pages) resumePause(r *http.Request) (string, error) {
 	return "/pauses", p.endPause(r, url.PathEscape(r.PathValue("id")))
 }
 
-// endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two
-// did.
+// endPause ends a pause. If the pause is over already, that is no error: somebody pressed twice, or
+// two people did.
 func (p *pages) endPause(r *http.Request, id string) error {
 	asks := r.Clone(r.Context())
 	asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))

@@ -39,8 +39,8 @@ func (p pen) class() string {
 	return strings.Join(classes, " ")
 }
 
-// set does what a sequence of SGR says. Colours of 256 and of 24 bits are known from their length,
-// and of these the first 16 are shown.
+// set does what a sequence of SGR says. It skips colours of 256 and of 24 bits by their length, and
+// shows the first 16 of the 256.
 func (p *pen) set(codes []int) {
 	for i := 0; i < len(codes); i++ {
 		switch code := codes[i]; {

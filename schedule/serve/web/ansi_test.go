@@ -19,7 +19,7 @@ func TestColoursOfALog(t *testing.T) {
 		{"one\rtwo\r\nthree", "one\ntwo\nthree"},
 		{"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\ \x1b[2Jend\a", "link end"},
 		{"\x1b[31", ""},
-		// what ends in m without [ is another sequence
+		// a sequence that ends in m without [ is no colour
 		{"\x1b[31mred\x1bm, still", `<span class="f1">red, still</span>`},
 		{"\xff\u202e", "\uFFFD"},
 	} {
@@ -32,8 +32,8 @@ func TestColoursOfALog(t *testing.T) {
 
 var ours = regexp.MustCompile(`<span class="[a-z0-9 ]+">|</span>`)
 
-// Whatever is printed, there is no markup but our spans, each is closed, and nothing is left that a
-// terminal would obey.
+// Any output becomes text with no markup but our spans. Each span is closed, and no control
+// character is left.
 func FuzzPrinted(f *testing.F) {
 	f.Add("\x1b[31mred</span><script>\x1b[0m\r\n")
 	f.Add("\x1b[38;5;\"><b>m\x1b[48;2;1m")

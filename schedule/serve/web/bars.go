@@ -24,8 +24,8 @@ func (w *writer) bar(b bar) {
 		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
 }
 
-// shape is the class of the bar of an outcome, and which part of the height it has: what went wrong
-// is tall, what did not run is low.
+// shape is the class of the bar of an outcome, and which part of the height it has: a failure is
+// tall, a slot that did not run is low.
 func shape(o outcome.Outcome) (class string, high float64) {
 	switch o {
 	case outcome.Succeeded:
@@ -53,7 +53,7 @@ func (p *page) strip(records []outcome.Record) {
 	p.put(`</svg>`)
 }
 
-// recordURL leads to a run, or, for a slot without one, to the list that has it.
+// recordURL leads to a run, or for a slot without a run to the list that has the slot.
 func (p *page) recordURL(r outcome.Record) string {
 	if r.Ran() {
 		return p.runURL(r.Run)

@@ -13,9 +13,9 @@ import (
 	"sched/schedule/state"
 )
 
-// This file draws tasks that are due too often for a bar a slot: a stretch of time in which there
-// was one slot after another is a bar, each kind of outcome by itself, so that one failure among a
-// thousand successes is seen.
+// This file draws tasks that are due too often for one bar a slot. A stretch of time with one slot
+// after another is one bar. Each kind of outcome has its own bars, so one failure among a thousand
+// successes is seen.
 
 // coarseBars is how many bars of one kind are links of their own, with the time that they stand
 // for. More of them are one drawing.
@@ -27,8 +27,8 @@ type stretch struct {
 	last     time.Time // the end of the minute of its last slot
 }
 
-// A kind is how outcomes look, with the stretches that have them: in any order, and those that
-// follow each other closely as one (see add).
+// A kind is how outcomes look, with the stretches that have them. The stretches are in any order;
+// stretches that follow each other closely are one (see add).
 type kind struct {
 	class     string
 	due       bool // it is yet to come
@@ -37,7 +37,7 @@ type kind struct {
 	counts    counts // of the picture, as far as whole minutes tell
 }
 
-// many are the kinds of a task, in the order in which they are drawn: what went wrong is on top.
+// many are the kinds of a task, in the order in which they are drawn: failures are on top.
 type many []*kind
 
 // finest is how much time has to lie between two stretches: 4 thousandths of the width.
@@ -93,7 +93,7 @@ func (t *timeline) addHour(k *kind, h state.Hour) {
 	}
 }
 
-// addDue adds slots to come, which stand for those that follow them.
+// addDue adds slots to come. Each stands for the slots that follow it closely.
 func (t *timeline) addDue(all *many, due []piece) {
 	for _, one := range due {
 		k := all.kind(one.class, one.high, true)
@@ -116,7 +116,8 @@ func (k *kind) add(s stretch, apart time.Duration) {
 	k.stretches = append(k.stretches, s)
 }
 
-// joined are the stretches, the earliest first, those with less than apart between them as one.
+// joined are the stretches, the earliest first. Stretches with less than apart between them become
+// one.
 func (k *kind) joined(apart time.Duration) []stretch {
 	slices.SortFunc(k.stretches, func(a, b stretch) int { return a.from.Compare(b.from) })
 	out := kind{stretches: k.stretches[:0]}
@@ -126,7 +127,7 @@ func (k *kind) joined(apart time.Duration) []stretch {
 	return out.stretches
 }
 
-// listURL leads to the list of what a kind stands for, from slots before a time on.
+// listURL leads to the list of the runs that a kind stands for, from slots before a time on.
 func (t *timeline) listURL(k *kind, task string, before time.Time) string {
 	only := ""
 	if len(k.counts) == 1 {
@@ -176,8 +177,8 @@ func (t *timeline) drawing(all []stretch, high float64) markup {
 	return markup(path)
 }
 
-// tally says in words what is drawn, for who cannot see it. A record of several slots counts with
-// all of them.
+// tally says in words what is drawn, for readers who cannot see it. A record of several slots
+// counts with all of them.
 func (t *timeline) tally(all many, records []outcome.Record) string {
 	sum := counts{}
 	for _, k := range all {

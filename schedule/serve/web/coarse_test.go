@@ -14,7 +14,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A day of a task that is due every minute is a few bars: its page does not grow with the runs, and
+// A day of a task that is due every minute is a few bars. Its page does not grow with the runs, and
 // one failure among them is seen.
 func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n  - {name: seldom, every: 4 hours, command: \"true\"}\n", serve.ScopeRead)
@@ -57,8 +57,8 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	b.has("of a week", b.get("/timeline?hours=168", 200), "1 failed")
 }
 
-// Outcomes that look the same come in any order, several of an hour: each of their stretches is
-// drawn, and those that are close as one.
+// Outcomes that look the same come in any order, several in an hour. Each of their stretches is
+// drawn, and close stretches are drawn as one.
 func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	var all []outcome.Record
@@ -74,8 +74,8 @@ func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
 	b.has("/timeline", page, "(from 2026-03-01 08:05", "(from 2026-03-01 08:49")
 }
 
-// Runs that took more time together than their hour has have overlapped: they are outlined like
-// bars of single runs.
+// If the runs of an hour took more than an hour together, they have overlapped: their bar is
+// outlined like bars of single runs.
 func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	var all []outcome.Record
@@ -90,8 +90,8 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 	b.has("/timeline", b.get("/timeline", 200), `class="good over"`, `class="good"`)
 }
 
-// Runs one after the other, the last of which goes on after the hour, do not overlap. What is drawn
-// beside the hours is told, too.
+// Runs one after the other do not overlap, even if the last one goes on after the hour. The text
+// counts records that are drawn beside the hours, too.
 func TestWhatIsToldOfHours(t *testing.T) {
 	line := &timeline{from: controltest.Noon.Add(-12 * time.Hour), to: controltest.Noon.Add(12 * time.Hour)}
 	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}

@@ -42,7 +42,7 @@ type foreseen struct {
 	forecast.Report
 }
 
-// from reads the parameter; zero is what is usual.
+// from reads the parameter; zero: the default.
 func (p *page) from() (from time.Time, err error) {
 	if given := p.query("since"); given != "" {
 		if from, err = time.ParseInLocation(time.DateOnly, given, p.zone); err != nil {
@@ -105,7 +105,7 @@ func (p foreseen) heatmap() {
 	p.put(`</section>`)
 }
 
-// cell writes an hour. That it is full is in its number as well as in its colour.
+// cell writes an hour. Its number says how full it is, and so does its colour.
 func (p foreseen) cell(c forecast.Cell) {
 	switch {
 	case !c.Exists:

@@ -9,14 +9,14 @@ import (
 	"sched/schedule/humanize"
 )
 
-// markup is HTML that this package has written. A constant becomes one by itself; a string from
-// elsewhere does not, so that it cannot reach a page but through put, which escapes it.
+// markup is HTML that this package has written. A constant becomes markup by itself. A string from
+// elsewhere does not: it reaches a page only through put, which escapes it.
 type markup string
 
 type writer struct{ bytes.Buffer }
 
-// put writes a format, whose verbs are those of fmt. What is not markup or a number is escaped,
-// also for attributes in double quotes.
+// put writes a format with the verbs of fmt. It escapes all arguments but markup and numbers, also
+// for attributes in double quotes.
 func (w *writer) put(format markup, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -32,7 +32,8 @@ func (w *writer) put(format markup, args ...any) {
 	fmt.Fprintf(w, string(format), safe...)
 }
 
-// escaped makes HTML of foreign text: one line, without what turns the direction of what follows.
+// escaped makes HTML of foreign text: one line, without characters that turn the direction of the
+// text behind them.
 func escaped(foreign string) markup {
 	return markup(html.EscapeString(humanize.Line(strings.ToValidUTF8(foreign, "\uFFFD"))))
 }

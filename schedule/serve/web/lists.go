@@ -58,7 +58,7 @@ func showServers(p *page) error {
 	return nil
 }
 
-// clockOf says how far a clock is from that of the store; less than a second is nothing.
+// clockOf says how far a clock is from the clock of the store; less than a second counts as right.
 func clockOf(offset float64) string {
 	d := time.Duration(offset * float64(time.Second))
 	switch {

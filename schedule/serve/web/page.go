@@ -15,14 +15,14 @@ import (
 
 type page struct {
 	writer
-	*serve.Visit // nil for one that says only what is wrong
+	*serve.Visit // nil for a page that says only what is wrong
 	request      *http.Request
 	server       *serve.Server
 	base         string
 	now          time.Time
 	zone         *time.Location
 	title        string
-	still        bool // the script asks for it no more
+	still        bool // the script does not load it again
 	tasks        map[string]*schedule.Task
 }
 
@@ -39,7 +39,7 @@ func (p *pages) page(r *http.Request, visit *serve.Visit) *page {
 
 func (p *page) query(name string) string { return p.request.URL.Query().Get(name) }
 
-// number returns a parameter that is a number of at least 1; 1 where it is none.
+// number returns a parameter that is a number of at least 1; 1 if it is no such number.
 func (p *page) number(name string) int {
 	n, err := strconv.Atoi(p.query(name))
 	if err != nil || n < 1 {
@@ -159,7 +159,7 @@ func stamp(text string) time.Time {
 	return at
 }
 
-// zoneOf is the zone of a task, or of the schedule where the task is gone.
+// zoneOf is the zone of a task, or of the schedule if the task is gone.
 func (p *page) zoneOf(task string) *time.Location {
 	if t := p.find(task); t != nil {
 		return t.When.Location

@@ -117,7 +117,7 @@ func (p runPage) runFacts(r view.Run) {
 // tail is how many bytes of a log a page shows.
 const tail = 64 << 10
 
-// log shows the end of what the run printed. While it lives the script appends what comes.
+// log shows the end of what the run printed. While the run lives, the script appends new output.
 func (p runPage) log(r view.Run) error {
 	if err := r.Elsewhere("logs"); err != nil {
 		p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p class="quiet">%s</p></section>`, err.Error())
@@ -161,7 +161,7 @@ func (p runPage) log(r view.Run) error {
 	return nil
 }
 
-// wholeLines leaves out the line that a tail begins in.
+// wholeLines leaves out a first line whose beginning is cut off.
 func wholeLines(log view.Log) string {
 	shown := string(log.Text)
 	if _, rest, ok := strings.Cut(shown, "\n"); ok && log.Offset > 0 {

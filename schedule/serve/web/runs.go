@@ -15,7 +15,7 @@ const runsOfAPage = 50
 
 type runTable struct{ *page }
 
-// showRuns lists what became of slots, by the parameters task, outcome, all (true: what ran on all
+// showRuns lists the outcomes of slots, by the parameters task, outcome, all (true: runs of all
 // servers of the store) and below.
 func showRuns(p *page) error {
 	p.title = "Runs"
@@ -104,7 +104,8 @@ func (p runTable) runsOf(task string, limit int) error {
 	return nil
 }
 
-// below reads where the list goes on; a parameter that was made up is the beginning.
+// below reads the position at which the list goes on. A parameter that was made up means the
+// beginning.
 func (p runTable) below() state.Position {
 	at, run, ok := strings.Cut(p.query("below"), ".")
 	n, err := strconv.ParseInt(at, 10, 64)
@@ -156,8 +157,8 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 	p.put(`</tbody></table>`)
 }
 
-// why writes the reason of an outcome, and what became of the slot on another server, where that is
-// known. That another server took it is said once.
+// why writes the reason of an outcome and, if it is known, the outcome of the slot on another
+// server. It says only once that another server took the slot.
 func (p *page) why(r, elsewhere outcome.Record) {
 	if elsewhere.Run == "" {
 		p.put(`%s`, r.Reason)

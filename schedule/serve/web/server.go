@@ -17,7 +17,7 @@ type pages struct {
 	mux *http.ServeMux
 }
 
-// New returns the handler of the pages, for api.Server.Handler.
+// New returns the handler of the pages, for serve.Server.Handler.
 func New(server *serve.Server) http.Handler {
 	p := &pages{Server: server, mux: http.NewServeMux()}
 	for path, show := range map[string]func(*page) error{
@@ -43,8 +43,8 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// showing returns the handler of a page. It is made first and sent then: who reads slowly takes no
-// place from those whose pages are made.
+// showing returns the handler of a page. It makes the page first and sends it then, so a slow
+// reader takes no place from others.
 func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, err := p.made(r, show, foresees)

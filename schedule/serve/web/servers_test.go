@@ -13,8 +13,7 @@ import (
 	"sched/schedule/serve"
 )
 
-// With a store the pages are about all of its servers, and say what only the server of a run can
-// do.
+// With a store the pages show all of its servers, and say what only the server of a run can do.
 func TestPagesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
@@ -41,8 +40,8 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.get("/servers", 503)
 }
 
-// A slot of a one_server task that another server took is one line, which leads to what ran there;
-// so is one that was skipped here for another reason. Where nobody has told what ran, the reason
+// A slot of a one_server task that another server took is one line, which leads to the run there.
+// So is a slot that was skipped here for another reason. If no server has told what ran, the reason
 // stays.
 func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	t.Parallel()

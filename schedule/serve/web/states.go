@@ -42,8 +42,8 @@ func badge(word string) markup {
 
 func details(r outcome.Record) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
 
-// stateOf is the state of a task in one word. A task that runs is running, however its last run
-// ended.
+// stateOf is the state of a task in one word. If the task runs now, it is running, however its last
+// run ended.
 func stateOf(r row) string {
 	trouble := ""
 	if r.trouble != nil {

@@ -17,7 +17,7 @@ import (
 
 const tasksOfAPage = 40
 
-// A row is a task on the list. Its Task is read for the rows that are shown alone.
+// A row is a task on the list. Task is read only for rows that are shown.
 type row struct {
 	view.Task
 	definition               *schedule.Task
@@ -110,7 +110,7 @@ func (p taskList) rows(judged view.Status) []row {
 	return slices.Concat(ranks[:]...)
 }
 
-// rank is where a task stands among the others: lower ones are first.
+// rank orders the tasks of a list: lower ranks come first.
 func (r *row) rank() int {
 	switch {
 	case r.trouble != nil:
@@ -138,8 +138,8 @@ func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting
 	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
 }
 
-// read reads what is shown of some rows, of what View.Records has returned. It tells why the
-// history could not be read.
+// read reads what some rows show, from what View.Records has returned. If the history cannot be
+// read, it tells why.
 func (p taskList) read(rows []row, all *history.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {

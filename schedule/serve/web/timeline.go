@@ -17,7 +17,7 @@ import (
 
 const (
 	timelineRows = 30  // tasks of a page
-	timelineBars = 120 // of a task before now, and after it; one that has more is drawn in the coarse (see coarse)
+	timelineBars = 120 // of a task before now, and after it; a task with more is drawn by coarse
 )
 
 // spans are how much time a timeline can show, half of it before its middle, each with the time
@@ -121,7 +121,7 @@ func (t *timeline) navigation() {
 	t.put(`</nav>`)
 }
 
-// at is where a time is, in percent of the width.
+// at is the position of a time, in percent of the width.
 func (t *timeline) at(when time.Time) float64 {
 	return min(100, max(0, float64(when.Sub(t.from))/float64(t.to.Sub(t.from))*100))
 }
@@ -170,8 +170,8 @@ type piece struct {
 	class    string
 	high     float64
 	href     string
-	title    func() string // it is told of few
-	count    int           // of what it stands for, where several are too close to be told apart
+	title    func() string // a function, because few are shown
+	count    int           // of the pieces that it stands for, if several are too close to be told apart
 }
 
 func (t *timeline) row(r row, past history.Past, usual time.Duration) {
@@ -244,7 +244,7 @@ func (t *timeline) dueOften(task *schedule.Task) bool {
 	return true
 }
 
-// future are the slots to come, as long as runs usually take, each at least step after the one
+// future are the slots to come, as long as runs usually take. Each is at least step after the one
 // before it.
 func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (pieces []piece) {
 	from, href := humanize.Later(t.now, t.from), t.taskURL(task.Name)
@@ -277,8 +277,8 @@ const (
 	thinnest  = 0.3 // percent
 )
 
-// draw draws pieces in the order of their beginnings. Those of one kind that are too close to be
-// told apart become one, which leads to the list; one that begins before the one before it has
+// draw draws pieces in the order of their beginnings. Pieces of one kind that are too close to be
+// told apart become one piece, which leads to the list. A piece that begins before the last one has
 // ended is lower, and outlined.
 func (t *timeline) draw(pieces []piece, list string) {
 	pieces = t.joined(pieces, list)

@@ -95,8 +95,8 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// A task that is due more often than bars are drawn is due to the end of the axis: a row that ended
-// would say that it is not.
+// A task that is due more often than bars are drawn has bars up to the end of the axis. A row that
+// ended earlier would say that the task is not due any more.
 func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: 5 seconds, command: \"true\"}\n  - {name: rare, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	drawn := regexp.MustCompile(`class="due" x="([0-9.]+)%" width="([0-9.]+)%"`).FindAllStringSubmatch(b.get("/timeline?q=often", 200), -1)
@@ -110,8 +110,8 @@ func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
 	}
 }
 
-// A history that cannot be read is said on every page that would show some of it. The tasks, and
-// what is to come, are there all the same.
+// If the history cannot be read, every page that would show a part of it says so. The tasks and the
+// slots to come are there all the same.
 func TestPagesWithoutTheHistory(t *testing.T) {
 	for name, damage := range map[string]func(b *box){
 		"damaged": func(b *box) {
@@ -141,8 +141,8 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 
 var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|javascript:|\sstyle=|<style|<img`)
 
-// What others wrote (names, descriptions, reasons, what commands print) is text on every page, and
-// no page needs code that the policy of the server forbids.
+// Foreign text (names, descriptions, reasons, output of commands) is text on every page, and no
+// page needs code that the policy of the server forbids.
 func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	nasty := "\x1b[31mred<b>\x1b[0m \x1b[2J\x1b]0;title\a\x00<script>alert(1)</script>\rover\u202edrawn \xff\n"
@@ -167,7 +167,7 @@ func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
-// A form does what it says, with who sent it and why.
+// A form does what it says, and the sender and the reason are written down.
 func TestAFormAsks(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	first := b.send("POST", "/tasks/hourly/trigger", url.Values{"reason": {"the price was wrong"}}, 303)
@@ -256,12 +256,12 @@ func TestAListGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-// What the page of the tasks lacks is said, and the rest is shown.
+// The page of the tasks says what it lacks, and shows the rest.
 func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", serve.ScopeRead)
 	older := b.Ended("a", 2, outcome.Succeeded, "")
 	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
-	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver is that of package state
+	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver that package state uses
 	if err == nil {
 		_, err = db.Exec("UPDATE run SET started = 'when?' WHERE id = ?", older.Run) // the last run is whole
 		db.Close()
@@ -279,7 +279,7 @@ func TestTheForecastStaysAsItIs(t *testing.T) {
 	b.has("/", b.get("/", 200), `id="problems" data-live`)
 }
 
-// What is to be known of a forecast comes with what to do about it, in the words of the command.
+// The notes of a forecast come with hints, in the words of the command.
 func TestAForecastSaysWhatToDo(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	source := pause.Source{Dir: b.State()}
@@ -298,8 +298,8 @@ func TestAnHourWithTroubleIsTold(t *testing.T) {
 	b.has("/forecast", b.get("/forecast", 200), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span></a>`, `not tabindex="-1"`)
 }
 
-// Who asks for pages and does not read them keeps nobody else from theirs: only so many pages are
-// made at a time.
+// The number of pages that are made at a time is bounded. Clients that ask for pages and do not
+// read them keep nobody else from a page.
 func TestSlowReaders(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")
@@ -325,7 +325,7 @@ func TestSlowReaders(t *testing.T) {
 }
 
 // A thousand tasks with a history are a page in 50 ms on a machine at rest. The fastest of some
-// tries counts, and twice as much is allowed, since a machine that runs tests has other things to
+// tries counts, and twice as much is allowed, because a machine that runs tests has other things to
 // do.
 func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 	if testing.Short() || race {
