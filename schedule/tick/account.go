@@ -14,8 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// An Account does for one tick what this package is for. Ticks with --at or --only cover no minute,
-// and account for no slot.
+// An Account accounts for the slots of one tick: see the package comment. Ticks with --at or --only
+// cover no minute, and account for no slot.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent
 // use.
@@ -67,17 +67,16 @@ func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
 // A planned is the run that a tick begins for a slot.
 type planned struct {
 	run   string
-	note  string // why it did not begin before; empty where it is on time
+	note  string // why it did not begin before; empty if it is on time
 	again bool   // the slot has a row already: somebody has asked for its run, or called it missed
 }
 
 // errPauses says that the plan has to know what is paused.
 var errPauses = errors.New("what is paused was not read yet")
 
-// Open accounts for the minute of the tick. It returns the slots that the tick starts: those that
-// are due, those that waited, and those that were missed and run once. It returns none when another
-// tick has covered the minute. After an error nothing is accounted for, and it returns those that
-// are due.
+// Open accounts for the minute of the tick. It returns the slots that the tick starts: due slots,
+// slots that waited, and missed slots that run once. It returns none when another tick has covered
+// the minute. After an error nothing is accounted for, and it returns the due slots.
 func (a *Account) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	for setAside := false; ; {
 		starts, err = a.tryToPlan(slots)
@@ -173,11 +172,11 @@ func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last ti
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
-// commands, should it be killed while they run.
+// commands if this tick is killed while they run.
 func (a *Account) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
 	conditional := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 })
 	err := a.add(ctx, conditional, false)
-	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays, by which the next tells which tasks are new
+	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays: by it the next tick tells which tasks are new
 		err = a.keepValid(ctx)
 	}
 	if err == nil {
@@ -244,10 +243,10 @@ func (a *Account) say(format string, args ...any) {
 	a.said = append(a.said, fmt.Sprintf(format, args...))
 }
 
-// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies
-// in the future was covered when the clock was wrong, and does not count
-// (docs/internals/decisions.md#wrong-clocks). The clock is read again: a tick that was held up must
-// not take the minutes that passed since for the future.
+// lastCovered returns the last minute that a tick covered; zero when none ever did. A minute that
+// lies in the future was covered when the clock was wrong, and does not count
+// (docs/internals/decisions.md#wrong-clocks). The clock is read again: for a tick that was held up,
+// minutes that have passed meanwhile are not in the future.
 func (a *Account) lastCovered(ctx context.Context) (time.Time, error) {
 	last, err := a.plan.Values().Covered(ctx)
 	if last.After(clock.Now()) && last.After(a.Minute) {
@@ -270,7 +269,7 @@ func (a *Account) Refused() []Refused { return a.refused }
 func (a *Account) Recorded() int { return a.added }
 
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
-// before; empty where there is none.
+// before. Both are empty if no run was planned.
 func (a *Account) RunOf(slot schedule.Slot) (run, note string) {
 	p := a.runs[dueOf(slot)]
 	return p.run, p.note

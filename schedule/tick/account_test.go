@@ -83,7 +83,7 @@ func TestASecondTickOfAMinuteStartsNothing(t *testing.T) {
 	}
 }
 
-// A slot that a live tick has planned and not come to yet is nobody else's.
+// A slot that a live tick has planned and not come to yet belongs to no other tick.
 func TestALongTickKeepsWhatItHasPlanned(t *testing.T) {
 	s := newStory(t)
 	s.tick(noon)
@@ -94,8 +94,9 @@ func TestALongTickKeepsWhatItHasPlanned(t *testing.T) {
 	}
 }
 
-// A tick is killed, and the clock is set back behind its minute. The tick that finds it leaves the
-// slot to its minute, and the tick of that minute starts it although the other one still lives.
+// A tick is killed, and the clock is set back behind its minute. The tick that finds the slot
+// leaves it to its minute. The tick of that minute starts the slot although the tick that found it
+// still lives.
 func TestTheClockIsSetBackBehindATickThatWasKilled(t *testing.T) {
 	s := newStory(t)
 	now := time.Now().Truncate(time.Minute)
@@ -124,7 +125,7 @@ func TestTheClockIsSetBackBehindATickThatWasKilledAndForwardOverItsMinute(t *tes
 	}
 }
 
-// What is paused is asked when the plan has to know it, and then the plan begins anew.
+// The plan asks what is paused only when it has to know that, and then begins anew.
 func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	s := newStory(t)
 	s.schedule.Tasks[0].RunMissed, s.schedule.Tasks[0].MissedWithin = true, time.Hour

@@ -13,13 +13,14 @@ import (
 // accounted are the slots that have an outcome, or for which a live tick will account, by task.
 type accounted map[string]*outcomes
 
-// outcomes are those slots of one task.
+// outcomes are the accounted slots of one task.
 type outcomes struct {
 	single map[time.Time]bool
 	ranges []state.Slot // each stands for several
 }
 
-// accountedFor collects them for the time of a gap and of what dead ticks left.
+// accountedFor collects the accounted slots in the time of a gap, and of the slots that dead ticks
+// left.
 func (a *Account) accountedFor(ctx context.Context, gap *gap, left []state.Row) (accounted, error) {
 	k, from, to := accounted{}, a.Minute, a.Minute.Add(time.Minute)
 	if gap != nil {

@@ -41,9 +41,9 @@ func (a *admitter) refuses(slot schedule.Slot) bool {
 	return reason != ""
 }
 
-// paused returns by whom and why a task is paused that is to start at the given time, or now where
-// that is later (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" when it
-// is not paused.
+// paused returns by whom and why a task is paused that is to start at the given time, or now if
+// that is later (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" if the
+// task is not paused.
 func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 	now := humanize.Later(at, clock.Now())
 	if pause, ok := a.controls.now().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
@@ -53,7 +53,7 @@ func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 }
 
 // inMaintenance returns why a task that is to start at the given time does not run in maintenance;
-// "" when it may. Where that cannot be found out the task runs.
+// "" when it may. If that cannot be found out, the task runs.
 func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
 	if a.tick.Schedule.Maintenance == "" {
 		return ""
@@ -72,7 +72,7 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 	return schedule.TooLate(slot, clock.Now())
 }
 
-// waitsUntil returns until when a run of the slot waits at most that begins to at from.
+// waitsUntil returns until when a run of the slot waits at most if it begins to wait at from.
 func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
 	if a.anyTime(slot) {
 		return from.Add(slot.Task.WaitAtMost)
@@ -80,8 +80,8 @@ func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
 	return slot.Task.WaitUntil(slot.At, from)
 }
 
-// anyTime reports whether it is never too late for a slot: that of a tick whose minute was given,
-// and one that was missed, for which missed_within has decided already.
+// anyTime reports whether it is never too late for a slot. This holds for the slots of a tick whose
+// minute was given. It also holds for a missed slot, for which missed_within has decided already.
 func (a *admitter) anyTime(slot schedule.Slot) bool {
 	return a.tick.Replay || slot.At.Before(a.tick.Minute)
 }

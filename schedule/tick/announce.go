@@ -21,8 +21,8 @@ const (
 	// announceEvery is how often a tick announces this server to the others.
 	announceEvery = 10 * time.Second
 
-	// MostOffset is how far a clock may be off before that is reported: due times and claims go by
-	// it.
+	// MostOffset is how far a clock may be off before the tick reports it: due times and claims
+	// depend on the clock.
 	MostOffset = 10 * time.Second
 
 	// repeatAfter is how often a problem that goes on is reported.
@@ -116,7 +116,8 @@ func OffsetText(offset time.Duration) string {
 	return fmt.Sprintf("%s %s Redis's", humanize.Duration(offset.Abs()), side)
 }
 
-// problemHourly reports a problem that goes on, at most once an hour. What names the problem.
+// problemHourly reports a problem that goes on, at most once an hour. The parameter what names the
+// problem.
 func (t *Tick) problemHourly(what, format string, a ...any) {
 	path := filepath.Join(t.Storage.Dir, "told-"+what)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {

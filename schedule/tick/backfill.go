@@ -21,7 +21,7 @@ const (
 type backfill struct {
 	account     *Account
 	accounted   accounted
-	missed      map[string][]miss // those that dead ticks left, by task
+	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
 	resumed     []schedule.Slot   // what dead ticks left and runs in this one
 	needsPauses bool              // it depends on what was paused, which was not read yet
@@ -37,8 +37,8 @@ type miss struct {
 	reason string
 }
 
-// takeOver finds out what became of the slots in the gap, and of those that dead ticks left. It
-// returns the slots that this tick starts: those that are due, and those that run once.
+// takeOver finds out what became of the slots in the gap, and of the slots that dead ticks left. It
+// returns the slots that this tick starts: due slots, and missed slots that run once.
 func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap, left []state.Row) (starts []schedule.Slot, err error) {
 	if gap == nil && len(left) == 0 {
 		return slots, nil
@@ -56,8 +56,8 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 }
 
 // addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
-// yet to come: those are left to their minute. A slot that was to run once may lie in the range
-// that the tick recorded around it, which then stands for it.
+// yet to come: they are left to their minute. A slot that was to run once may lie in the range that
+// the tick recorded around it, which then stands for it.
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
@@ -82,13 +82,14 @@ func (b *backfill) addLeft(row state.Row) {
 }
 
 // resumedWithin is how late a slot still runs that a tick may have claimed for all servers before
-// it was killed, unless its task has missed: once, which says so itself.
+// it was killed. For a task with missed: once, missed_within says that instead.
 const resumedWithin = 3 * time.Minute
 
-// resumes reports whether a slot that a dead tick left runs in this one. Where the tick had claimed
-// it for all servers no other server runs it: this one claims it again for the same run, which
-// changes nothing, and begins that. What is due several times in a minute makes way for its next
-// slot instead (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
+// resumes reports whether a slot that a dead tick left runs in this one. If the dead tick had
+// claimed it for all servers, no other server runs it. This tick claims it again for the same run,
+// which changes nothing, and begins that run. If a task is due several times in a minute, its slot
+// makes way for the next one instead
+// (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
 func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	if task == nil || !task.OneServer || task.GivesWay(row.Slot) || !b.allowed(task, row.Slot) {
 		return false
@@ -103,9 +104,9 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	return b.account.Minute.Sub(row.Slot) <= within
 }
 
-// runOnce chooses the slots that run in this tick although they were missed: of a task with missed:
-// once or after_pause the newest one that its conditions allow, unless it is due anyway
-// (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
+// runOnce chooses the slots that run in this tick although they were missed. For a task with
+// missed: once or after_pause that is the newest slot that its conditions allow, unless the task is
+// due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
 func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range slots {
@@ -130,7 +131,8 @@ func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 	return starts
 }
 
-// newest returns the newest missed slot of the task that may run now; none is zero.
+// newest returns the newest missed slot of the task that may run now. It is zero if there is no
+// such slot.
 func (b *backfill) newest(task *schedule.Task) (newest miss) {
 	first := b.account.Minute.Add(-task.MissedWithin)
 	for d, w := range b.account.waiting { // that one runs when its pause is over
@@ -171,7 +173,8 @@ func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
 // inGap reports whether a task was due in the gap.
 func (b *backfill) inGap(task string) bool { return b.gap != nil && b.gap.tasks[task] }
 
-// task returns a task by its name; nil where the schedule has it no more, or it is switched off.
+// task returns a task by its name; nil if the schedule has no such task any more, or if it is
+// switched off.
 func (b *backfill) task(name string) *schedule.Task {
 	if b.tasks == nil {
 		b.tasks = map[string]*schedule.Task{}

@@ -13,12 +13,12 @@ import (
 // started last. It is there for such tasks, and a tick reads it only for them.
 const keyBoot = "boot"
 
-// freshBoot is how long ago the machine may have booted when its first tick ever comes: later the
-// boot was before there was a schedule.
+// freshBoot is how long ago the machine may have booted when its first tick ever comes. An earlier
+// boot counts as one from before there was a schedule.
 const freshBoot = 10 * time.Minute
 
-// atBoot adds the slots of a boot to those that are due: of tasks that the machine's boot has not
-// started yet, whose instant is the minute of this tick. It notes this boot, also where it starts
+// atBoot adds the slots of a boot to the due slots: of tasks that this boot of the machine has not
+// started yet. Their instant is the minute of this tick. It notes this boot even if it starts
 // nothing.
 func (a *Account) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
@@ -62,8 +62,8 @@ func (a *Account) atBoot(ctx context.Context, slots []schedule.Slot, last time.T
 	return slots, nil
 }
 
-// isFirstSinceBoot reports, where no boot was noted yet, whether no tick came since the machine
-// booted. Where that is not known, a boot counts from the next one on.
+// isFirstSinceBoot reports, when no boot was noted yet, whether this is the first tick after the
+// machine booted. If that is not known, boots count from the next one on.
 func isFirstSinceBoot(last time.Time) bool {
 	elapsed, ok := clock.SinceBoot()
 	if !ok {

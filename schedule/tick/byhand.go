@@ -26,7 +26,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 }
 
 // AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
-// What may not start yet is left to ticks. When noNewStarts is done it starts no other.
+// Runs that may not start yet are left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()
@@ -40,7 +40,7 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 }
 
 // Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
-// has reported them: what the next tick would do. It starts no run, and waits for no message.
+// has reported them. The next tick would do the same. It starts no run, and waits for no message.
 func (t *Tick) Collect() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

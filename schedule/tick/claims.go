@@ -32,10 +32,10 @@ type ahead struct {
 // askAhead begins to claim the slots of an instant for this server, and to take the locks of those
 // in the background, side by side. Slots that share a mutex or a pool are locked in their order. It
 // leaves out slots that may not start at this moment, and slots with condition commands: these are
-// claimed after a yes. What this tick claims and cannot start, no other server runs. What take does
-// not fetch, giveBack must.
+// claimed after a yes. If this tick claims a slot and cannot start it, no other server runs the
+// slot. If take does not fetch a lock, giveBack must.
 func (s *starter) askAhead(slots []schedule.Slot) {
-	last := map[string]*ahead{} // who wants it, by run.QueuesOf
+	last := map[string]*ahead{} // the last slot that wants it, by run.QueuesOf
 	for _, slot := range slots {
 		task := slot.Task
 		if s.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||

@@ -46,8 +46,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// A tick claims at its beginning what may start, but for tasks whose condition commands may say no,
-// and the run that begins is the one that has the claim.
+// At its beginning a tick claims slots that may start, except for tasks whose condition commands
+// may say no. The run that begins is the run that has the claim.
 func TestWhatIsClaimedAhead(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: plain, cron: "* * * * *", one_server: true, command: "true"}
@@ -117,7 +117,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 	}
 }
 
-// A server leaves the slots of a task to those that the task prefers, for a second at most.
+// A server leaves the slots of a task to the servers that the task prefers, for a second at most.
 func TestWhoLeavesASlotToOthers(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: a, cron: "* * * * *", one_server: true, prefer: [web-2], command: "true"}

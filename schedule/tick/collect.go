@@ -28,14 +28,15 @@ func (r *running) collectLost(noNewStarts context.Context) {
 	r.deliveries.sendWaiting()
 }
 
-// startHeld starts what has waited for its mutex or a seat, before the slots of the minute and what
-// has waited longest first: a task that is due every minute would take its own mutex each time, and
-// a request for it, or the next attempt of another task, would never run.
+// startHeld starts runs that have waited for their mutex or a seat. It comes before the slots of
+// the minute, and takes the run first that has waited longest. Otherwise a task that is due every
+// minute would take its own mutex each time, and a request for it, or the next attempt of another
+// task, would never run.
 func (r *running) startHeld(noNewStarts context.Context) {
 	if r.quiet || r.records.memory.inUse() {
 		return
 	}
-	rows, _ := r.Storage.DB.Runs().Waiting(context.Background()) // an error is said where requests are answered
+	rows, _ := r.Storage.DB.Runs().Waiting(context.Background()) // startBackground of the requests reports an error
 	for _, row := range rows {
 		switch {
 		case row.Wait.Since.IsZero():
@@ -49,7 +50,7 @@ func (r *running) startHeld(noNewStarts context.Context) {
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
 // (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
-// tick handed over are for the next one, however soon they end.
+// tick handed over are for the next tick, however soon they end.
 func (r *running) reportEnded() {
 	if r.quiet {
 		return
@@ -84,7 +85,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	case noNewStarts.Err() != nil, r.Only != "" && r.Only != task.Name:
 		return record, false
 	case !d.Queued() && (r.early(d.Until()) || r.admission.paused(task, d.Until()) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
-		return record, false // a pause counts for a run that waits for its turn when that comes
+		return record, false // for a run that waits for its turn, a pause counts when the turn comes
 	}
 	record, started, ended, err := d.Retry(r.starter.resume)
 	if err != nil {

@@ -31,8 +31,8 @@ type Verdict struct {
 }
 
 // AskConditions runs the condition commands of a task one after another, until one does not allow
-// the slot or gives no answer. The environment is that of the caller, with variables. The verdict
-// is empty when ctx was done before.
+// the slot or gives no answer. The commands have the environment of the caller, with variables. The
+// verdict is empty if ctx was done before.
 func AskConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: caller, Variables: variables}

@@ -11,9 +11,9 @@ import (
 	"sched/schedule/run"
 )
 
-// conditions runs the condition commands (when, skip) of a tick's slots beside everything else, but
-// those of one task one slot at a time: its slots keep their order, and a command that hangs in a
-// task of every second hangs once. Safe for concurrent use.
+// conditions runs the condition commands (when, skip) of a tick's slots beside everything else. The
+// commands of one task run for one slot at a time: its slots keep their order, and a command that
+// hangs in a task of every second hangs once. Safe for concurrent use.
 type conditions struct {
 	starter    *starter
 	active     chan struct{}  // has an element for each background slot whose commands run
@@ -23,7 +23,7 @@ type conditions struct {
 	newest map[*schedule.Task]chan struct{} // closed when the task's newest slot is decided
 }
 
-// The condition commands of so many background slots run at a time. Those that take longer than
+// The condition commands of so many background slots run at a time. Commands that take longer than
 // conditionPatience do not count any more: they wait for something, and shall make no other slot
 // wait.
 const (
@@ -53,8 +53,8 @@ type conditional struct {
 	ctx     context.Context // when done, the slot must not start any more
 	record  outcome.Record
 	verdict Verdict
-	held    bool            // the verdict is to skip it since a pause or a maintenance keeps it
-	before  <-chan struct{} // closed when the task's slot before this one is decided; nil when there is none
+	held    bool            // the verdict is to skip it because a pause or a maintenance keeps it
+	before  <-chan struct{} // closed when the task's slot before this one is decided; nil for the task's first slot
 	decided chan struct{}   // to be closed when this one is
 }
 
@@ -110,7 +110,7 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	return begun, false
 }
 
-// failUnanswered records that a condition command is broken: the task fails, since a skip would
+// failUnanswered records that a condition command is broken. The task fails, because a skip would
 // silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
 // Its run ends before it starts a command.
 func (c *conditions) failUnanswered(s *conditional) {

@@ -12,8 +12,8 @@ import (
 	"sched/schedule/pause"
 )
 
-// The controls that a tick goes by are never older than this, in its database and in a store, where
-// each read is a round trip.
+// The controls that a tick goes by are never older than this, in its database and in a store. Each
+// read of a store is a round trip.
 const (
 	staleHere  = 50 * time.Millisecond
 	staleStore = controlsEvery
@@ -83,8 +83,8 @@ func (c *controlsCache) set(read pause.Controls, polled bool) {
 
 // watch reads the controls every second until ctx is done, and then returns false, or until there
 // is an interrupt for this tick. Age returns how long ago the tick began. An interrupt that was
-// there at first counts if it is younger than the tick, which may have read an older schedule; one
-// that lies in the future comes from a clock that was wrong.
+// there at first counts if it is younger than the tick, which may have read an older schedule. An
+// interrupt that lies in the future comes from a clock that was wrong.
 func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pause.Interrupt, bool) {
 	first := c.now()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {

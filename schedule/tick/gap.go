@@ -11,14 +11,14 @@ import (
 )
 
 // A gap is a time in which no tick came, from since to before to; what lies before from is not
-// looked at. Tasks are those that were in the schedule all the time and were due in it.
+// looked at. Tasks has the tasks that were in the schedule all the time and were due in the gap.
 type gap struct {
 	since, from, to time.Time
 	tasks           map[string]bool
 }
 
-// gap returns the time since the last minute that a tick covered; nil when nothing was due in it.
-// Tasks count that were in the schedule before it
+// gap returns the time between the last minute that a tick covered and this minute; nil if nothing
+// was due in it. Only tasks count that were in the schedule before it
 // (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
 func (a *Account) gap(ctx context.Context, last time.Time) *gap {
 	since := last.Add(time.Minute)
@@ -44,9 +44,9 @@ func (a *Account) gap(ctx context.Context, last time.Time) *gap {
 	return g
 }
 
-// timesBefore says when the tasks were due that the last tick had, by their names: it had this
-// schedule, or the last valid one. It is nil where that is not known; then nothing counts as
-// missed.
+// timesBefore returns the due times of the tasks that the last tick had, by their names. The last
+// tick had this schedule, or the last valid one. The result is nil if that is not known: then
+// nothing counts as missed.
 func (a *Account) timesBefore(ctx context.Context) map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
 	kept, err := a.plan.Values().LastValid(ctx, a.Schedule.File)
@@ -93,9 +93,9 @@ func (g *gap) reason(zone *time.Location) string {
 	return reason
 }
 
-// withoutOutcome returns those of the slots of this minute that have no outcome yet, where a tick
+// withoutOutcome leaves out slots of this minute that have an outcome already, because a tick
 // covered this minute or a later one before the clock was set back
-// (docs/internals/decisions.md#wrong-clocks). A slot that was taken for missed when the clock was
+// (docs/internals/decisions.md#wrong-clocks). A slot that counted as missed while the clock was
 // wrong runs.
 func (a *Account) withoutOutcome(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	newest, err := a.plan.Values().NewestCovered(ctx)

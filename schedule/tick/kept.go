@@ -13,15 +13,15 @@ import (
 	"sched/schedule/state"
 )
 
-// mostKept is how many slots of a task wait for the store at most: those of a task that is due
-// every minute would run a whole night one after another.
+// mostKept is how many slots of a task wait for the store at most. The slots of a task that is due
+// every minute could otherwise run a whole night one after another.
 const mostKept = 60
 
-// Keep has a slot wait for which the store had no answer, or one that is paused
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false where an earlier tick
-// did. Not ok says that it does not wait, and is to be skipped: it is too late for it, too many of
-// its task wait, it gives way to the next one of its minute, it has a row already, the tick
-// accounts for nothing, or the database cannot be written.
+// Keep has a slot wait that is paused, or for which the store had no answer
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if an earlier tick did
+// that. Not ok says that the slot does not wait, and is to be skipped. Then it is too late for the
+// slot, too many slots of its task wait, it gives way to the next slot of its minute, it has a row
+// already, the tick accounts for nothing, or the database cannot be written.
 func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
@@ -52,9 +52,9 @@ func (a *Account) waitingOf(task string) (n int) {
 	return n
 }
 
-// keptSlots returns the slots that wait and that this tick tries again, the oldest first. Those for
-// which it is too late are skipped, and those of which nobody knows whether they are for this
-// server are left to a later tick.
+// keptSlots returns the slots that wait and that this tick tries again, the oldest first. Slots for
+// which it is too late are skipped. If nobody knows whether a slot is for this server, it is left
+// to a later tick.
 func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.Slot, err error) {
 	rows, err := a.plan.Runs().Waiting(ctx)
 	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
@@ -80,8 +80,8 @@ func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.
 	return slots, err
 }
 
-// mayBeHere reports whether a task is not for this server for the one reason that a label of it may
-// be among those that are wrong.
+// mayBeHere reports whether a task that is not for this server may be for it after all: a label
+// that the task asks for may be among the wrong labels of this machine.
 func (a *Account) mayBeHere(name string) bool {
 	s, t := a.Schedule, a.named(name)
 	return s.Machine.Wrong != "" && t != nil && s.InUse(t) && slices.ContainsFunc(t.Servers, placement.IsLabel)
@@ -95,7 +95,7 @@ func (a *Account) whyGone(name string) string {
 	return "no longer in the schedule"
 }
 
-// named returns a task of the schedule, active or not; nil where it has none of that name.
+// named returns a task of the schedule, active or not; nil if it has no task of that name.
 func (a *Account) named(name string) *schedule.Task {
 	i := slices.IndexFunc(a.Schedule.Tasks, func(t *schedule.Task) bool { return t.Name == name })
 	if i < 0 {
@@ -112,9 +112,9 @@ func waitedFor(w state.Row) string {
 	return "it waited for the store"
 }
 
-// newestPaused leaves out of the waiting slots those that were paused and are not the newest of
-// their task any more: another one waits, starts in this tick, or is planned by a live one. They
-// are skipped, since they were paused.
+// newestPaused leaves out waiting slots that were paused and are not the newest of their task any
+// more: a newer slot waits, starts in this tick, or is planned by a live tick. The slots that it
+// leaves out are skipped because of the pause.
 func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
 	var all []due
 	for _, slot := range slices.Concat(waiting, starts) {
@@ -149,8 +149,8 @@ func (b *backfill) skipKept(w state.Row, reason string) {
 	b.account.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.account.Schedule.Location), reason)
 }
 
-// settleKept settles that a waiting slot does not run. Its row goes with that. The tick skips one
-// whose task has hooks for it.
+// settleKept settles that a waiting slot does not run. Its row goes with that. If its task has
+// on_skip hooks, the tick skips the slot later.
 func (b *backfill) settleKept(w state.Row, reason string) {
 	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: w.Slot}

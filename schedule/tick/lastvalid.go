@@ -45,7 +45,7 @@ func (a *Account) keepValid(ctx context.Context) error {
 }
 
 // LastValid returns the last valid text of the schedule in file, for load.Archive; the error is
-// os.ErrNotExist when there is none. It changes nothing in the folder.
+// os.ErrNotExist if there is no such text. It changes nothing in the folder.
 func LastValid(dir, file string) ([]byte, error) {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // slots runs until the last of them has started. Each starts on time, or not at all once the next
 // slot of its task is due (schedule.TooLate).
 
-// startLater hands over the background runs of slots in later seconds of the minute, those of one
-// instant together.
+// startLater hands over the background runs of slots in later seconds of the minute, and the runs
+// of one instant together.
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
 		if reason := r.reach(staying, slots[0]); reason != "" {
@@ -58,7 +58,7 @@ type interruption struct{ pause.Interrupt }
 
 func (i interruption) Error() string { return i.String() }
 
-// whyDone returns why nothing more starts since ctx is done: an interrupt or a signal.
+// whyDone returns why nothing more starts now that ctx is done: an interrupt or a signal.
 func whyDone(ctx context.Context) string {
 	if i, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
 		return i.String()

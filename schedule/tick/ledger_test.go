@@ -161,7 +161,8 @@ func TestATickThatIsHeldUpStartsNothing(t *testing.T) {
 	}
 }
 
-// One that was held up after its turn runs its slots, whatever others recorded of them since.
+// A tick that was held up after its turn runs its slots, whatever other ticks have recorded of them
+// meanwhile.
 func TestAnOutcomeReplacesAMissedSlotOfIt(t *testing.T) {
 	w := newWorld(t, 0, eachMinute)
 	w.run("2026-01-01 10:43:00")

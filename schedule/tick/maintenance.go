@@ -22,8 +22,8 @@ type maintenance struct {
 	reported bool                 // the problem that it cannot be found out
 }
 
-// reason returns why there is maintenance at an instant; "" for none, and where that cannot be
-// found out.
+// reason returns why there is maintenance at an instant; "" if there is no maintenance, or if that
+// cannot be found out.
 func (m *maintenance) reason(at time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"sched/schedule/state"
 )
 
-// watch returns what looks for tasks that are overdue; nil where nothing is expected of any, and
-// for ticks with --at or --only.
+// watch returns what looks for tasks that are overdue. It returns nil if nothing is expected of any
+// task, and for ticks with --at or --only.
 func (t *Tick) watch() *overdue.Watch {
 	tasks := t.Schedule.Expecting()
 	if len(tasks) == 0 || t.Replay || t.Only != "" {
@@ -52,11 +52,11 @@ func (r *running) lookForOverdue() {
 	}
 }
 
-// liveRuns returns the runs that live, where a task has a bound for them.
+// liveRuns returns the runs that live, if a task has a bound for them.
 func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
 	if r.quiet || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
 		return nil
 	}
-	live, _, _ := r.Storage.DB.Going(context.Background()) // what cannot be read is told by those that collect it
+	live, _, _ := r.Storage.DB.Going(context.Background()) // collectLost reports an error
 	return live
 }

@@ -93,7 +93,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		return err
 	}
 	acquire := func() (none mutex.Lock, err error) {
-		if r.Minute.After(now) { // who will have the mutex by then nobody knows
+		if r.Minute.After(now) { // nobody knows who will have the mutex by then
 			return nil, nil
 		}
 		need := run.NeedOf(task)

@@ -15,8 +15,8 @@ const (
 	publishFor = 2 * time.Second // what is left then is for the next tick
 )
 
-// publish copies the runs that ended here to the store, where the other servers find them. For a
-// schedule that has no store any more they stop waiting. While the store fails they wait.
+// publish copies the runs that ended here to the store: the other servers find them there. If the
+// schedule has no store any more, the runs stop waiting. While the store fails they wait.
 func (t *Tick) publish(db *history.DB) error {
 	if len(t.Schedule.Store.Servers) == 0 {
 		return db.Runs().Unshare(context.Background())

@@ -61,8 +61,8 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// flush puts the collected slots into the history: a kill from here on leaves them as they are.
-// Where that fails they stay collected, for the next write of this tick.
+// flush puts the collected slots into the history: a kill from here on leaves them as they are. If
+// that fails they stay collected, for the next write of this tick.
 func (r *records) flush() (flushed int, err error) {
 	r.mu.Lock()
 	collected := r.collected
@@ -81,8 +81,8 @@ func (r *records) flush() (flushed int, err error) {
 	return len(collected), nil
 }
 
-// flushNow is flush before something that takes long. Where the folder cannot be written the end of
-// the tick tries: a database that is locked would make each task wait.
+// flushNow is flush before something that takes long. If the folder cannot be written, only the end
+// of the tick tries: a database that is locked would make each task wait.
 func (r *records) flushNow() {
 	if !r.memory.inUse() {
 		r.flush() //nolint: see above

@@ -10,8 +10,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A tick writes what it has collected several times. On a disk that was full the first time,
-// what it had skipped by then was in no file, and forgotten by the second.
+// A tick writes what it has collected several times. If the disk was full the first time, the slots
+// that it had skipped by then were in no file, and the second write did not have them any more.
 func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	w := newWorld(t, 1, `
 - {name: t, cron: "* * * * *", command: "true"}

@@ -22,7 +22,7 @@ const heldAtMost = 24 * time.Hour
 // requests answers what people asked for with trigger and retry.
 type requests struct{ *starter }
 
-// waiting returns the requests that wait, those first that have waited longest.
+// waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {
 	all, err := r.rows().Waiting(context.Background())
 	return slices.DeleteFunc(all, func(row state.Row) bool { return !row.Requested() }), err
@@ -42,7 +42,7 @@ func (r requests) startTriggered(noNewStarts context.Context) {
 // startBackground hands over the requested background runs whose time has come.
 func (r requests) startBackground(noNewStarts context.Context) {
 	waiting, err := r.waiting()
-	if err != nil && !state.Unwritable(err) { // that is said where the history is written
+	if err != nil && !state.Unwritable(err) { // the write of the history reports that
 		r.Report.Problem("what was asked for cannot be read: %v", err)
 	}
 	r.handOverAll(noNewStarts, waiting)
@@ -58,7 +58,7 @@ func (r requests) handOverAll(noNewStarts context.Context, waiting []state.Row) 
 	})
 }
 
-// runRequested runs the requested foreground runs, those first that have waited longest.
+// runRequested runs the requested foreground runs, the longest waiting first.
 func (q *foregroundQueue) runRequested() {
 	requests := q.tick.requests
 	waiting, _ := requests.waiting() // again: the tasks of the minute may have taken long
@@ -78,8 +78,8 @@ func inBackground(row state.Row, task *schedule.Task) bool {
 	return task.Background || row.Cause != nil || triggered(row)
 }
 
-// each calls start for each of the waiting requests whose time has come, and refuses those that can
-// never run. Requests for tasks that are paused or in maintenance go on waiting
+// each calls start for each of the waiting requests whose time has come, and refuses requests that
+// can never run. Requests for tasks that are paused or in maintenance go on waiting
 // (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
 func (r requests) each(ctx context.Context, waiting []state.Row, start func(state.Row, *schedule.Task)) {
 	for _, row := range waiting {

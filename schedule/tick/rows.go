@@ -39,7 +39,7 @@ func (b *backfill) addRows() {
 	}
 }
 
-// names returns the tasks with something missed: those of the schedule, and those that it has no
+// names returns the tasks with something missed: tasks of the schedule, and tasks that it has no
 // more.
 func (b *backfill) names() (names []string) {
 	for _, task := range b.account.Schedule.Tasks {

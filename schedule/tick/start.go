@@ -30,7 +30,7 @@ type starter struct {
 	handedOver ids
 	queued     waitingRuns
 	self       *state.Self // this tick in the database
-	inMemory   *state.Self // and in the one in memory, once that is used (once)
+	inMemory   *state.Self // and in the database in memory, if that is used (once)
 	once       sync.Once
 	inside     sync.WaitGroup  // the background runs that this process watches itself
 	terminate  context.Context // see run.Caller; nil: never
@@ -116,8 +116,8 @@ func (s *starter) handOver(runs ...*run.Run) {
 	}
 }
 
-// cannotGive runs a run in this process where it could not be written down that it begins, and
-// fails it where there is no supervisor for it.
+// cannotGive runs a run in this process if its beginning could not be written down, and fails it if
+// there is no supervisor for it.
 func (s *starter) cannotGive(r *run.Run, why error) {
 	s.failed.Store(true)
 	memory, unwritable := s.memory.instead(why)
@@ -206,8 +206,8 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 	return s.beginRun(record, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot whose lock is taken, or prepares it where a supervisor is to
-// get it: in memory where the state folder cannot be written.
+// beginRun begins the run of a slot whose lock is taken, or prepares it if a supervisor is to get
+// it. If the state folder cannot be written, it does so in memory.
 func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
 	begin := run.Caller.Begin
 	if task.Background {
@@ -225,8 +225,8 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 	return begun, true
 }
 
-// keep leaves a slot for which the store had no answer to later ticks; false where it cannot be
-// left. The first tick that does says so.
+// keep leaves a slot for which the store had no answer to later ticks. It reports false if the slot
+// cannot be left. The first tick that leaves it says so.
 func (s *starter) keep(slot schedule.Slot, why error) bool {
 	isNew, ok := s.ledger.Keep(slot, why.Error(), false)
 	if isNew && ok {
@@ -236,8 +236,8 @@ func (s *starter) keep(slot schedule.Slot, why error) bool {
 	return ok
 }
 
-// refuse gives its outcome to a slot that may not start at this moment. One that a pause or a
-// maintenance keeps from it waits for the end of that, where the task says so
+// refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
+// keeps the slot, and its task says so, the slot waits for the end of that instead
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
 func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
@@ -332,8 +332,8 @@ func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func
 // maxSkipping is how many slots fire their on_skip hooks at a time.
 const maxSkipping = 16
 
-// skipAll skips slots for one reason, and writes that down. Those of a task are reported together:
-// a minute may have sixty.
+// skipAll skips slots for one reason, and writes that down. The slots of one task are reported
+// together: a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 	s.ready.handOver(s)
 	together := map[*schedule.Task][]outcome.Record{}

@@ -22,13 +22,13 @@ import (
 // and decides everything; how late the tick starts and how long it takes change no decision.
 type Tick struct {
 	Schedule *schedule.Schedule
-	Valid    bool                                     // Schedule is that of the file, not the last valid one instead
+	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid one
 	Minute   time.Time
 	Began    time.Time  // when this process read its clock, before it read the schedule; zero: when it runs
 	Only     string     // a task's name: leave the others alone; "" for all
 	Replay   bool       // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
-	Work     *work.Link // to the `sched work` that started this tick; nil where cron did
+	Work     *work.Link // to the `sched work` that started this tick; nil if cron did
 	Storage  run.Storage
 	Host     Host
 	Report   Report
@@ -49,9 +49,9 @@ type Host struct {
 type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
 	Started func(outcome.Record)          // a background run was handed over; others may follow at once
-	Flush   func()                        // no other does: what Started has kept is to be shown; may be nil
+	Flush   func()                        // no other follows at once: what Started has kept is to be shown; may be nil
 	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
-	Skipped func([]outcome.Record)        // slots of one task that nothing hooks, skipped together for one reason; nil: Done for each
+	Skipped func([]outcome.Record)        // slots of one task without on_skip hooks, skipped together for one reason; nil: Done for each
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
@@ -60,7 +60,7 @@ type Report struct {
 // (docs/internals/decisions.md#a-tick-that-skipped-because-the-store-was-down-exits-with-1).
 type Result struct {
 	Failed         bool // a foreground task failed, or a background one before a supervisor had it
-	SkippedUnknown bool // a slot was skipped since the store did not answer
+	SkippedUnknown bool // a slot was skipped because the store did not answer
 	Covered        bool // another tick had the minute, so this one has started none of its slots
 }
 
@@ -80,8 +80,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.skipRefused() // their hooks may send messages
 	announced := r.announceWhile()
 
-	// Background tasks first, so that no foreground task delays them. Those of a later second of
-	// this minute are started on time while foreground tasks run.
+	// Background tasks first, so that no foreground task delays them. Background tasks of a later
+	// second of this minute are started on time while foreground tasks run.
 	now, later := schedule.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
@@ -195,7 +195,7 @@ func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute)))
 // Leave ends a tick that will not run.
 func (t *Tick) Leave() { t.supervisors().Close() }
 
-// startSupervisor starts the supervisor beside everything else, if one of the slots is that of a
+// startSupervisor starts the supervisor beside everything else, if one of the slots belongs to a
 // background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
 	if background, _ := schedule.Split(due); len(background) > 0 {
@@ -272,7 +272,7 @@ func (r Report) begun(record outcome.Record) {
 	}
 }
 
-// flush has shown what Started has kept.
+// flush has the caller show what Started has kept.
 func (r Report) flush() {
 	if r.Flush != nil {
 		r.Flush()
@@ -290,7 +290,7 @@ func (r Report) skipped(records []outcome.Record) {
 	}
 }
 
-// detail reports what only those want to know who asked for more.
+// detail reports what only people want to know who asked for more.
 func (r Report) detail(format string, a ...any) {
 	if r.Detail != nil {
 		r.Detail(format, a...)

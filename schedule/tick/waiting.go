@@ -50,16 +50,16 @@ func (s *starter) waitsAlready(task *schedule.Task) string {
 	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
 }
 
-// waitingRuns are the runs that wait for their turn on this machine, by task: those that a tick has
-// begun, and those that it found at most a second ago. So hundreds that begin to wait together look
-// through all runs once. Safe for concurrent use.
+// waitingRuns are the runs that wait for their turn on this machine, by task: runs that a tick has
+// begun, and runs that it found at most a second ago. So hundreds of slots that begin to wait
+// together look through all runs once. Safe for concurrent use.
 type waitingRuns struct {
 	mu     sync.Mutex
 	read   time.Time
 	byTask map[string]string // the id of a run that waited
 }
 
-// of returns the run of a task that waits; false where none does any more.
+// of returns the run of a task that waits; false if none waits any more.
 func (w *waitingRuns) of(storage run.Storage, task string) (waiting state.Row, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

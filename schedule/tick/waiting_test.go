@@ -9,9 +9,9 @@ import (
 	"sched/schedule/run"
 )
 
-// Hundreds of slots of one minute asked each time which runs wait, and read the files of all that
-// did. What a tick has begun itself, or found a moment ago, it knows; that a run waits no more it
-// sees at once.
+// Hundreds of slots of one minute each asked which runs wait, and read the files of all these runs.
+// A tick knows the runs that it has begun itself, or found a moment ago. It sees at once when a run
+// waits no more.
 func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: a, cron: "* * * * *", background: true, without_overlapping: wait, command: "true"}
