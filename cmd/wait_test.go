@@ -228,7 +228,7 @@ func TestARunThatWaitsEndsWithSchedWork(t *testing.T) {
 	b.write("go", "")
 }
 
-// A run needs a seat besides: it stands in the queue for those only when its mutex is free, so it
+// A run also needs a seat. It stands in the queue for seats only when its mutex is free, so it
 // keeps no seat empty.
 func TestARunThatWaitsForItsMutexIsNotInTheWayOfThoseThatNeedASeat(t *testing.T) {
 	t.Parallel()
@@ -298,7 +298,7 @@ func TestAWaitIsKilledWhileItEnds(t *testing.T) {
 			}
 		})
 		b.until("second has run", func() bool { return strings.Contains(b.read("order"), "second") })
-		// Of a command that ends before its pid was written down nobody can say how it ended.
+		// If a command ends before its pid was written down, nobody can say how it ended.
 		right := "sched was killed before the command started, or right after"
 		if r := b.outcome("second", 1); r.Outcome != "succeeded" && (r.Outcome != "lost" || r.Reason != right) {
 			t.Errorf("killed after %d ms it %s: %s", after, r.Outcome, r.Reason)

@@ -30,7 +30,7 @@ func TestPackAndUnpack(t *testing.T) {
 	}
 }
 
-// What is cut off anywhere is either found to be, or holds whole files.
+// If an archive is cut off anywhere, Unpack either finds that or returns whole files.
 func TestUnpackOfWhatWasCutOff(t *testing.T) {
 	archive := Pack([]*Source{{Name: "a", Data: []byte("one\n")}, {Name: "b", Data: []byte("# file \"c\", 0 bytes\n\n")}})
 	whole := ""

@@ -14,15 +14,16 @@ var (
 	errTooLong  = errors.New("longer than 100 years")
 )
 
-// longest is the longest duration, which is also that of its days.
+// longest is the longest duration. The days of a duration have the same limit.
 const longest = 100 * 365 * 24 * time.Hour
 
-// tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
+// tooLongForGo matches durations that time.ParseDuration takes, or refuses because they are too
+// long.
 var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
 var durationInWords = regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
 
-// durationHint says how a duration is written, with that of the text if it is one in words.
+// durationHint says how a duration is written. If the text is a duration in words, the hint has it.
 func durationHint(text string) string {
 	if found := durationInWords.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); found != nil {
 		return "write " + found[1] + found[2]

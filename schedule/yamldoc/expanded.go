@@ -25,8 +25,8 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 	return text, true
 }
 
-// NonEmptyExpanded is Expanded for a name or a path: a text that must be more than white space
-// then, and not true or false.
+// NonEmptyExpanded is Expanded for a name or a path. The expanded text must be more than white
+// space, and not true or false.
 func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 	if !r.RefuseBool(n, QuotesHint) {
 		return "", false
@@ -59,7 +59,7 @@ func warnOfBareVariable(r *Reader, n *Node) {
 	}
 }
 
-// Path reads and expands a path. It is relative to the folder of the document; what is returned is
+// Path reads and expands a path, which is relative to the folder of the document. The result is
 // absolute and clean.
 func (r *Reader) Path(n *Node) (string, bool) {
 	text, ok := r.NonEmptyExpanded(n)

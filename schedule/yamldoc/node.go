@@ -113,10 +113,10 @@ func (n *Node) Describe() string {
 	return "the text " + Quote(n.Value)
 }
 
-// Quote returns the text in quotes, and of a long one the beginning.
+// Quote returns the text in quotes. It shortens a long text.
 func Quote(text string) string { return strconv.Quote(Shorten(text)) }
 
-// Shorten returns the text, and of one longer than 60 bytes the beginning and "…".
+// Shorten returns the text. Of a text longer than 60 bytes it returns the beginning and "…".
 func Shorten(text string) string {
 	const longest = 60
 	if len(text) <= longest {
@@ -129,7 +129,7 @@ func Shorten(text string) string {
 	return text + "…"
 }
 
-// An Origin is where a value in effect was set.
+// An Origin is the place and the level that set a value in effect.
 type Origin struct {
 	Place   Place  // of the key
 	Section string // `defaults`, `group "x"`, or empty
@@ -137,8 +137,8 @@ type Origin struct {
 	Text    string // of a scalar as the file has it, with ${VAR}
 }
 
-// Origins holds for each key, with the keys above it (retry.delay), where the value in effect was
-// set. A nil map is for readers that nobody asks: they record nothing.
+// Origins holds the Origin of the value in effect for each key, named with the keys above it
+// (retry.delay). A nil map is for readers that nobody asks: they record nothing.
 type Origins map[string]Origin
 
 // Trace records that the value of the current key comes from n, which stands at the key name.
@@ -153,15 +153,15 @@ func (r *Reader) Trace(name, n *Node) {
 	r.Origins[r.Key] = origin
 }
 
-// TraceAs records that the value of the current key decides that of another, too.
+// TraceAs records that the value of the current key decides the value of another key, too.
 func (r *Reader) TraceAs(other string) {
 	if r.Origins != nil {
 		r.Origins[other] = r.Origins[r.Key]
 	}
 }
 
-// Forget removes what is recorded of the keys below the current one, whose value is about to be
-// replaced as a whole.
+// Forget removes the records of the keys below the current one, whose value is about to be replaced
+// as a whole.
 func (r *Reader) Forget() {
 	for key := range r.Origins {
 		if strings.HasPrefix(key, r.Key+".") {

@@ -10,9 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse returns the one value that the text of the current file is, with what its aliases and merge
-// keys stand for in their place. It returns nil when the text is no such value; that is a problem
-// then.
+// Parse returns the one value in the text of the current file. Aliases and merge keys are replaced
+// by what they stand for. If the text is not one value, Parse records a problem and returns nil.
 func (r *Reader) Parse(data []byte) *Node {
 	if !r.RequireText(data) {
 		return nil
@@ -34,8 +33,8 @@ func (r *Reader) Parse(data []byte) *Node {
 	return nil
 }
 
-// RequireText refuses data that is not text in UTF-8, or holds control characters. Parse does so by
-// itself.
+// RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls
+// it itself.
 func (r *Reader) RequireText(data []byte) bool {
 	line, column, text := notText(data)
 	if text != "" {
@@ -44,7 +43,7 @@ func (r *Reader) RequireText(data []byte) bool {
 	return text == ""
 }
 
-// documentsOf returns the first two documents of the text, or what there is when it has fewer.
+// documentsOf returns the first two documents of the text, or fewer if the text has fewer.
 func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	defer func() { // yaml.v3 panics on a few broken texts
 		if v := recover(); v != nil {
@@ -70,8 +69,8 @@ func IsMapping(text []byte) bool {
 	return err == nil && len(documents) > 0 && (*Node)(documents[0].Content[0]).IsMapping()
 }
 
-// Plain returns what a text of YAML stands for, as encoding/json takes it: the default or the
-// example of a Type. The text is ours, so an error is a mistake of ours.
+// Plain returns the value of a text of YAML, as encoding/json takes it: the default or the example
+// of a Type. The text is ours, so an error is a mistake of ours.
 func Plain(text string) (any, error) {
 	var value any
 	err := yaml.Unmarshal([]byte(text), &value)

@@ -51,7 +51,7 @@ func TestMergeKeys(t *testing.T) {
 	}
 }
 
-// The parser names the line where the enclosing block began, or one far below. What is reported is
+// The parser names the first line of the enclosing block, or a line far below. The problem names
 // the line that breaks the text.
 func TestTheLineThatBreaksTheText(t *testing.T) {
 	many := strings.Repeat("- {name: a}\n", 1000)

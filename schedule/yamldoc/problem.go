@@ -17,7 +17,7 @@ type Place struct {
 	Line, Column int
 }
 
-// String returns file:line:column, or the file alone where the place is the whole file.
+// String returns file:line:column, or the file alone if the place is the whole file.
 func (p Place) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -28,13 +28,12 @@ func (p Place) String() string {
 // A Problem is something in a file that is wrong, or that is allowed and probably not meant.
 type Problem struct {
 	Place Place
-	Task  string // the entry of the file that it concerns; empty where it concerns none, or where that one has no name
+	Task  string // the entry of the file that it concerns; empty if it concerns no entry, or one without a name
 	Text  string // what is wrong: lower case, no full stop
 	Hint  string // what to do about it; may be empty
 }
 
-// String returns the problem as people read it: one line, and a line for the hint where there is
-// one.
+// String returns the problem as people read it: one line, and a second line for the hint, if any.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.Place.String() + ": ")
@@ -52,8 +51,9 @@ func (p Problem) String() string {
 // minute.
 const MostProblems = 1000
 
-// Problems returns all that is wrong, by file, from top to bottom; past MostProblems a last one
-// counts the rest. cause is the error of the first file that could not be read, or nil.
+// Problems returns all that is wrong, by file, from top to bottom. If there are more than
+// MostProblems, a last problem counts the rest. cause is the error of the first file that could not
+// be read, or nil.
 func (r *Reader) Problems() (problems []Problem, cause error) {
 	problems = r.inOrder(r.problems)
 	if r.dropped > 0 {
@@ -68,7 +68,7 @@ func (r *Reader) Problems() (problems []Problem, cause error) {
 // Warnings returns what is allowed and probably not meant, in the order of Problems.
 func (r *Reader) Warnings() []Problem { return r.inOrder(r.warnings) }
 
-// ProblemCount returns how many problems were found so far, those that are not kept included.
+// ProblemCount returns how many problems were found so far, including those that are not kept.
 func (r *Reader) ProblemCount() int { return len(r.problems) + r.dropped }
 
 // PlaceOf returns where in the current file n stands.
@@ -85,7 +85,7 @@ func (r *Reader) Problemf(n *Node, hint, format string, args ...any) {
 	r.ProblemAt(r.PlaceOf(n), hint, format, args...)
 }
 
-// ProblemAt is Problemf for a place where no node is.
+// ProblemAt is Problemf for a place without a node.
 func (r *Reader) ProblemAt(at Place, hint, format string, args ...any) {
 	if len(r.problems) == MostProblems {
 		r.dropped++
@@ -119,7 +119,8 @@ func (r *Reader) inOrder(problems []Problem) []Problem {
 	return problems
 }
 
-// Nearest returns the known word that was probably meant, a synonym or a near one, or "".
+// Nearest returns the known word that was probably meant: a synonym, or a word with nearly the same
+// letters. It returns "" if it finds no such word.
 func (r *Reader) Nearest(word string, known []string) string {
 	if meant, _, _ := strings.Cut(r.options.Synonyms[snakeCase(word)], ": "); slices.Contains(known, meant) {
 		return meant

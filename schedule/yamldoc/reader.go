@@ -25,24 +25,24 @@ type Options struct {
 	Synonyms map[string]string
 }
 
-// A Reader reads the files of one document and collects their problems. What was read counts only
-// when there is no problem in the end.
+// A Reader reads the files of one document and collects their problems. The values that it read
+// count only if there is no problem in the end.
 //
-// The exported fields say where the walk through the files is. The caller sets them.
+// The exported fields say which part of the files is being read. The caller sets them.
 type Reader struct {
 	File    string // that is being read, as its Source is named
 	Task    string // the entry that is being read; empty for none, or for one without a name
 	Section string // begins each message: `defaults: `, `group "x": ` or nothing
 	Key     string // whose value is being read, with the keys above it: retry.delay
 
-	// Lines has the files whose text was made of another one: for each line of the text, the first
-	// at 0, its place in the file.
+	// Lines has the files whose text was made of another one. For each line of the text, the first
+	// at 0, it has the line's place in the file.
 	Lines map[string][]Place
 
-	// Origins is filled with where the values in effect come from; nil for nobody asks.
+	// Origins gets the Origin of each value in effect. Nil means that nobody asks for them.
 	Origins Origins
 
-	// Misspelt are the keys that were probably meant by unknown ones, since it was last emptied.
+	// Misspelt are the known keys that unknown keys probably meant. The caller empties it.
 	Misspelt []string
 
 	options  Options
@@ -56,13 +56,14 @@ type Reader struct {
 // NewReader returns a reader that has read nothing.
 func NewReader(o Options) *Reader { return &Reader{options: o} }
 
-// A Context is what the setters of a Table are called with. A type is one by embedding a *Reader.
+// A Context is the first argument of the setters of a Table. A type becomes a Context by embedding
+// a *Reader.
 type Context interface{ reader() *Reader }
 
 func (r *Reader) reader() *Reader { return r }
 
-// NameOf returns a path as messages show it: relative to the folder of the document, or as it is
-// when it is elsewhere.
+// NameOf returns a path as messages show it: relative to the folder of the document, or unchanged
+// if it is outside that folder.
 func (r *Reader) NameOf(path string) string {
 	rel, err := filepath.Rel(r.options.Folder, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -31,7 +31,7 @@ type resolver struct {
 	anchors map[*yaml.Node]*extent
 	aliased int      // what the aliases stand for so far
 	stop    bool     // the tree is past a bound
-	lines   [][]byte // of the text, where it may hold a lone "!"
+	lines   [][]byte // of the text, if it may hold a lone "!"
 }
 
 // An extent is the size and the height of a value, everything below it counted.
@@ -101,7 +101,7 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.reader.Problemf((*Node)(n), "", format, args...)
 }
 
-// tag refuses the tags of YAML (!!binary, !mine) other than those that change nothing.
+// tag refuses the tags of YAML (!!binary, !mine), except those that change nothing.
 func (r *resolver) tag(n *yaml.Node) {
 	const hint = `text that starts with "!" needs quotes`
 	if n.Style&yaml.TaggedStyle != 0 {

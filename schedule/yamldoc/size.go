@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// units of sizes, the largest first. As with most programs that write files, each is 1024 of the
-// next.
+// units of sizes, the largest first. Each unit is 1024 of the next one, as in most programs that
+// write files.
 var units = []struct {
 	name  string
 	bytes int64
 }{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 
-// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for what is none, or
-// has no unit.
+// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for a text that is
+// no size, or has no unit.
 func ParseSize(text string) (bytes int64, ok bool) {
 	for _, unit := range units {
 		number, found := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), unit.name)

@@ -63,8 +63,8 @@ func (r *Reader) Open(path string) *Source {
 	return src
 }
 
-// readFile returns the text of a file, or a problem. The error, which only comes with a problem, is
-// that of the system.
+// readFile returns the text of a file, or a problem. The error comes from the system, and only
+// together with a problem.
 func readFile(path string, root bool) ([]byte, *Problem, error) {
 	// Without O_NONBLOCK a named pipe would stop us here for ever.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -100,8 +100,8 @@ func unreadable(path string, err error) *Problem {
 	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, humanize.WithoutPath(err))}
 }
 
-// refuse returns why the user should not run commands that this file names, whatever its folder is,
-// or nil.
+// refuse returns why the user should not run commands that this file names, or nil. It does not
+// look at the file's folder.
 func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}
@@ -172,7 +172,7 @@ func Pack(sources []*Source) []byte {
 // IsArchive reports whether the text begins as an archive does.
 func IsArchive(text []byte) bool { return bytes.HasPrefix(text, []byte(archiveStart)) }
 
-// Unpack returns the sources of an archive, at least one. The error says where it is damaged.
+// Unpack returns the sources of an archive, at least one. The error names the place of the damage.
 func Unpack(archive []byte) (sources []*Source, err error) {
 	for len(archive) > 0 || len(sources) == 0 {
 		header, rest, _ := bytes.Cut(archive, []byte("\n"))

@@ -11,7 +11,7 @@ import (
 // A syntaxError is an error of the YAML parser in our words.
 type syntaxError struct {
 	message    string // of the parser, or a part of it
-	line       string // a regexp: what the line looks like where this error is meant; its group is the column
+	line       string // a regexp for the line that has this error; its group is the column
 	text, hint string
 }
 
@@ -78,8 +78,8 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 	r.ProblemAt(at, "", "the YAML is broken: %s", message)
 }
 
-// keyWithoutSpace returns the column of the colon in a line like "- name:a", which YAML takes for a
-// text; 0 in any other.
+// keyWithoutSpace returns the column of the colon in a line such as "- name:a", which YAML takes
+// for a text. It returns 0 for any other line.
 func keyWithoutSpace(line []byte) int {
 	match := regexp.MustCompile(`^\s*(?:- +)?[a-z_]+(:)[^\s:/]\S*\s*$`).FindSubmatchIndex(line)
 	if match == nil {
@@ -89,7 +89,8 @@ func keyWithoutSpace(line []byte) int {
 }
 
 // keyWithoutColon returns the line above if it looks like "- name a", with its key and its value;
-// else 0. Blank lines between do not count. A broken line with two colons has its own message.
+// else 0. Blank lines between the two do not count. A broken line with two colons has its own
+// message.
 func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
 	if regexp.MustCompile(`: .*?:(?: |$)`).Match(lineOf(data, broken)) {
 		return 0, "", ""
@@ -107,12 +108,12 @@ func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
 	return 0, "", ""
 }
 
-// brokenLine returns the line from which on the text is invalid. The parser names the line where
-// the enclosing block began.
+// brokenLine returns the line from which on the text is invalid. The parser names only the first
+// line of the enclosing block.
 //
-// Most errors are near the line where the parser stopped, so the search goes back line by line. For
-// open quotes and brackets it halves what is before. In a huge text the result is where the parser
-// stopped.
+// Most errors are near the line at which the parser stopped, so the search goes back line by line.
+// For open quotes and brackets it halves the text before that line. In a huge text the result is
+// the line at which the parser stopped.
 func brokenLine(data []byte) int {
 	lines := &lineReader{data: data}
 	documentsOf(lines)
@@ -164,7 +165,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// end returns where the line ends, counted from 1.
+// end returns the offset of the line's end. Lines count from 1.
 func (r *lineReader) end(line int) int {
 	if line < 1 || line > len(r.ends) {
 		return 0

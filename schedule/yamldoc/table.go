@@ -22,8 +22,8 @@ type Table[C Context, T any] struct {
 	// nearest key. known are the key's scopes, 0 for an unknown key. Misplaced may be nil.
 	Misplaced func(name string, in, known Scope) string
 
-	// Extensions says that keys which begin with "x-" are left alone: they hold what others are
-	// anchored to.
+	// Extensions says that keys which begin with "x-" are left alone: they hold the anchors for
+	// other keys.
 	Extensions bool
 
 	once  sync.Once
@@ -34,7 +34,7 @@ type Table[C Context, T any] struct {
 // A Key is a row of a Table.
 type Key[C Context, T any] struct {
 	Name string
-	In   Scope              // where it may stand; 0: wherever the table is used
+	In   Scope              // the mappings that may have it; 0 for all mappings of the table
 	Set  func(C, *T, *Node) // reads the value; records what is wrong with it
 	Doc  string             // what the key means, in one phrase
 	Type Type               // what its value may be
@@ -42,15 +42,15 @@ type Key[C Context, T any] struct {
 
 // A Type documents the value of a key for editors. Set decides; a test compares the two.
 type Type struct {
-	Of          string   // the kind of value, by the name of its definition in the schema; empty where Words are all
+	Of          string   // the kind of value, by the name of its definition in the schema; empty if Words are all
 	Words       []string // that the value, or each item of it, may be; nil for any
 	Least, Most int      // of a number; both 0 for no bounds
 	Default     string   // the value that holds without the key, as YAML
-	Without     string   // what holds without the key, in words, where that is no value
+	Without     string   // what holds without the key, in words, if that is no value
 	Example     string   // a value, as YAML
 }
 
-// An Entry is a row of a Table for documentation: without what reads it.
+// An Entry is a row of a Table for documentation, without its setter.
 type Entry struct {
 	Name, Doc string
 	Type      Type

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The methods of this file read the value of r.Key, or an item of it. A false means that it is not
-// what it should be, and that this was recorded as a problem. A hint for that problem may be empty.
+// The methods of this file read the value of r.Key, or an item of it. They return false if the
+// value is wrong, and have recorded the problem then. A hint for that problem may be empty.
 
 // RequireValue refuses nothing at all: a key with nothing after it is more often forgotten than
 // meant.
@@ -23,7 +23,7 @@ func (r *Reader) RequireValue(n *Node, hint string) bool {
 	return true
 }
 
-// RefuseBool refuses true and false without quotes where a text of that name is hardly meant.
+// RefuseBool refuses true and false without quotes if a text of that name is hardly meant.
 func (r *Reader) RefuseBool(n *Node, hint string) bool {
 	if n.IsScalar() && n.Tag == "!!bool" {
 		r.Problemf(n, hint, "%s must be text, not %s", r.Key, n.Describe())
@@ -88,7 +88,7 @@ func (r *Reader) nonEmpty(n *Node, read func(*Node) (string, bool)) (string, boo
 	return text, ok
 }
 
-// RefuseEmptyList refuses an empty list where it could be taken for everything and for nothing.
+// RefuseEmptyList refuses an empty list if it could be taken for everything and for nothing.
 func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {
 	if n.IsList() && n.IsEmpty() {
 		r.Problemf(n, hint, "%s is an empty list", r.Key)
@@ -109,7 +109,8 @@ func (r *Reader) Bool(n *Node) (value, ok bool) {
 	return false, false
 }
 
-// BoolHint is what to write in place of what others take for true or false; "" for anything else.
+// BoolHint is what to write in place of a word that others take for true or false; "" for anything
+// else.
 func BoolHint(n *Node) string {
 	if !n.IsScalar() {
 		return ""
@@ -220,7 +221,7 @@ func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// atLeast is a hint at the shortest duration that is long enough; "" where any is.
+// atLeast is a hint at the shortest duration that is long enough; "" if any duration is.
 func atLeast(least time.Duration) string {
 	if least < time.Second {
 		return ""
