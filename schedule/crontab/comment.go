@@ -10,8 +10,8 @@ var (
 	trailing = compiled(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
-// mostDescription is the longest comment, in bytes, that is a description; a longer one stays a
-// comment.
+// mostDescription is the longest comment, in bytes, that becomes a description. A longer one stays
+// a comment.
 const mostDescription = 160
 
 // describe takes the last paragraph of the comment above an entry for its description, and returns

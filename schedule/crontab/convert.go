@@ -12,7 +12,8 @@ import (
 
 // Options are how crontabs become tasks.
 type Options struct {
-	// StateDir is where the runs of the schedule are kept. Empty, the schedule does not say it.
+	// StateDir is the folder in which the schedule keeps its runs. If it is empty, the schedule
+	// does not say it.
 	StateDir string
 
 	Tidy bool // turn flock, timeout, chronic, redirections and cd into keys
@@ -21,7 +22,7 @@ type Options struct {
 	Home func(user string) (dir string, ok bool)
 }
 
-// Convert makes a task of each entry. What cannot be a task is left with a Finding.
+// Convert makes a task of each entry. It leaves out an entry that cannot be a task, with a Finding.
 func Convert(tables []*Table, o Options) *Schedule {
 	c := &converter{Options: o, schedule: &Schedule{}, names: names{map[string]int{}, map[string]bool{}}}
 	for _, table := range tables {
@@ -120,8 +121,8 @@ func (c *converter) convert() {
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
-// fileOfCronD returns the name of a file of a folder cron.d, which says whose lines they are. It is
-// "" for another crontab.
+// fileOfCronD returns the name of a file of a folder cron.d: that name says whose lines they are.
+// It returns "" for any other crontab.
 func (c *converter) fileOfCronD() string {
 	file := path.Base(c.table.Source.Name)
 	if !c.table.Source.System || file == "crontab" || file == "stdin" {
@@ -245,7 +246,8 @@ func (s *Schedule) firstZone(zone string) bool {
 
 var address = compiled(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
-// mail sets who gets the output: those of MAILTO. A name without a host is a user of this machine.
+// mail sets who gets the output: the addresses of MAILTO. A name without a host is a user of this
+// machine.
 func (c *converter) mail(t *Task) {
 	to, set := t.Env["MAILTO"]
 	if !set {
@@ -266,9 +268,11 @@ func (c *converter) mail(t *Task) {
 // escape writes a text for a key in which ${VAR} is expanded.
 func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// percent applies the rules of cron for % and \ to the text after the fields: the command ends at
-// the first % without a \ before it, and what follows is its standard input, in which % is a line
-// break. \% is a %, and in the command \\ is a \. input is nil where there is none.
+// percent applies the rules of cron for % and \ to the text after the fields:
+//
+//  - The command ends at the first % without a \ before it. The text after that % is the command's
+//    standard input, in which % is a line break. input is nil if the command ends with the text.
+//  - \% is a %, and in the command \\ is a \.
 func percent(text string) (command string, input *string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

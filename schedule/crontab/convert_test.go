@@ -15,7 +15,7 @@ func convert(t *testing.T, text string, o Options) *Schedule {
 	return Convert([]*Table{Parse(Source{Name: "crontab", Text: text})}, o)
 }
 
-// What the shell gets is what cron would give it, byte for byte, when the YAML is read back.
+// The YAML gives the shell the same command as cron would, byte for byte.
 func TestCommandsAreKeptByteForByte(t *testing.T) {
 	for _, row := range []struct{ what, line, command string }{
 		{"a plain command", `/bin/job --all`, `/bin/job --all`},
@@ -340,7 +340,7 @@ func TestOnlyTheLastParagraphOfACommentDescribesALine(t *testing.T) {
 	}
 }
 
-// A line that is commented out is a task that is switched off; prose and examples are none.
+// A line that is commented out is a task that is switched off. Prose and examples are no tasks.
 func TestLinesThatAreSwitchedOff(t *testing.T) {
 	for _, row := range []struct {
 		text string
@@ -376,7 +376,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// Whatever is read, the YAML is one that loads, and each task keeps its command.
+// The YAML of any text loads, and each task keeps its command.
 func FuzzConvert(f *testing.F) {
 	f.Add("PATH=$HOME\n5 4 * * * a%b\n# x\n#@daily b\n@reboot c\n", true)
 	f.Add("A=\"\n*/90 0~5 * * 6-0 cd ~/x && flock -n l timeout 5 b > c 2>&1\n", true)

@@ -20,7 +20,7 @@ type Exported struct {
 }
 
 // Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and
-// user are those of cron, and home is the folder in which cron starts the commands of a user.
+// user are cron's, and home is the folder in which cron starts the commands of a user.
 func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool)) *Exported {
 	e := &exporter{zone: zone, home: home, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
 	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
@@ -58,8 +58,8 @@ func (e *exporter) lose(key, hint, format string, args ...any) {
 	e.Lost = append(e.Lost, schedule.Problem{Place: e.task.PlaceOf(key), Task: e.task.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// common writes the variables that all tasks have at the top: below them a crontab can take none
-// away.
+// common writes the variables that all tasks have to the top. A crontab cannot take a variable away
+// below that.
 func (e *exporter) common(s *schedule.Schedule) {
 	if len(s.Tasks) == 0 {
 		return

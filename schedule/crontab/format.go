@@ -88,8 +88,8 @@ func IsFileName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// compiled returns a regular expression that is compiled when it is used first: most processes of
-// sched read no crontab.
+// compiled returns a regular expression that is compiled at its first use, because most processes
+// of sched read no crontab.
 func compiled(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -56,7 +56,7 @@ func TestFilesAreToldApartByNameOrTextAndNeverByGuess(t *testing.T) {
 	}
 }
 
-// What a crontab is as a schedule is what import writes of it, but for the places.
+// A crontab as a schedule equals the YAML that import writes of it, but for the places.
 func TestACrontabIsTheScheduleThatImportWrites(t *testing.T) {
 	const text = `# sched: name=shop defaults.timeout=1h
 MAILTO=a@example.com
@@ -113,8 +113,8 @@ MAILTO=b@example.com
 	}
 }
 
-// Whatever a crontab holds, a line of it is a task or is left with its place, and only keys of the
-// whole file make it invalid.
+// Each line of any crontab is a task, or is left out with its place. Only keys of the whole file
+// make it invalid.
 func FuzzACrontabAsASchedule(f *testing.F) {
 	f.Add("A=b\n# sched: name=x timeout=5m,env.B=\"c d\" retry.attempts=[1\n5 4 * * * a%b\n61 * * * * b\n")
 	f.Add("# sched: on_failure={mail: x} a.b.c=&x b=*x ''=| !t=%\n#@daily b\n# sched: name=\n@reboot c\n# sched: name=x\n~ * * * * d\n")

@@ -17,7 +17,8 @@ type names struct {
 }
 
 // unique returns the short name. If that is taken, it returns the first longer name whose word no
-// other task with this short name has. If there is none, it returns the short name with -2, -3, …
+// other task with this short name has. If no longer name fits, it returns the short name with -2,
+// -3, …
 func (n names) unique(short string, all []longer) (name string) {
 	if n.taken[short] == 0 {
 		name = short
@@ -70,11 +71,11 @@ var wrappers = map[string]string{
 var operands = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 
 var (
-	// keywords stand before a command. After those of skipped no command follows.
+	// keywords stand before a command. After a word of skipped no command follows.
 	keywords = set("if then else elif while until do ! { } time -")
 	skipped  = set("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
 
-	// helpers do what a command needs before or after what it is about.
+	// helpers prepare or follow the main command of a line.
 	helpers = set(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
 		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`)
 
@@ -165,7 +166,7 @@ func joinName(parts ...string) string {
 }
 
 // subject returns what a command line is about: the words that name its first program that is no
-// helper, and arguments that tell it from another one.
+// helper, and arguments that tell this program from another one.
 func subject(all []word) (parts, more []string) {
 	folder := ""
 	for len(all) > 0 {

@@ -29,7 +29,7 @@ type Entry struct {
 	User    string         // of a system crontab; "" otherwise
 	Flags   string         // of OpenBSD and FreeBSD before the command: n, q, s
 	Command string         // what the shell gets
-	Input   *string        // what the command reads, where % says so
+	Input   *string        // what the command reads, if the line has a % for it
 	Set     Variables      // the settings above the line
 	SetAt   map[string]int // the lines of those settings
 	Comment []string       // the lines of comment right above it, without #
@@ -38,10 +38,11 @@ type Entry struct {
 	Refused string         // why Debian's cron refuses the line; "" if it does not, or if its times say so
 }
 
-// longestCommand is what Debian's cron takes, in bytes of the line.
+// longestCommand is the longest command that Debian's cron takes, in bytes of the line.
 const longestCommand = 998
 
-// Parse makes a Finding of what cron would not understand, and an Off Entry of a disabled line.
+// Parse reads a crontab. A line that cron would not understand becomes a Finding, and a disabled
+// line an Entry that is Off.
 func Parse(source Source) *Table {
 	p := &parser{table: &Table{Source: source}, set: Variables{}, setAt: map[string]int{}}
 	text := source.Text
@@ -77,7 +78,7 @@ type parser struct {
 	keys    []Key // of the comment
 }
 
-// endComment gives the keys of a comment that is above no entry to the whole file.
+// endComment gives the keys of a comment with no entry below it to the whole file.
 func (p *parser) endComment() {
 	p.table.Keys = append(p.table.Keys, p.keys...)
 	p.comment, p.keys = nil, nil
@@ -137,7 +138,7 @@ func (p *parser) commented(raw, text string) {
 }
 
 // isCommand tells a command from prose that happens to follow five fields, as in the manual's "* *
-// * * * user-name command to be executed": that begins with a word of prose.
+// * * * user-name command to be executed". Such prose begins with a word of prose.
 func isCommand(command string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
@@ -190,7 +191,7 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	}
 	e.Flags, rest = flags(rest)
 	e.Command, e.Input = percent(rest)
-	if strings.TrimSpace(e.Command) == "" { // a vertical tab is none either: schedule.yaml could not have it
+	if strings.TrimSpace(e.Command) == "" { // a lone vertical tab is no command: schedule.yaml could not have it
 		return e, "the line has no command", ""
 	}
 	return e, "", ""
@@ -221,8 +222,9 @@ var (
 
 const days = `(?:sun|mon|tue|wed|thu|fri|sat)`
 
-// moreFields reads what supercronic has before a command: a year after the five fields, or seconds
-// before them and a year after them. To cron these are the command, which no program is called.
+// moreFields reads the further fields of supercronic before a command: a year after the five
+// fields, or seconds before them and a year after them. To cron these are the command, and no
+// program has such a name.
 func moreFields(when, rest string, system bool) (fields, command, refused, problem string) {
 	year := ""
 	if system || when[0] == '@' {

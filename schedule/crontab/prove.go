@@ -22,12 +22,12 @@ type Proof struct {
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
 	Uncompared  []*Task // Debian's cron does not take the line, or not as it is meant
-	Boots       []*Task // those that cron starts at a boot, as the schedule does
+	Boots       []*Task // tasks that cron starts at a boot, as the schedule does
 	Differences []Difference
 }
 
-// A Difference is a task that is not due when cron would start its line, or whose command is
-// another one.
+// A Difference is a task that is not due when cron would start its line, or that has another
+// command than the line.
 type Difference struct {
 	Task    *Task
 	At      time.Time // the first minute that differs; zero for another command
@@ -36,9 +36,9 @@ type Difference struct {
 	Minutes int       // how many differ, in the first year with a difference
 }
 
-// Prove compares the tasks with the schedule that was loaded from their YAML: the commands, and the
-// times minute for minute over 28 years from the minute of from, at every change of the clocks.
-// Zone is that of the lines without one.
+// Prove compares the tasks with the schedule that was loaded from their YAML. It compares the
+// commands, and the times minute for minute over 28 years from the minute of from, at every change
+// of the clocks. Lines without a zone are in zone.
 func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
 	p := &Proof{From: from, To: from.AddDate(years, 0, 0)}
@@ -101,7 +101,7 @@ type pair struct {
 	difference *Difference
 }
 
-// key tells pairs that have the same result: many lines have the same few times.
+// key is the same for pairs that have the same result: many lines have the same few times.
 func (p *pair) key() string {
 	return p.task.Times.Key() + " " + p.when.String() + " " + p.when.Location.String()
 }
@@ -133,8 +133,8 @@ func compareAll(pairs []*pair, from, to time.Time) {
 	group.Wait()
 }
 
-// Compare compares the minutes in which cron starts a line with those that due yields for [from,
-// to), year by year. It returns nil where all are the same.
+// Compare compares the minutes in which cron starts a line with the minutes that due yields for
+// [from, to), year by year. It returns nil if all are the same.
 func Compare(line vixie.Times, calendar *vixie.Calendar, due func(from, to time.Time) iter.Seq[time.Time], from, to time.Time) *Difference {
 	var buffer []int64
 	for from.Before(to) {

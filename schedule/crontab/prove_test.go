@@ -85,7 +85,7 @@ func randomField(random *rand.Rand, low, high int) string {
 	return strings.Join(parts, ",")
 }
 
-// randomTimes returns five fields; half of the day fields are *, and most hours are those in which
+// randomTimes returns five fields. Half of the day fields are *, and most hours are hours in which
 // clocks change.
 func randomTimes(random *rand.Rand) string {
 	fields := []string{
@@ -103,9 +103,9 @@ func randomTimes(random *rand.Rand) string {
 }
 
 // A random crontab, imported, is due at the same minutes by the scheduler and by the independent
-// evaluator, over years and zones. Years in the past have changes that no rule of today has, but
-// none of more than three hours: after those cron starts anew, where a schedule makes up for what
-// was skipped.
+// evaluator, over years and zones. Years in the past have changes that no rule of today has. No
+// change is longer than three hours: after a longer one cron starts anew, but a schedule makes up
+// for the skipped times.
 func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 	for seed, name := range zones {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 	}
 }
 
-// What Debian's crontab refuses is not proven to be as Debian has it.
+// A line that Debian's crontab refuses is not compared with Debian's cron.
 func TestLinesThatDebianRefusesAreNotProven(t *testing.T) {
 	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a", "5 4 * * * " + strings.Repeat("a", 999)} {
 		if _, proof := imported(t, line+"\n", start, time.UTC); proof.Tasks != 0 || len(proof.Uncompared) != 1 {

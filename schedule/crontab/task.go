@@ -14,12 +14,12 @@ type Task struct {
 	Name, Description string
 	Comment           []string // lines above the task
 	Cron              string
-	Timezone          string // "" for that of the machine
+	Timezone          string // "" for the machine's zone
 	Command           string
 	Shell             string
 	Dir, User         string
 	Env               Variables
-	Mail              []string // who gets what it prints; none for nobody
+	Mail              []string // the addresses that get what it prints; none for nobody
 	MailFailures      bool     // only what a failure printed
 	Enabled           bool
 
@@ -57,7 +57,7 @@ func (s *Schedule) Left() bool {
 }
 
 // TaskOf returns the task to which a line belongs, with the comment above it, or else the task with
-// the name; nil if there is none.
+// the name. It returns nil if the schedule has neither.
 func (s *Schedule) TaskOf(line int, name string) *Task {
 	for _, t := range s.Tasks {
 		if line == t.Entry.Line || slices.ContainsFunc(t.Entry.Keys, func(k Key) bool { return k.Line == line }) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// tidy turns what stands around a command into keys of the task, as long as the rest is one simple
-// command: what it cannot be sure of stays as it is. The order in which it takes things off is that
-// in which the shell would do them.
+// tidy turns parts around a command into keys of the task, as long as the rest is one simple
+// command. It leaves a part as it is if it cannot be sure of it. It takes the parts off in the
+// order in which the shell would run them.
 func tidy(t *Task) {
 	if t.Entry.Input != nil || !posixShell().MatchString(path.Base(t.Shell)) {
 		return
@@ -48,7 +48,7 @@ func takeDir(t *Task) bool {
 		return false
 	}
 	rest := all[3:]
-	for _, w := range rest { // "cd X && a || b" would run b where cd fails, and "cd X && a & b" b beside it
+	for _, w := range rest { // "cd X && a || b" would run b if cd fails, and "cd X && a & b" b beside it
 		if w.operator && (w.text == "||" || w.text == "&" || w.text == ";") {
 			return false
 		}
@@ -76,8 +76,8 @@ func (t *Task) path(w word, command string) (string, bool) {
 
 var plainPath = compiled(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
-// takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of
-// one kind alone is left.
+// takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. It leaves
+// a redirection of stdout or stderr alone as it is.
 func takeRedirection(t *Task) bool {
 	all, ok := words(t.Command)
 	if !ok {
@@ -173,9 +173,9 @@ func takeTimeout(t *Task, all []word) bool {
 	return true
 }
 
-// takeLock turns "flock -n FILE …" into without_overlapping, and "flock [-w SECONDS] FILE …", which
-// waits, into without_overlapping: wait. It leaves a flock that waits inside of a timeout: that
-// ends the wait, too.
+// takeLock turns "flock -n FILE …" into without_overlapping. It turns "flock [-w SECONDS] FILE …",
+// which waits, into without_overlapping: wait. It leaves a flock that waits inside of a timeout,
+// because that timeout ends the wait, too.
 func takeLock(t *Task, all []word) bool {
 	lock, i, ok := lockFlags(all)
 	if !ok || i+1 >= len(all) || t.WithoutOverlapping || !all[i].literal || lock.waits && t.Timeout != "" {
@@ -205,8 +205,8 @@ type lockWay struct {
 	atMost string // "" for as long as it takes
 }
 
-// lockFlags reads the flags of flock, and returns where its file stands. It is not ok where a flag
-// has another meaning than how long it waits, or contradicts another one.
+// lockFlags reads the flags of flock, and returns the index of its file. It is not ok if a flag
+// says something else than how long flock waits, or contradicts another flag.
 func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 	lock.waits = true
 	for i := 1; i < len(all); i++ {
@@ -241,7 +241,8 @@ func shortFlags(word, letters string) bool {
 	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], letters) == ""
 }
 
-// notWhole is the answer of waitSeconds to what is no number of whole seconds, or none to wait for.
+// notWhole is the answer of waitSeconds to a text that is not a whole number of seconds from 1 to
+// 9999999.
 const notWhole = "?"
 
 // waitSeconds writes the seconds that flock waits as the schedule does.
@@ -258,8 +259,8 @@ func waitSeconds(text string) string {
 	return fmt.Sprintf("%ds", n)
 }
 
-// shareMutexes gives tasks that took the same lock file one mutex, named after it, and takes the
-// name from the others.
+// shareMutexes gives tasks that took the same lock file one mutex, named after the file. Other
+// tasks lose the name.
 func shareMutexes(tasks []*Task) {
 	users := map[string]int{}
 	for _, t := range tasks {

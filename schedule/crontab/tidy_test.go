@@ -8,7 +8,7 @@ import (
 	. "sched/schedule/crontab"
 )
 
-// Each row is a command, and what --tidy makes of it; where it makes nothing, that is a dash.
+// Each row is a command, and what --tidy makes of it; a dash if it makes nothing.
 func TestTidy(t *testing.T) {
 	for _, row := range []struct{ command, keys string }{
 		{"./a", "-"},
@@ -34,7 +34,7 @@ func TestTidy(t *testing.T) {
 		{"flock --wait=9999999 /tmp/x ./a", "without_overlapping: wait; wait_at_most: 9999999s; ./a"},
 		{"flock -w 60 /tmp/x timeout 5m ./a", "without_overlapping: wait; wait_at_most: 1m; timeout: 5m; ./a"},
 		{"timeout 5m flock -n /tmp/x ./a", "without_overlapping: true; timeout: 5m; ./a"},
-		{"timeout 5m flock /tmp/x ./a", "timeout: 5m; flock /tmp/x ./a"}, // what times out is the wait, too
+		{"timeout 5m flock /tmp/x ./a", "timeout: 5m; flock /tmp/x ./a"}, // the timeout ends the wait, too
 		{"flock -s /tmp/x ./a", "-"},                                     // beside others of its kind
 		{"flock -sn /tmp/x ./a", "-"},
 		{"flock -o /tmp/x ./a", "-"},
@@ -102,7 +102,8 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 	}
 }
 
-// A line that waits for the file and one that does not share it, and each keeps its way.
+// One line waits for the lock file and another one does not. They share a mutex, and each keeps its
+// way.
 func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)
@@ -112,7 +113,7 @@ func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	}
 }
 
-// What chronic and a redirection did to mails is kept.
+// tidy keeps the effect of chronic and of a redirection on mails.
 func TestMailsOfTidiedTasks(t *testing.T) {
 	s := convert(t, "MAILTO=me@example.com\n1 1 * * * a\n2 2 * * * chronic b\n3 3 * * * c >/dev/null 2>&1\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)

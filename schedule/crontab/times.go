@@ -90,7 +90,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 	return true
 }
 
-// backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they
+// backwards matches ranges that end on Sunday. sched reads them as people mean them; to cron they
 // are empty.
 var backwards = compiled(`(?i)-(0|sun)([,/]\S*)?$`)
 

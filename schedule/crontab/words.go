@@ -6,12 +6,12 @@ import "strings"
 type word struct {
 	start, end int
 	text       string // without quotes
-	literal    bool   // the shell takes it as it stands: nothing in it is expanded
-	operator   bool   // ; & | ( ) < > and those made of them
+	literal    bool   // the shell expands nothing in it
+	operator   bool   // ; & | ( ) < > and combinations of them
 }
 
-// words splits a command as a POSIX shell does. It returns false where it stops, because it cannot
-// read on: quotes that are not closed, a comment, a here-document.
+// words splits a command as a POSIX shell does. It stops and returns false if it cannot read on: at
+// quotes that are not closed, a comment, a here-document.
 func words(command string) (all []word, ok bool) {
 	for i := 0; i < len(command); {
 		switch c := command[i]; {

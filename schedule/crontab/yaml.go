@@ -49,8 +49,9 @@ func (s *Schedule) YAML(header []string) []byte {
 	return []byte(w.String())
 }
 
-// split returns the keys of the whole file: those at the top, the variables, and the defaults. It
-// leaves out what the tasks have in common, because that comes from their lines, which come first.
+// split returns the keys of the whole file: the keys at the top, the variables, and the defaults.
+// It leaves out keys whose values the tasks have in common: those values come from the lines, which
+// come first.
 func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
 	var lines writer
 	lines.line("background: true")
@@ -82,7 +83,8 @@ func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
 	return []byte(w.String()), w.places
 }
 
-// common returns what all tasks have in common, or most of them where a task can say otherwise.
+// common returns the values that all tasks have in common. If a task can override a value, it
+// returns the value of most tasks.
 func (s *Schedule) common() *Task {
 	all := &Task{Env: Variables{}, Shell: "/bin/sh"}
 	if len(s.Tasks) == 0 {
@@ -249,11 +251,12 @@ func (w *writer) surroundings(in string, t, common *Task) {
 	}
 }
 
-// lineOf returns the line of a setting above the entry, or the line of the entry if there is none.
+// lineOf returns the line of a setting above the entry, or the line of the entry if the setting has
+// no line.
 func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
-// keys returns what the line says beside the command, as lines of YAML: those of Tidy, and of
-// flags.
+// keys returns what the line says beside the command, as lines of YAML: the keys from Tidy, and the
+// keys from flags.
 func (t *Task) keys() (lines []string) {
 	if t.Mutex != "" {
 		lines = append(lines, "mutex: "+scalar(t.Mutex))
@@ -291,7 +294,7 @@ func (t *Task) Diff() (lines []string) {
 	return append(lines, "+ command: "+t.Command)
 }
 
-// env writes variables of the settings above the task, and those that comments set.
+// env writes the variables of the settings above the task, and the variables that comments set.
 func (w *writer) env(in string, set Variables, keys []Key, t *Task) {
 	if len(set)+len(keys) == 0 {
 		return
@@ -333,7 +336,7 @@ var (
 	needsOne = compiled(`: |:$| #|\s$`)
 )
 
-// scalar writes a text plain where YAML takes it for text, else in quotes.
+// scalar writes a text plain if YAML takes it for text, else in quotes.
 func scalar(text string) string {
 	if plain().MatchString(text) && !looks().MatchString(text) && !needsOne().MatchString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) }) {
 		return text

@@ -86,7 +86,7 @@ func (c *Calendar) at(minute int64) (offset, until int64) {
 	return offset, until
 }
 
-// floor divides, downwards for what is before 1970, too.
+// floor divides and rounds down, also before 1970.
 func floor(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -5,12 +5,12 @@ import "time"
 const day = 24 * 60
 
 // threeHours is the largest step of the clock that cron takes for a change of the offset. After a
-// larger one it goes on from the new time: nothing is made up for, and nothing is held back.
+// larger step it goes on from the new time: it makes up for nothing and holds nothing back.
 const threeHours = 3 * 60
 
 // Due appends the minutes of [from, to) in which cron starts the line, and returns all. Both lie in
-// the calendar. Where cron starts a line more than once in a minute, after a gap that had several
-// of its times, the minute counts once.
+// the calendar. If cron starts a line more than once in a minute, after a gap that had several of
+// its times, the minute counts once.
 func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
 	due, at := due[:0], from-settled
 	offset, _ := c.at(at)
@@ -44,7 +44,7 @@ func (t Times) wake(virtual, now int64) (starts bool, newVirtual int64) {
 			return t.matches(now), now
 		}
 		return t.between(virtual, now), now
-	case step <= 0 && step > -threeHours: // the clocks went back: what has a fixed time has run already
+	case step <= 0 && step > -threeHours: // the clocks went back: a line with a fixed time has run already
 		return t.wild && t.matches(now), virtual
 	}
 	return t.matches(now), now

@@ -34,8 +34,9 @@ var nicknames = map[string]string{
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// Parse reads five fields with blanks between them, or a nickname such as @daily. What cron refuses
-// is an error; so is what it overlooks, such as the ";" of "5;". @reboot is no time.
+// Parse reads five fields with blanks between them, or a nickname such as @daily. A text that cron
+// refuses is an error. So is a mistake that cron overlooks, such as the ";" of "5;". @reboot is no
+// time.
 func Parse(text string) (Times, error) {
 	if expanded, ok := nicknames[text]; ok {
 		text = expanded

@@ -25,8 +25,8 @@ func due(t *testing.T, line, zone, from, to string) (walls string) {
 	return walls
 }
 
-// What cron(8) says of changes of the clocks: jobs with a fixed time run once, others follow the
-// wall clock.
+// The rows are cron(8)'s rules for changes of the clocks: jobs with a fixed time run once, others
+// follow the wall clock.
 func TestClockChanges(t *testing.T) {
 	for _, row := range []struct{ what, line, zone, from, to, want string }{
 		{"in a gap, right after it", "30 2 * * *", "Europe/Berlin", "2026-03-29 00:00", "2026-03-29 03:00", "Sun 29 03:00 CEST\n"},
@@ -60,7 +60,7 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// What crontab(1) of Debian refuses is refused, and each line below it took.
+// Parse refuses the lines that Debian's crontab(1) refuses, and takes the other lines below.
 func TestParse(t *testing.T) {
 	for _, line := range []string{
 		"60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *", "* * * 13 *", "* * * * 8", "5/15 * * * *", "*/0 * * * *", "? * * * *",
