@@ -9,10 +9,10 @@ import (
 	"sched/schedule/view"
 )
 
-// A Cache makes reports, one at a time, and keeps the last one until the schedule, what this
-// machine runs of it, what is paused or the hour changes. It is safe for concurrent use.
+// A Cache makes reports, one at a time. It keeps the last one until the schedule, the tasks that
+// this machine runs, the pauses or the hour changes. It is safe for concurrent use.
 type Cache struct {
-	turn chan struct{} // whoever has the turn has put something into it
+	turn chan struct{} // holds an element while a report is made
 
 	made string // what the last report was made of; "" for none
 	last Report
@@ -21,8 +21,8 @@ type Cache struct {
 // NewCache returns a cache that has nothing yet.
 func NewCache() *Cache { return &Cache{turn: make(chan struct{}, 1)} }
 
-// Report returns the report of a span, as if one server ticked. The error is that of the context,
-// or that of CheckSpan.
+// Report returns the report of a span, as if one server ticked. The error comes from the context or
+// from CheckSpan.
 func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, span time.Duration) (Report, error) {
 	if err := CheckSpan(from, span); err != nil {
 		return Report{}, err
@@ -51,8 +51,8 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	return r, nil
 }
 
-// id tells reports apart: those of different schedules, of one text that runs other tasks, and of
-// different hours, since runs of the last hour may have taken something else.
+// id tells reports apart: by the schedule, by the tasks of it that run, by the span and by the
+// pauses. It also tells hours apart, because runs of the last hour may have changed the durations.
 func (in *Inputs) id(now time.Time) string {
 	s := in.Schedule
 	pauses, _ := json.Marshal(in.Pauses)

@@ -33,7 +33,7 @@ func source(t *testing.T, f *controltest.Folder) view.Source {
 	return v
 }
 
-// A report is made again when something that it is made of has changed, and not before.
+// A report is made again if one of its inputs has changed, and not otherwise.
 func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	f := controltest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
 	c, at := forecast.NewCache(), controltest.Now()
@@ -86,8 +86,8 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-// The file of a run that cannot be read says nothing of durations, so the report is kept; one
-// without a history is made again.
+// If the file of a run cannot be read, that says nothing of durations, so the report is kept. A
+// report without a history is made again.
 func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	f := controltest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
 	c, src := forecast.NewCache(), source(t, f)
@@ -114,7 +114,7 @@ func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	}
 }
 
-// Whoever goes away gets the others out of the way: a simulation that nobody waits for ends, and
+// A caller that goes away does not hold up the others: a simulation that nobody waits for ends, and
 // the next one begins.
 func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	var text strings.Builder
@@ -167,12 +167,12 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	}
 }
 
-// Instants are counted in nanoseconds: what they cannot say was foreseen as something else.
+// Instants are counted in nanoseconds. Times beyond their range were once foreseen as other times.
 func TestASpanThatCannotBeForeseen(t *testing.T) {
 	for _, tt := range []struct {
 		from string
 		span time.Duration
-		want string // "" where it can
+		want string // "": it can
 	}{
 		{"2026-03-01T00:00:00Z", week, ""},
 		{"1970-01-01T00:00:00Z", time.Minute, ""},

@@ -13,11 +13,11 @@ type Day struct {
 	Hours [24]Cell
 }
 
-// A Cell is an hour of a heatmap: of one that comes twice, both together.
+// A Cell is an hour of a heatmap. If an hour comes twice, its cell has both together.
 type Cell struct {
 	Exists bool // it lies in the span, and the clocks do not skip it
 	Hour
-	Level int // from 0, where nothing runs, to Levels, like the fullest hour
+	Level int // from 0, if nothing runs, to Levels, like the fullest hour
 }
 
 // Levels is how many levels of a heatmap there are above 0.
@@ -26,7 +26,7 @@ const Levels = 4
 // Trouble reports whether something of the hour is late or is skipped.
 func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
 
-// Text says in words what is in a cell.
+// Text describes a cell in words.
 func (c Cell) Text() string {
 	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"), humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
 	if c.Late > 0 {

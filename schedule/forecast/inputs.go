@@ -18,7 +18,7 @@ const IfUnknown = time.Second
 // Longest is how long a forecast may be: a month.
 const Longest = 31 * 24 * time.Hour
 
-// The years of which instants can be counted in nanoseconds since 1970.
+// The years whose instants can be counted in nanoseconds since 1970.
 const firstYear, lastYear = 1970, 2261
 
 // CheckSpan returns what is wrong with a span of time that is to be foreseen.
@@ -42,9 +42,9 @@ type Inputs struct {
 	maintained bool
 }
 
-// Read completes an input, which has the schedule, the span and the servers: with the pauses, and
-// with how long the runs of each task took. If the history cannot be read, the source is told so,
-// and nothing is known about durations.
+// Read completes an input that has the schedule, the span and the servers. It adds the pauses, and
+// how long the runs of each task took. If the history cannot be read, Read tells the source, and
+// nothing is known about durations.
 func Read(ctx context.Context, source view.Source, input Input) *Inputs {
 	in := &Inputs{Input: input}
 	in.readControls(source)
@@ -81,8 +81,8 @@ func (in *Inputs) Of(s *schedule.Schedule) *Inputs {
 	return &other
 }
 
-// loadOf returns what a run of a task takes, from what its runs took. The timeouts of the task
-// bound it.
+// loadOf returns the load of a run of a task, from the loads of its past runs. The timeouts of the
+// task bound the duration.
 func loadOf(t *schedule.Task, took state.Took) Load {
 	load := Load{Took: IfUnknown}
 	if took.Runs > 0 {

@@ -15,7 +15,7 @@ type Forecast struct {
 	Notes    []Note           `json:"notes"`
 }
 
-// ForecastSums are the sums of a
+// ForecastSums are the sums of a forecast.
 type ForecastSums struct {
 	Starts  int          `json:"starts"`
 	Late    int          `json:"late"`
@@ -113,7 +113,7 @@ func sumsOf(f *Sums) ForecastSums {
 	}
 }
 
-// skipsOf has all kinds of skips, also those that there are none of.
+// skipsOf has all kinds of skips, also kinds with no skip.
 func skipsOf(skips map[Skip]int) map[Skip]int {
 	all := map[Skip]int{}
 	for _, kind := range Skips {

@@ -53,8 +53,8 @@ func (in *Inputs) note() {
 	in.noteControls()
 }
 
-// noteRenamed notes tasks that the history has and the schedule has not, with the command of one
-// whose duration is unknown: whether that is the same task under another name only people know.
+// noteRenamed notes tasks that only the history has, if a task of unknown duration has their
+// command. Only people know whether that is the same task under another name.
 func (in *Inputs) noteRenamed(unknown []string) {
 	for _, name := range unknown {
 		task, err := view.FindTask(in.Schedule, name)
@@ -75,7 +75,7 @@ func (in *Inputs) noteRenamed(unknown []string) {
 	}
 }
 
-// noteControls notes pauses and a maintenance whose end nobody knows: they do not count.
+// noteControls notes pauses and a maintenance without a known end: the simulation ignores them.
 func (in *Inputs) noteControls() {
 	if in.maintained {
 		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})

@@ -8,7 +8,7 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A Report is a forecast: the sums of a simulation, with what it went by.
+// A Report is a forecast: the sums of a simulation, with its inputs.
 type Report struct {
 	*Inputs
 	*Sums
@@ -20,7 +20,7 @@ func Foresee(in *Inputs) Report { return Report{in, Sum(in.Input)} }
 // A Line is one thing that is added up, and its sum in words.
 type Line struct {
 	Name, Words string
-	At          time.Time // when there is most of it; zero where it is of the whole span
+	At          time.Time // of a peak; zero for a sum of the whole span
 }
 
 // Lines returns a line for each thing that is added up.
@@ -99,7 +99,7 @@ func (r Report) known() string {
 	return strings.Join(words, "; ")
 }
 
-// Behind says what the latest start of a task waits for; "" where that is no run.
+// Behind says for which run the latest start of a task waits; "" if it waits for no run.
 func (r Report) Behind(t Task) string {
 	by := t.Latest.By
 	if by == nil {

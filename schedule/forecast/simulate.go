@@ -11,15 +11,15 @@ import (
 	"sched/schedule/pause"
 )
 
-// An Input is what a simulation goes by.
+// An Input is the input of a simulation.
 type Input struct {
 	Schedule *schedule.Schedule
 	From, To time.Time // the slots at or after From and before To
-	Servers  int       // which share a store, where there are several; each ticks
+	Servers  int       // if there are several, they share a store; each ticks
 	Pauses   pause.Pauses
 	Loads    map[string]Load // of a run of each task, by its name
 
-	Done <-chan struct{} // when it is closed nobody waits any more, and the simulation ends where it is; nil for one that goes on to its end
+	Done <-chan struct{} // when closed, nobody waits any more, and the simulation stops; nil: it goes on to its end
 }
 
 // done reports whether nobody waits any more.
@@ -32,7 +32,7 @@ func (in Input) done() bool {
 	}
 }
 
-// A Load is what a run takes.
+// A Load is what a run uses.
 type Load struct {
 	Runs   int // of the history, from which it is known; 0 if nothing is known
 	Took   time.Duration
@@ -55,7 +55,7 @@ const (
 // Skips are the kinds of reasons that there are.
 var Skips = []Skip{Unmet, Paused, TooLate, Overlap, Full}
 
-// A Slot is what becomes of a slot on one server.
+// A Slot is the outcome of a slot on one server.
 type Slot struct {
 	schedule.Slot
 	Server int       // from 0
@@ -69,9 +69,9 @@ type Slot struct {
 // Late is how long after its time the slot starts.
 func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
 
-// Simulate passes on what becomes of each slot of the span, in the order of their starts. A slot
-// that one server has taken is not passed on for the others. The value that is passed on is the
-// caller's until it returns.
+// Simulate calls observe with the outcome of each slot of the span, in the order of starts. If one
+// server has taken a slot, observe is not called for the others. observe must not keep the pointer
+// after it returns.
 func Simulate(in Input, observe func(*Slot)) {
 	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, seats: map[mutexOf][]holder{}, claimed: map[schedule.Slot]bool{}, waiting: map[mutexOf]bool{}}
 	s.checks = []schedule.SlotCheck{s.paused}
@@ -96,20 +96,20 @@ type simulation struct {
 	events  heapOf[event]
 	pushed  int
 	held    map[mutexOf]holder
-	seats   map[mutexOf][]holder   // of a pool, by the name of that
+	seats   map[mutexOf][]holder   // of a pool, by its name
 	claimed map[schedule.Slot]bool // by some server
 	waiting map[mutexOf]bool       // of a task, by its name
 
-	// The slot that is decided, and what the admission asks about it.
+	// The slot that is decided, and the functions with which package schedule asks about it.
 	slot    Slot
-	asked   Skip // the last thing that admission asked for
+	asked   Skip // the kind of the last thing that was asked
 	checks  []schedule.SlotCheck
 	clock   func() time.Time
 	claim   func() error
 	acquire func() (int64, error)
 }
 
-// A mutexOf is a mutex or a pool. Where there is no store each server has its own.
+// A mutexOf is a mutex or a pool. Without a store each server has its own.
 type mutexOf struct {
 	name   string
 	server int
@@ -133,7 +133,7 @@ func (s *simulation) tick(server int, due []schedule.Slot) {
 	}
 }
 
-// until lets everything happen that happens before an instant.
+// until runs all events before an instant.
 func (s *simulation) until(end int64) {
 	for len(s.events) > 0 && s.events[0].at < end {
 		e := heap.Pop(&s.events).(event)
@@ -167,7 +167,7 @@ type queue struct {
 	next   int
 	order  schedule.ForegroundQueue
 
-	longest *schedule.Task // whose run took longest since the queue had nothing to do
+	longest *schedule.Task // whose run took longest since the queue was last idle
 	took    time.Duration
 }
 
@@ -205,7 +205,7 @@ var (
 	errFull    = errors.New("other runs have all seats of the pool")
 )
 
-// start decides a slot, passes on what becomes of it, and reports whether it runs. Before is the
+// start decides a slot, passes on its outcome, and reports whether it runs. before is the
 // foreground task that it waited for.
 func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
 	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
@@ -234,8 +234,8 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	return true
 }
 
-// observeOnce passes on a slot that is refused: one of a task of one server for the first server
-// alone.
+// observeOnce passes on a slot that is refused. A slot of a one_server task is passed on for the
+// first server alone.
 func (s *simulation) observeOnce() {
 	if s.slot.Server == 0 || !s.slot.Task.OneServer {
 		s.observe(&s.slot)
@@ -293,8 +293,8 @@ func (s *simulation) hold(h holder) {
 	}
 }
 
-// firstToLeave returns whose run gives its seat back first, of those that have one in the pool of
-// the slot.
+// firstToLeave returns the holder of a seat, in the pool of the slot, that gives the seat back
+// first.
 func (s *simulation) firstToLeave() holder {
 	seats := s.seats[s.shared(s.slot.Task.Pool.Name)]
 	return slices.MinFunc(seats, func(a, b holder) int { return cmp.Compare(a.until, b.until) })

@@ -35,8 +35,8 @@ func input(t testing.TB, zone, from string, span time.Duration, took map[string]
 	return in
 }
 
-// story returns what becomes of the slots, a line each: the instant of the slot, the task, and the
-// start or why there is none.
+// story returns the outcomes of the slots, a line each: the instant of the slot, the task, and the
+// start or the reason of a skip.
 func story(in Input) string {
 	var b strings.Builder
 	Simulate(in, func(s *Slot) {
@@ -59,7 +59,7 @@ func story(in Input) string {
 	return b.String()
 }
 
-// Each row is a story: a schedule, how long its runs take, and what becomes of its slots.
+// Each row is a story: a schedule, how long its runs take, and the outcomes of its slots.
 func TestStories(t *testing.T) {
 	for _, row := range []struct {
 		name, zone, from string

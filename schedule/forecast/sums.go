@@ -9,17 +9,17 @@ import (
 	"sched/schedule"
 )
 
-// LateAfter is how late a run may start before that is worth a word: more than a tick takes.
+// LateAfter is how late a run may start before it counts as late: longer than a tick takes.
 const LateAfter = 5 * time.Second
 
-// Sums are what a simulation adds up to. What runs at the same time is counted over all servers.
+// Sums are the sums of a simulation. Runs at the same time are counted over all servers.
 type Sums struct {
 	Starts  int
 	Peak    Peak // of runs at once
 	CPU     Peak // of processors in use, in thousandths
 	Memory  Peak // in bytes
 	Hours   []Hour
-	Crowded []Minute // those in which most runs are due to start, at most mostCrowded, the fullest first
+	Crowded []Minute // minutes in which most runs are due to start, at most mostCrowded, the fullest first
 	Tasks   []Task   // active ones, in file order
 }
 
@@ -29,7 +29,7 @@ const mostCrowded = 5
 // A Peak is the most there is of something at one moment.
 type Peak struct {
 	Most int64
-	At   time.Time // when that is reached first; zero where there is never any
+	At   time.Time // when Most is reached first; zero if Most is 0
 }
 
 func (p *Peak) raise(to, at int64) {
@@ -38,12 +38,13 @@ func (p *Peak) raise(to, at int64) {
 	}
 }
 
-// An Hour is an hour of the wall clock in the schedule's zone, or what of it lies in the span.
+// An Hour is an hour of the wall clock in the schedule's zone, or the part of it that lies in the
+// span.
 type Hour struct {
 	Start   time.Time // in the schedule's zone
 	Most    int       // runs at once
 	Starts  int
-	Skipped int // slots that are skipped since another run has the mutex, since the pool is full, or since it is too late
+	Skipped int // slots that are skipped because another run has the mutex, the pool is full, or it is too late
 	Late    int // runs that start more than LateAfter after their slots
 }
 
@@ -58,12 +59,12 @@ type Task struct {
 	*schedule.Task
 	Starts    int
 	Skips     map[Skip]int
-	FirstSkip Slot // of kind Overlap, Full or TooLate; without a Task there is none
+	FirstSkip Slot // of kind Overlap, Full or TooLate; without a Task: no skip
 	LateRuns  int  // that start more than LateAfter after their slots
 	Latest    Slot // the latest of them
 }
 
-// Trouble returns how many slots are skipped that no condition and no pause skips.
+// Trouble returns how many slots are skipped, but not by a condition or a pause.
 func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
 
 // Sum simulates the span and adds up what happens in it. If the input is done before the end, the
@@ -91,8 +92,8 @@ func (f *Sums) Late() []Task {
 	return late
 }
 
-// Skipping returns the tasks of which slots are skipped that no condition and no pause skips, those
-// with the most first.
+// Skipping returns the tasks with slots that are skipped, but not by a condition or a pause. The
+// tasks with the most such slots come first.
 func (f *Sums) Skipping() []Task {
 	skipping := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.Trouble() == 0 })
 	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.Trouble(), a.Trouble()) })
@@ -115,7 +116,7 @@ func (f *Sums) LateRuns() (n int) {
 	return n
 }
 
-// Troubles returns how many slots of all tasks are skipped that no condition and no pause skips.
+// Troubles returns how many slots of all tasks are skipped, but not by a condition or a pause.
 func (f *Sums) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
 
 type collector struct {
@@ -147,7 +148,7 @@ func newCollector(in Input) *collector {
 	return c
 }
 
-// hours cuts a span at the full hours of a zone's wall clock, and where its clocks change.
+// hours cuts a span at the full hours of a zone's wall clock, and at the changes of its clocks.
 func hours(from, to time.Time, zone *time.Location) (all []Hour) {
 	for at := from.In(zone); at.Before(to); {
 		all = append(all, Hour{Start: at})
@@ -206,8 +207,8 @@ func (c *collector) run(load Load, at int64) {
 	hour.Most = max(hour.Most, len(c.ends))
 }
 
-// advance ends the runs that end until an instant, and enters the hour that holds it: what runs on
-// counts there, too.
+// advance ends the runs that end until an instant, and enters the hour that holds it. Runs that go
+// on count there, too.
 func (c *collector) advance(at int64) {
 	for c.hour+1 < len(c.sums.Hours) {
 		next := &c.sums.Hours[c.hour+1]
@@ -253,7 +254,7 @@ type end struct {
 
 func (e end) Before(other end) bool { return e.at < other.at }
 
-// A heapOf is what package container/heap works on. What comes before all others stands first.
+// A heapOf is a heap for package container/heap. Its first element comes before all others.
 type heapOf[T interface{ Before(T) bool }] []T
 
 func (h heapOf[T]) Len() int           { return len(h) }

@@ -45,8 +45,8 @@ sync skips 1, first at 10:01
 	}
 }
 
-// A span of now that begins in the first second of a minute ends in that of its last one, whose
-// slot it holds.
+// A span that begins in the first second of a minute, as now may be, ends in the first second of
+// its last minute, and holds the slot of that minute.
 func TestASpanMayEndInTheFirstSecondOfAMinute(t *testing.T) {
 	in := input(t, "UTC", "2026-03-02 10:00", time.Hour, nil, `tasks: [{name: each, cron: "* * * * *", command: "true"}]`)
 	in.From, in.To = in.From.Add(time.Second/2), in.To.Add(time.Second/2)

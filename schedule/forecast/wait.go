@@ -6,17 +6,17 @@ import (
 	"sched/schedule"
 )
 
-// A waiter is a background slot whose run waits for its mutex, or for a seat of its pool. Who came
-// first goes first: waiters of one mutex ask again at the same instant, in the order in which they
-// came.
+// A waiter is a background slot whose run waits for its mutex, or for a seat of its pool. The first
+// to come goes first: waiters of one mutex ask again at the same instant, in the order in which
+// they came.
 type waiter struct {
 	slot  Slot
 	until int64 // when it has waited for long enough
 }
 
-// wait has the run of the slot wait for what others have, and reports false where it is skipped for
-// that: its task does not wait, or another run of it waits already. Skip is Overlap or Full, and
-// free is when to ask again.
+// wait has the run of the slot wait for its mutex or seat. It reports false if the slot is skipped
+// instead: its task does not wait, or another run of the task waits already. skip is Overlap or
+// Full, and free is when to ask again.
 func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
 	task := s.slot.Task
 	key := mutexOf{task.Name, s.slot.Server}
@@ -52,7 +52,7 @@ func (w *waiter) happen(s *simulation, at int64) {
 	s.observe(&s.slot)
 }
 
-// inTheWay returns why acquireMutex gave the slot nothing, and whose run it is.
+// inTheWay returns why acquireMutex gave the slot nothing, and whose run is in the way.
 func (s *simulation) inTheWay(err error) (Skip, *schedule.Task) {
 	if err == errFull {
 		return Full, s.firstToLeave().task
@@ -60,7 +60,7 @@ func (s *simulation) inTheWay(err error) (Skip, *schedule.Task) {
 	return Overlap, s.held[s.mutex()].task
 }
 
-// freeAt returns when what acquireMutex did not give is free.
+// freeAt returns when the mutex or seat is free that acquireMutex did not give.
 func (s *simulation) freeAt(err error) int64 {
 	if err == errFull {
 		return s.firstToLeave().until
