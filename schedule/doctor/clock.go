@@ -13,7 +13,7 @@ import (
 	"sched/schedule/process"
 )
 
-// checkClock asks whether the clock is kept right, where the system tells.
+// checkClock asks the system whether the clock is kept right, if the system can tell.
 func checkClock(_ context.Context, s *Subject) []finding { return s.clock(clockIsSynchronised()) }
 
 func (s *Subject) clock(synchronised, known bool) []finding {
@@ -42,13 +42,15 @@ func inContainer(environ []string) bool {
 	return nspawn || pod
 }
 
-// How far ahead clock changes are looked for, and how near to one a task must be due to be named.
+// How far ahead clock changes are looked for, and how near to a change a task must be due to be
+// named.
 const (
 	comingChanges = 30 * 24 * time.Hour
 	nearChange    = 2 * time.Hour
 )
 
-// checkClockChanges names tasks due around the next change. It is no problem: the rule holds.
+// checkClockChanges names tasks due around the next clock change. They are no problem: the rule for
+// clock changes holds.
 func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 	zones := map[string]*time.Location{}
 	for _, t := range s.active() {
@@ -76,8 +78,8 @@ func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// dueAround returns the tasks of a zone with a fixed time near the instant: those of each hour go
-// by the clock.
+// dueAround returns the tasks of a zone with a fixed time near the instant. It leaves out tasks of
+// each hour: they go by the clock.
 func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
 	for _, t := range s.active() {
 		next, ok := t.When.Next(change.Add(-nearChange))

@@ -29,8 +29,8 @@ func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.numbe
 // systemCrontabs are the crontabs with a user in each line. Tests change them.
 var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 
-// crontabs returns the lines of the crontabs that this user may read. The error says why those of
-// its own are not known.
+// crontabs returns the lines of the crontabs that this user may read. The error says why the user's
+// own lines are not known.
 func (s *Subject) crontabs(ctx context.Context) ([]cronLine, error) {
 	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs(ctx) })
 	return s.cronLines, s.crontabError
@@ -80,7 +80,7 @@ func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 
 type call struct {
 	program string   // as it is written
-	config  string   // of -c, absolute where it could be made so; empty where it is not given
+	config  string   // of -c, made absolute if the folder is known; empty if it is not given
 	words   []string // after the program
 }
 
@@ -88,14 +88,14 @@ var calling = pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`
 
 var changing = pattern(`\bcd\s+(\S+)\s*(&&|;)`)
 
-// pattern is compiled when it is needed for the first time: ticks, which need none, start every
-// minute.
+// pattern compiles a pattern when it is needed for the first time: ticks start every minute and
+// need no pattern.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// callOf returns the call of sched in a command, with the folder in which it starts; false where it
-// has none.
+// callOf returns the call of sched in a command that starts in a folder; false if it does not call
+// sched.
 func callOf(command, folder string) (c call, ok bool) {
 	match := calling().FindStringSubmatch(command)
 	if match == nil {

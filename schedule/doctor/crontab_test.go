@@ -103,7 +103,7 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 	}
 }
 
-// A timer that is only there ticks nothing, and neither does a line alone twice.
+// A timer that is not enabled ticks nothing, and a line alone ticks once.
 func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	folder := t.TempDir()

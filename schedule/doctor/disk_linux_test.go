@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Real file systems that are small, in mounts of a thread of its own, which ends with the test.
+// The test uses small real file systems. They are mounted for a thread of its own, which ends with
+// the test.
 func TestLittleRoomOnTheDiskOfTheStateFolder(t *testing.T) {
 	for _, test := range []struct {
 		what, options string

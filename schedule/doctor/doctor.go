@@ -1,6 +1,7 @@
-// Package doctor examines why a schedule works in a shell and not from cron: what calls it, what
-// that gives it, and what the machine lacks. Checks know nothing of each other, only look, and have
-// a deadline. Nothing is guessed: the environment is the one that a tick wrote down (Keep).
+// Package doctor examines why a schedule works in a shell and not from cron: which program calls
+// it, in which environment, and what the machine lacks. Checks know nothing of each other, only
+// look, and have a deadline. Nothing is guessed: the environment is the one that a tick wrote down
+// (Keep).
 //
 // A Machine says what a task would lack if it ran now, also for `sched check`.
 package doctor
@@ -48,8 +49,8 @@ type Subject struct {
 	Server   string   // the name of this machine, as ticks announce it
 	Store    mutex.Store
 
-	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong
-	// then.
+	// LoadWith loads the schedule with the variables that lookup finds, and returns what is then
+	// wrong with it.
 	LoadWith func(lookup func(string) (string, bool)) error
 
 	readNote sync.Once
@@ -67,7 +68,8 @@ func (s *Subject) Tick() (Note, bool) {
 	return s.note, s.noted
 }
 
-// A check looks at one thing. It returns a result for each problem, or one that says what is fine.
+// A check looks at one thing. It returns a finding for each problem, or one finding that says what
+// is fine.
 type check struct {
 	name string
 	run  func(context.Context, *Subject) []finding
@@ -82,7 +84,7 @@ func fine(format string, args ...any) []finding {
 	return []finding{{OK, fmt.Sprintf(format, args...), ""}}
 }
 
-// checkTime bounds each check, and as they run at the same time, the examination.
+// checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.
 const checkTime = 5 * time.Second
 
 // Examine returns the checks' results in the order of the list. It takes at most checkTime.
@@ -145,7 +147,7 @@ var checks = []check{
 	{"store", checkStore},
 }
 
-// Worst returns the worst level of the results, without those of the host.
+// Worst returns the worst level of the results, without results of the host.
 func Worst(results []Result) Level {
 	worst := OK
 	for _, r := range results {

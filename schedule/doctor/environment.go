@@ -15,7 +15,7 @@ import (
 	"sched/schedule/process"
 )
 
-// unknownYet is for what only a tick can tell.
+// unknownYet is the finding of checks that need the note of a tick.
 func unknownYet() []finding { return fine("not known before a tick has come that nobody typed") }
 
 func checkVariables(_ context.Context, s *Subject) (found []finding) {
@@ -48,8 +48,7 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// lackedByCommands names variables of this shell that commands use, and that these do not have in a
-// tick.
+// lackedByCommands names variables of this shell that commands use and do not have in a tick.
 func (s *Subject) lackedByCommands(note Note) (found []finding) {
 	ticks := &Machine{}
 	for _, name := range note.Names {
@@ -127,7 +126,7 @@ func checkZone(_ context.Context, s *Subject) []finding {
 	return fine("the schedule is in %s", zone)
 }
 
-// fewFiles is what many programs do not get along with.
+// fewFiles is a limit of open files that is too low for many programs.
 const fewFiles = 256
 
 func checkLimits(_ context.Context, s *Subject) (found []finding) {
@@ -165,8 +164,8 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
-// needRoot is about tasks of other users, which only root's ticks can run. If ticks have come, they
-// came as this user: only then it is known that the tasks fail.
+// needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
+// ticks have come: they came as this user, so the tasks fail.
 func (s *Subject) needRoot(tasks []string) finding {
 	says := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.Tick(); ok {

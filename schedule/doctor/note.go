@@ -17,11 +17,11 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Environment is what a tick was given by what called it. Of its variables it has the names
-// alone, but for PATH and SHELL, since the others may be secret.
+// An Environment is what the caller of a tick gave it. It has only the names of variables, but for
+// PATH and SHELL, because values may be secret.
 type Environment struct {
 	Names  []string // of variables, sorted
-	Values string   // a digest of their values, but for PATH and SHELL, and for those that differ each time
+	Values string   // a digest of their values, without PATH, SHELL and the variables in differs
 	Path   string
 	Shell  string
 	Umask  string // in octal
@@ -35,10 +35,10 @@ type Environment struct {
 type Note struct {
 	Environment
 	Since time.Time // of the first tick that had it
-	By    []string  // the processes above it then, the nearest first: sh, cron; empty where they are not known
+	By    []string  // the processes above it then, the nearest first: sh, cron; empty if they are not known
 }
 
-// limits are those that end commands, or keep them from starting.
+// limits are the limits that end commands, or keep them from starting.
 var limits = []struct {
 	name     string
 	resource int
@@ -82,7 +82,8 @@ var differs = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM", "XDG_SES
 // (systemd.exec(5)).
 const ofService = "INVOCATION_ID"
 
-// digest is that of the variables with the names. It tells values apart, and does not tell them.
+// digest is the digest of the variables with the names. It tells values apart, and does not reveal
+// them.
 func digest(environ, names []string) string {
 	var pairs []string
 	for _, pair := range environ {
@@ -96,9 +97,9 @@ func digest(environ, names []string) string {
 }
 
 // Environ returns the variables of the last ticks, for commands that this process is to start as a
-// tick would. It returns none where it could not: another user, another value of a variable, other
-// limits, or a service of systemd, which ends and confines what it starts. here is the environment
-// of this process, and environ its variables.
+// tick would. It returns nil if this process cannot do so: it has another user, another value of a
+// variable, or other limits, or one of the two runs in a service of systemd, which ends and
+// confines its processes. here is the environment of this process, and environ its variables.
 func (n Note) Environ(here Environment, environ []string) (as []string) {
 	if slices.Contains(n.Names, ofService) || slices.Contains(here.Names, ofService) {
 		return nil
@@ -124,9 +125,9 @@ func (n Note) Environ(here Environment, environ []string) (as []string) {
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
-// Keep writes down the environment of a tick, in the state folder, where it is another one than
-// before. Most ticks only read. Nothing is synced to disk: what a power cut takes away, the next
-// tick writes again.
+// Keep writes down the environment of a tick, in the state folder, if it differs from the one
+// before. Most ticks only read. Nothing is synced to disk: if a power cut takes the note away, the
+// next tick writes it again.
 func Keep(dir string, e Environment, now time.Time) error {
 	if before, ok := Noted(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil
@@ -134,7 +135,7 @@ func Keep(dir string, e Environment, now time.Time) error {
 	return write(notePath(dir), Note{e, now.UTC(), Callers()})
 }
 
-// Noted returns what the last ticks wrote down; false where none did, or not to the end.
+// Noted returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
 func Noted(dir string) (note Note, ok bool) {
 	text, err := statedir.ReadFile(notePath(dir))
 	return note, err == nil && json.Unmarshal(text, &note) == nil

@@ -19,8 +19,8 @@ import (
 	"sched/schedule/state"
 )
 
-// checkNotifications asks what could not be delivered, and whether mail can go out. It sends
-// nothing.
+// checkNotifications asks which notifications could not be delivered, and whether mail can go out.
+// It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	if waiting := s.undelivered(ctx); waiting.Count > 0 {
 		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
@@ -41,8 +41,8 @@ func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// undelivered returns what could not be delivered; nothing for a database that cannot be read, of
-// which another check tells.
+// undelivered returns the notifications that could not be delivered. If the database cannot be
+// read, it returns nothing: another check says so.
 func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
 	if db, err := state.OpenRead(s.Schedule.StateDir, state.Patience); err == nil {
 		waiting, _ = db.Messages().Undelivered(ctx)
@@ -91,7 +91,7 @@ func mailServer(address string) string {
 
 const dialTime = 3 * time.Second
 
-// mailProblem says why mail does not go out by a server; "" where it may.
+// mailProblem says why mail does not go out by a server; "" if it may go out.
 func mailProblem(ctx context.Context, server string) string {
 	if server == "" {
 		for _, path := range []string{"/usr/sbin/sendmail", "/usr/lib/sendmail", "/usr/bin/sendmail"} {
@@ -109,7 +109,7 @@ func mailProblem(ctx context.Context, server string) string {
 	return ""
 }
 
-// What is slow for a store in the same network, and how far clocks may be apart.
+// The time after which a store in the same network is slow, and how far clocks may be apart.
 const (
 	slowStore   = 100 * time.Millisecond
 	clocksDrift = 2 * time.Second
@@ -161,9 +161,9 @@ func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 	return found
 }
 
-// namesakes are other schedules that are ticked under the name of this one: they share its claims,
-// mutexes and pauses, so that a slot of one keeps that of the other from running. A text that
-// differs on another server may also be a deploy half-way.
+// namesakes finds other schedules that are ticked under the name of this one. They share its
+// claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
+// text that differs on another server may also be a deploy half-way.
 func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
 	for _, server := range all {
 		switch {

@@ -18,8 +18,9 @@ import (
 )
 
 // This file says what a task lacks on this machine before it runs: a folder, a program, an
-// interpreter, a place for its output, a shell that can read its line. It looks as the user who
-// asks. It runs no command of a task: a shell only reads a line (sh -n), or runs commands of ours.
+// interpreter, a place for its output, a shell that can read its line. It looks with the rights of
+// this process. It runs no command of a task: a shell only reads a line (sh -n), or runs commands
+// of ours.
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
@@ -58,8 +59,8 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	return lacks
 }
 
-// Together makes one problem of those that several tasks have in the same words: that of the first,
-// with the names of the others.
+// Together makes one problem of problems that several tasks have in the same words: the problem of
+// the first task, with the names of the others.
 func Together(all []schedule.Problem) (together []schedule.Problem) {
 	more := map[schedule.Problem][]string{}
 	first := map[[2]string]schedule.Problem{}
@@ -99,8 +100,8 @@ func commandsOf(t *schedule.Task) []keyedCommand {
 	return all
 }
 
-// Path returns the PATH that commands of the task have, and whether that is known: its env_file may
-// be missing.
+// Path returns the PATH that commands of the task have, and whether it is known: an env_file may be
+// missing.
 func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 	env, known := m.Variables(t)
 	path, _ = process.Lookup(env)("PATH")
@@ -124,7 +125,7 @@ func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	return append(env, more...), true
 }
 
-// folderProblem says why the path is no folder; "" where it is one, or where others do not let us
+// folderProblem says why the path is no folder; "" if it is a folder, or if we have no right to
 // look.
 func folderProblem(path string) string {
 	info, err := os.Stat(path)
@@ -154,8 +155,8 @@ func programNames(t *schedule.Task) (names []string) {
 	return names
 }
 
-// StateDirProblem returns why the state folder of the schedule cannot be used by this user; nil
-// where it can, or could be made.
+// StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
+// user can use it, or could make it.
 func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
 	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
 	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }

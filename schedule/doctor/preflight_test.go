@@ -20,7 +20,7 @@ func TestTheProgramWithWhichALineBegins(t *testing.T) {
 		{"  mkdir -p backup &&\n  tar czf x.tgz .", "mkdir"},
 		{"flock -n /tmp/x rsync -a a b", "flock"},
 
-		// What may be no program is no mistake.
+		// A word that may be no program is no mistake.
 		{"echo one; tidy", ""},
 		{"cd /srv/app && ./bin/console x", ""},
 		{"if grep -q x y; then z; fi", ""},
@@ -29,7 +29,7 @@ func TestTheProgramWithWhichALineBegins(t *testing.T) {
 		{"helper() { x; }; helper", ""},
 		{"helper () { x; }; helper", ""},
 
-		// What the shell makes of a word is not known.
+		// A word that the shell expands is not known.
 		{"$HOME/bin/report", ""},
 		{"~/bin/report", ""},
 		{"`which php` x", ""},
@@ -80,7 +80,7 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 func TestBashismsAreSeen(t *testing.T) {
 	m := &Machine{shells: map[string]bool{}}
 	for _, b := range bashisms() {
-		m.shells["/bin/sh\x00-c\x00"+b.probe] = false // a shell that knows none of them
+		m.shells["/bin/sh\x00-c\x00"+b.probe] = false // a shell that knows no bashism
 	}
 	for _, test := range []struct {
 		line string
@@ -107,7 +107,7 @@ func TestBashismsAreSeen(t *testing.T) {
 	}
 }
 
-// The probes are right when bash knows each, and dash none.
+// The probes are right if bash knows all of them, and dash knows no probe.
 func TestProbesTellShellsApart(t *testing.T) {
 	for shell, want := range map[string]bool{"bash": true, "dash": false} {
 		path, err := exec.LookPath(shell)
@@ -186,7 +186,7 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 		{`docker run -e API_TOKEN=${API_TOKEN} image $OTHER $API_TOKEN`, "API_TOKEN OTHER"},
 		{`x "${A:?set it}" "${B%/}" ${C#x}`, "A B C"},
 		{`$TOOL/bin/x && cd $DEST`, "TOOL DEST"},
-		// A line that has a value of its own for it works anywhere.
+		// A line with its own value for the variable works anywhere.
 		{`x ${A:-default} ${B-} ${C:+y} ${D=z}`, ""},
 		{`A=1; x $A`, ""},
 		{`A=1 B=2 sh x; y $B`, ""},
@@ -195,7 +195,7 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 		{`. ./env.sh; x $A`, ""},
 		{`set -a; source .env; x $A`, ""},
 		{`export $(cat .env | xargs); x $A`, ""},
-		// What a shell does not replace is no variable.
+		// A name that a shell does not replace is no variable.
 		{`awk '{print $NF}' x; echo \$A "\$B" '$C' # $D`, ""},
 		{`echo $1 $$ $? $# $@ $PWD $RANDOM`, ""},
 		{`x`, ""},

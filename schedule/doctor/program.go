@@ -12,7 +12,7 @@ import (
 	"sched/schedule/process"
 )
 
-// A programPlace is where the programs of a task are looked for.
+// A programPlace is the place in which the programs of a task are looked for.
 type programPlace struct {
 	dir, path string
 	known     bool // the path is

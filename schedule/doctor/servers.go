@@ -36,7 +36,8 @@ func checkServers(_ context.Context, s *Subject) (found []finding) {
 	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
 }
 
-// otherVariables says where ticks take this machine for another one than this process does.
+// otherVariables names variables that make ticks take this machine for another one than this
+// process does.
 func (s *Subject) otherVariables() (found []finding) {
 	note, ok := s.Tick()
 	if !ok {

@@ -34,14 +34,14 @@ var shellWords = strings.Fields(`if for while until case select function time co
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
 	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)
 
-// A bashism is something that bash knows, that POSIX does not, and that a shell without it reads
+// A bashism is something that bash knows and POSIX does not. A shell that does not know it reads it
 // without a syntax error.
 type bashism struct {
 	seen  *regexp.Regexp // its first group is what the message names
 	probe string         // a script that succeeds in a shell that knows it
 }
 
-// atCommand begins the pattern of a word that stands where a command begins.
+// atCommand begins the pattern of a word at the beginning of a command.
 const atCommand = `(?m)(?:^|[;&|({!]|\b(?:if|while|until|then|do|else)\s)\s*`
 
 var bashisms = sync.OnceValue(func() []bashism {
@@ -62,8 +62,9 @@ var quoted = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // usedVariables returns the names of the variables that the commands of the task take from their
-// environment, as far as their lines show: not those with a default, nor those that a line sets.
-// A line that reads a file of variables, or whose shell reads a profile, may set any.
+// environment, as far as their lines show. It leaves out variables with a default, and variables
+// that a line sets. A line that reads a file of variables, or whose shell reads a profile, may set
+// any variable.
 func usedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
@@ -118,7 +119,7 @@ var (
 // ofShells are variables that shells set themselves.
 var ofShells = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
 
-// unknownWords returns what in a command for sh only bash knows, and this machine's sh does not.
+// unknownWords returns words in a command for sh that bash knows, and this machine's sh does not.
 func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
 		return nil
@@ -169,8 +170,8 @@ func syntaxError(c schedule.Command) string {
 const shellPatience = 2 * time.Second
 
 // askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A
-// shell that is not there, or does not answer in time, has not failed: the first has a message of
-// its own.
+// shell that is missing, or does not answer in time, has not failed: a missing shell has a message
+// of its own.
 func askShell(shell string, args ...string) (said string, failed bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), shellPatience)
 	defer cancel()

@@ -53,8 +53,8 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// openFolder returns the first folder above a path in which every user can replace what is there;
-// "" for none. Those with the sticky bit, as /tmp, are none.
+// openFolder returns the first folder above a path in which every user can replace files; "" if
+// there is no such folder. Folders with the sticky bit, as /tmp, do not count.
 func openFolder(path string) string {
 	for path != "/" {
 		path = filepath.Dir(path)
@@ -102,8 +102,8 @@ func tryLock(path string) error {
 	return err
 }
 
-// What must be free on the disk of the state folder: below the first, runs may soon not be
-// recorded; below the second they are not.
+// How much must be free on the disk of the state folder. Below littleSpace or fewInodes, runs may
+// soon not be recorded; below noSpace they are not.
 const (
 	littleSpace = 200 << 20
 	noSpace     = 10 << 20
@@ -187,7 +187,7 @@ func ownerOf(path string) (uid int, ok bool) {
 	return int(stat.Uid), true
 }
 
-// userID returns the number of a user; -1 for one that is not known.
+// userID returns the number of a user; -1 for an unknown user.
 func userID(name string) int {
 	if u, err := user.Lookup(name); err == nil {
 		if uid, err := strconv.Atoi(u.Uid); err == nil {

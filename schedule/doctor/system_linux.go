@@ -11,8 +11,8 @@ import (
 
 const mostCallers = 6
 
-// Callers returns the names of the processes above this one, the nearest first. The first process
-// of all, which is above each, counts only when it called this one itself, as systemd does.
+// Callers returns the names of the processes above this one, the nearest first. The process with
+// the id 1, which is above all, counts only if it called this one itself, as systemd does.
 func Callers() (names []string) {
 	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < mostCallers; {
 		name, parent, ok := stat(pid)
@@ -67,8 +67,8 @@ var networks = map[int64]string{
 	unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9p", unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// networkFileSystem returns the name of the file system of a folder where that is on another
-// machine; else "".
+// networkFileSystem returns the name of the file system of a folder if it is on another machine;
+// else "".
 func networkFileSystem(dir string) string {
 	var disk unix.Statfs_t
 	if unix.Statfs(existing(dir), &disk) != nil {

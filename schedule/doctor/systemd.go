@@ -37,8 +37,8 @@ func checkSystemd(_ context.Context, s *Subject) (found []finding) {
 	return fine("no unit calls this schedule")
 }
 
-// starter is the unit that starts the service: the timer of its name, where there is one, or
-// itself.
+// starter is the unit that starts the service: the timer of its name, if that exists, or the
+// service itself.
 func (u unit) starter() string {
 	timer := strings.TrimSuffix(u.path, ".service") + ".timer"
 	if _, err := os.Stat(timer); err == nil {
@@ -75,7 +75,7 @@ func (s *Subject) units() (units []unit) {
 	return units
 }
 
-// readUnit returns a unit with an empty call if the text has none.
+// readUnit returns the unit of a text; its call is empty if the text does not call sched.
 func readUnit(path, text string) unit {
 	u := unit{path: path}
 	folder := ""

@@ -55,8 +55,8 @@ func checkTicks(_ context.Context, s *Subject) []finding {
 	return []finding{{Problem, missing, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog"}}
 }
 
-// recentDouble is how old a minute may be that was ticked twice. One alone is a tick that a script
-// or a person started.
+// recentDouble is how old a minute may be that was ticked twice. A single such minute may come from
+// a tick that a script or a person started.
 const recentDouble = time.Hour
 
 func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
@@ -122,7 +122,7 @@ func (s *Subject) linesBesideTasks(lines []cronLine) (found []finding) {
 	for _, t := range s.active() {
 		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
 	}
-	delete(tasks, "") // that of a list
+	delete(tasks, "") // of a command that is a list
 	for _, l := range lines {
 		if task, ok := tasks[strings.TrimSpace(strings.ReplaceAll(l.command, `\%`, "%"))]; ok {
 			found = append(found, finding{Warning,
@@ -133,13 +133,13 @@ func (s *Subject) linesBesideTasks(lines []cronLine) (found []finding) {
 	return found
 }
 
-// A Double is a minute that another tick had covered already when a tick came.
+// A Double is a minute that was covered already when a tick came for it.
 type Double struct {
 	Minute time.Time
 	By     []string // the processes above the tick that came second
 }
 
-// mostDoubles is how many are kept: the newest.
+// mostDoubles is how many minutes are kept: the newest.
 const mostDoubles = 20
 
 func doublePath(dir string) string { return filepath.Join(dir, "double-ticks") }

@@ -15,7 +15,7 @@ import (
 	"sched/schedule/process"
 )
 
-// zoneFolder is where the zone data of the machine are. Tests change it.
+// zoneFolder is the folder of the zone data of the machine. Tests change it.
 var zoneFolder = "/usr/share/zoneinfo"
 
 // oldZoneData is in years: somewhere a government decides on its clocks each year.
@@ -80,8 +80,8 @@ func (s *Subject) unknownZones() []string {
 	return says
 }
 
-// zoneIsMissing reports whether a name, as of TZ, is that of a zone which has no file. What is
-// written out, as CET-1CEST, needs none (tzset(3)), and neither does UTC.
+// zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is
+// written out, as CET-1CEST, needs no file (tzset(3)), and neither does UTC.
 func (s *Subject) zoneIsMissing(zone string) bool {
 	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<") {
 		return false
@@ -90,7 +90,7 @@ func (s *Subject) zoneIsMissing(zone string) bool {
 	return err != nil
 }
 
-// zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 where it is
+// zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 if it is
 // not known.
 func zoneVersion() (version string, year int) {
 	file, err := os.Open(filepath.Join(zoneFolder, "tzdata.zi"))

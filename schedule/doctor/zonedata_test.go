@@ -42,7 +42,7 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 		if test.machine == "Local" {
 			s.Environ = append(s.Environ, "TZ=Nowhere")
 			if !strings.Contains(test.yaml, "timezone") {
-				s.Schedule.Location = time.FixedZone("Local", 0) // as time.Local is, but where the tests have a TZ
+				s.Schedule.Location = time.FixedZone("Local", 0) // as time.Local is, unless the tests have a TZ
 			}
 		}
 		found := checkZoneData(context.Background(), s)
