@@ -1,8 +1,9 @@
-// Package cluster is what the servers of one schedule tell each other through their store: which of
-// them tick, what runs there, and which runs have ended. It also has the keys of claims of slots.
+// Package cluster is what the servers of one schedule tell each other through their store: which
+// servers tick, which runs live there, and which runs have ended. It also has the keys of the
+// claims of slots.
 //
-// Nothing that is read is proof: it may be old, and whoever can write to the store can write
-// anything. So it is cleaned (mutex.Decode) and checked, and nothing of it decides what runs.
+// No value that is read is proof: it may be old, and everybody who can write to the store can write
+// anything. So values are cleaned (mutex.Decode) and checked, and no value decides what runs.
 //
 // On the board of the store (mutex.Board) are, below the schedule's name:
 //
@@ -11,8 +12,8 @@
 //	last     a table: of each task, the ended run that began last on a server; by task and server
 //	runs     a log: the last 10,000 runs that ended on any server
 //
-// All functions may be used concurrently. An error means that nobody knows: what was to be written
-// may have been written.
+// All functions may be used concurrently. An error means that nobody knows whether a value was
+// written.
 package cluster
 
 import (
@@ -39,14 +40,14 @@ func encode(v any) []byte {
 	return text
 }
 
-// Key is the key of the claim of a slot. It lacks the mutex, which tasks with other slots may
-// share.
+// Key is the key of the claim of a slot. It does not contain the mutex, which tasks with other
+// slots may share.
 func Key(slot schedule.Slot) string {
 	return slot.Task.Name + "@" + slot.At.UTC().Format("20060102T150405Z")
 }
 
-// Until returns how long a slot's claim is kept, on every server: an hour after a tick may last
-// start it.
+// Until returns until when a slot's claim is kept, on every server: an hour after the last time at
+// which a tick may start it.
 func Until(slot schedule.Slot) time.Time {
 	last := slot.At
 	if slot.Task.RunMissed || slot.Task.WaitWhenStoreDown {
@@ -55,7 +56,7 @@ func Until(slot schedule.Slot) time.Time {
 	return last.Add(time.Hour)
 }
 
-// Taken is the reason of a skip because of a claim. The holder may be unknown.
+// Taken is the reason of a slot that was skipped because of a claim. The holder may be unknown.
 func Taken(holder mutex.Holder) string {
 	if holder.Run == "" {
 		return outcome.AnotherTick + "had this slot, some time ago"
@@ -63,8 +64,8 @@ func Taken(holder mutex.Holder) string {
 	return outcome.AnotherTick + "has this slot " + holder.String()
 }
 
-// Forget removes the last runs of a task that is gone, and what a server that is gone announced. It
-// reports whether there was anything of that name.
+// Forget removes the last runs of a task with that name, and the announcements of a server with
+// that name. It reports whether there were any.
 func Forget(ctx context.Context, store mutex.Board, name string) (found bool, err error) {
 	for _, table := range []string{tableLast, tableServers} {
 		values, allErr := store.All(ctx, table)

@@ -20,7 +20,7 @@ var (
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// runID is the id of the n-th run: they sort by n.
+// runID is the id of the n-th run. The ids sort by n.
 func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
 
 // web returns a server that is set up well.
@@ -30,7 +30,7 @@ func web(n int) Server {
 		Environment: "production", Zone: "+01:00/+02:00"}
 }
 
-// announce announces a tick of a server, and returns what that finds.
+// announce announces a tick of a server, and returns the findings.
 func announce(t *testing.T, store mutex.Store, s Server) []Finding {
 	t.Helper()
 	_, m, err := Announce(ctx, store, time.Now, s)
@@ -92,7 +92,7 @@ func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 	}
 }
 
-// A tick with a long foreground task goes on while cron starts others.
+// A tick with a long foreground task goes on while cron starts other ticks.
 func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T) {
 	store, early, late := storetest.New(), web(1), web(1)
 	late.Minute, late.Version = noon.Add(time.Minute), "2"
@@ -141,8 +141,8 @@ func TestAtMostAHundredRunsAreListed(t *testing.T) {
 	}
 }
 
-// It was killed with -9 after its run had ended. Nobody knows that, and nobody says that the run
-// goes on.
+// The server was killed with -9 after its run had ended. Nobody knows of the end, but nobody says
+// that the run goes on.
 func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	one.Running = []Running{{Run: runID(1), Task: "a"}}
@@ -248,7 +248,7 @@ func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
 	}
 }
 
-// forge writes a value as somebody may who has the password of the store.
+// forge writes a value, as anybody with the password of the store may.
 func forge(t *testing.T, store mutex.Board, table, key string, value any) {
 	t.Helper()
 	text, isText := value.(string)
@@ -291,7 +291,7 @@ func TestNoTextOfAnotherServerReachesATerminalAsItIs(t *testing.T) {
 	}
 }
 
-// Whoever can write to the store keeps no tick from its work, and hides no server from itself.
+// Forged entries in the store keep no tick from its work, and hide no server from itself.
 func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	announce(t, store, one)

@@ -37,7 +37,8 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 		switch {
 		case key == self.place():
 		case s.Name == self.Name && s.Machine != self.Machine:
-			// A machine that was set up anew finds its own past. What ticked after it is another.
+			// A machine that was set up anew finds its own past. A machine that ticked later is
+			// another one.
 			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
 				about[KindName] = []string{self.Name}
 			}
@@ -71,7 +72,7 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 	return found
 }
 
-// ZoneOf returns the zone of the one_server tasks that name none, as offsets from UTC in January
+// ZoneOf returns the zone of the one_server tasks that name no zone, as offsets from UTC in January
 // and July; "" without such tasks. Servers with different zones would each run such a task.
 func ZoneOf(s *schedule.Schedule, year int) string {
 	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
@@ -87,7 +88,8 @@ func ZoneOf(s *schedule.Schedule, year int) string {
 	return offset(time.January)
 }
 
-// Machine tells machines of one name apart by state folder and boot; "" if dir is not writable.
+// Machine returns a text that tells machines of one name apart, by state folder and boot; "" if dir
+// is not writable.
 func Machine(dir string) string {
 	path := filepath.Join(dir, "machine")
 	id, err := statedir.ReadFile(path)
@@ -113,15 +115,15 @@ type Outage struct {
 	Why   string    `json:"why"`
 }
 
-// NotesIn returns the notes in a state folder. A file that cannot be read says nothing.
+// NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
 func NotesIn(dir string) (n Notes) {
 	text, _ := statedir.ReadFile(notesPath(dir))
 	json.Unmarshal(text, &n) //nolint: see above
 	return n
 }
 
-// Note notes what a tick found, which began in the given minute. With an error the store was of no
-// use to it, and the findings are those of the last tick.
+// Note notes what a tick found. The tick began in the given minute. An error means that the store
+// was of no use to the tick; then the findings of the last tick stay.
 func Note(dir string, minute time.Time, found []Finding, err error) {
 	before := NotesIn(dir)
 	after := Notes{Findings: found}

@@ -22,8 +22,8 @@ const (
 	lastFor = 400 * 24 * time.Hour // the last run of a task is kept
 )
 
-// Publish publishes ended runs of one server; doing so again is harmless. Last has the last run of
-// each task of these runs. Snapshots, which may hold secrets, and outputs stay on the server.
+// Publish publishes ended runs of one server. Publishing them again is harmless. Last has the last
+// run of each task in records. Snapshots, which may hold secrets, and outputs stay on the server.
 func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, last map[string]outcome.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -50,8 +50,8 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 	return cmp.Or(errs...)
 }
 
-// shareable returns what servers tell each other of a run: no snapshots, locks or paths, which
-// could do harm elsewhere.
+// shareable returns the part of a run that servers share: no snapshots, locks or paths, which could
+// do harm on another server.
 func shareable(r outcome.Record) outcome.Record {
 	isNone := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
 	shared := outcome.Record{
@@ -66,7 +66,7 @@ func shareable(r outcome.Record) outcome.Record {
 	return shared
 }
 
-// foreign reads a record of another server than self.
+// foreign reads a record of a server other than self.
 func foreign(value []byte, self string) (r outcome.Record, ok bool) {
 	r, ok = mutex.Decode[outcome.Record](value)
 	ok = ok && outcome.IsID(r.Run) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
@@ -74,12 +74,12 @@ func foreign(value []byte, self string) (r outcome.Record, ok bool) {
 	return shareable(r), ok
 }
 
-// Recent returns the ended runs of other servers than self that match q, in the order of
-// history.DB.Find, among the last ones that were published: MaxRuns, or PageSize for callers that
-// must not wait. Skipped and missed slots are in the histories of their servers alone.
+// Recent returns the ended runs of servers other than self that match q, in the order of
+// history.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
+// that must not wait. Skipped and missed slots are only in the histories of their servers.
 //
-// It cannot stop sooner: a server publishes late what it could not publish in an outage, so the log
-// is not in the order of slots.
+// It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
+// it could not publish in an outage.
 func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
 	for read := 0; read < most; read += PageSize {
@@ -99,7 +99,7 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns at most limit of the runs, 0 for all, in the order of history.DB.Find.
+// Newest returns at most limit of the runs (0: all), in the order of history.DB.Find.
 func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 	all := slices.SortedFunc(maps.Values(runs), outcome.NewestFirst)
 	if limit > 0 {
@@ -108,7 +108,7 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 	return all
 }
 
-// Last returns the ended run that began last on another server than self, by task, if any.
+// Last returns, by task, the ended run that began last on a server other than self.
 func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
 	values, err := store.All(ctx, tableLast)
 	last, newest := map[string]outcome.Record{}, map[string][]byte{}

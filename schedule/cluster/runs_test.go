@@ -19,7 +19,7 @@ func run(n int, task string, o outcome.Outcome) outcome.Record {
 	return outcome.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Outcome: o, Started: at, Ended: at.Add(time.Second)}
 }
 
-// publish publishes runs of one server, which are the last ones of their tasks there.
+// publish publishes runs of one server, as the last runs of their tasks there.
 func publish(t *testing.T, store mutex.Store, records ...outcome.Record) {
 	t.Helper()
 	last := map[string]outcome.Record{}
@@ -105,8 +105,8 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	}
 }
 
-// A long run ends after a short one that began later, and a server publishes late what it could
-// not.
+// A long run ends after a short run that began later, and a server publishes late what it could not
+// publish before.
 func TestTheLastRunIsTheOneThatBeganLast(t *testing.T) {
 	store := storetest.New()
 	publish(t, store, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
@@ -156,8 +156,8 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// One server could not reach the store for a day. What it then publishes hides nothing that others
-// published before.
+// A server could not reach the store for a day. The runs that it then publishes hide no runs that
+// others published before.
 func TestALateServerHidesNoNewerRuns(t *testing.T) {
 	store := storetest.New()
 	publish(t, store, run(5000, "newest", outcome.Succeeded))
@@ -187,8 +187,8 @@ func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 	}
 }
 
-// The attack: whoever can write to the store published a run whose output was /etc/shadow, of the
-// server itself or of another one, and had the server show it.
+// The attack: somebody who can write to the store publishes a run whose output is /etc/shadow, of
+// the server itself or of another server, and lets the server show it.
 func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	store := storetest.New()
 	put := func(change func(*outcome.Record)) {

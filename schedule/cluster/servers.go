@@ -17,12 +17,12 @@ import (
 
 const (
 	listedFor  = 10 * time.Minute // after its last announcement a server is still listed
-	quietAfter = 3 * time.Minute  // after it a server does not count as one that ticks
-	maxRunning = 100              // runs that one server announces; the others are counted
+	quietAfter = 3 * time.Minute  // after that, a server does not count as one that ticks
+	maxRunning = 100              // runs that one server announces; it only counts the others
 )
 
-// A Server is a machine that said lately that it ticks a schedule, and a value of the table of
-// servers.
+// A Server is a machine that announced lately that it ticks a schedule. It is a value of the table
+// of servers.
 type Server struct {
 	Name        string    `json:"name"`
 	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
@@ -34,10 +34,10 @@ type Server struct {
 	Environment string    `json:"environment"`
 	Zone        string    `json:"zone,omitempty"` // see ZoneOf
 	Running     []Running `json:"running,omitempty"`
-	More        int       `json:"more,omitempty"` // how many runs beyond those in Running
+	More        int       `json:"more,omitempty"` // how many more runs than those in Running
 
-	// Announce and List say these.
-	Seen       time.Time     `json:"seen"`                  // when it said this, by the clock of the store
+	// Announce and List set these.
+	Seen       time.Time     `json:"seen"`                  // when it announced this, by the clock of the store
 	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
 	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
 	Age        time.Duration `json:"-"`                     // how long ago Seen was
@@ -52,8 +52,8 @@ type Running struct {
 	Since time.Time `json:"since"`
 }
 
-// place is the key in the table of servers. Machines with one name, and schedules of one machine,
-// have keys of their own.
+// place is the key in the table of servers. Each machine of a name, and each schedule of a machine,
+// has a key of its own.
 func (s Server) place() string {
 	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
 	return s.Name + "@" + hex.EncodeToString(hash[:8])
@@ -62,9 +62,9 @@ func (s Server) place() string {
 // Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.Age >= quietAfter }
 
-// Announce says that a tick of self begins, or is still there, and what runs there. It returns how
-// far the clock of this machine is ahead of the clock of the store (half a round trip wrong at
-// most), and what is wrong with the servers. It takes three calls.
+// Announce announces that a tick of self begins or goes on, and which runs live there. It returns
+// how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
+// round trip), and what is wrong with the servers. It takes three calls.
 func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
 	all, now, err := readServers(ctx, store)
 	if err != nil {
@@ -82,8 +82,8 @@ func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, se
 	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
 }
 
-// readServers returns the servers by key, with such runs as sched can have made, and then the time
-// of the store: the clock is not compared while we connect.
+// readServers returns the servers by key, with only such runs as sched can have made, and then the
+// time of the store. It reads the time last, so that the clocks are not compared while it connects.
 func readServers(ctx context.Context, store mutex.Store) (all map[string]Server, now time.Time, err error) {
 	values, err := store.All(ctx, tableServers)
 	if err != nil {
@@ -103,9 +103,9 @@ func readServers(ctx context.Context, store mutex.Store) (all map[string]Server,
 	return all, now, err
 }
 
-// List returns what was announced in the last ten minutes, by name, the newest first. A machine has
-// an entry for each schedule that it ticks, and a new one after a boot. Running lacks the last
-// thousand ended runs.
+// List returns the servers of the last ten minutes, by name, the newest first. A machine has an
+// entry for each schedule that it ticks, and a new entry after a boot. Running does not have the
+// last thousand ended runs.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	announced, now, err := readServers(ctx, store)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// An attempt is one try to reach one server: what its errors have to say, and what they must not.
+// An attempt is one try to reach one server. It knows what its errors have to say, and which
+// secrets they must not say.
 type attempt struct {
 	ctx     context.Context
 	began   time.Time
@@ -70,13 +71,14 @@ func (a attempt) noAnswer() (reason, hint string) {
 }
 
 // An Error says why a message was not delivered, or cannot be. Text and Hint are one line each and
-// have no secret in them. An Error wraps no other error, since that could have one.
+// have no secret in them. An Error wraps no other error, because that error could have a secret in
+// it.
 type Error struct {
 	Text      string // begins with Target.String
 	Hint      string // what to do about it; may be empty
-	Permanent bool   // the same attempt would fail again: by what the target is, or by what the other side answered
-	// Rest is the target of the next attempt where that is for some addresses of a mail only: the
-	// others have got the mail, or will never accept it. Nil: the whole target.
+	Permanent bool   // the same attempt would fail again, because of the target or of the other side's answer
+	// Rest is the target of the next attempt, if only some addresses of a mail need one. The other
+	// addresses have got the mail, or will never accept it. Nil: the whole target.
 	Rest *Target
 }
 

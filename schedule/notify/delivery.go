@@ -7,8 +7,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A Delivery is a message on its way to one target, with all that is needed to send it but its
-// secrets.
+// A Delivery is a message on its way to one target. It has all that sending needs but the secrets.
 type Delivery struct {
 	Run     string // the run, or the slot, that has the hook
 	Hook    string // as `after 2`
@@ -33,7 +32,8 @@ type (
 	}
 )
 
-// sender names what at_most counts, and what a newer ping replaces: the hook of the task.
+// sender names the hook of the task. at_most counts the messages of a sender, and a newer ping
+// replaces an older ping of it.
 func (d *Delivery) sender() string { return d.Message.Task + " " + d.Hook }
 
 // pack returns the delivery as a message of the outbox.
@@ -65,7 +65,7 @@ func unpack(m *state.Message) (*Delivery, error) {
 	return d, nil
 }
 
-// tellHeldBack has the message say what at_most held back before it, in its own zone.
+// tellHeldBack lets the message say what at_most held back before it, with times in its own zone.
 func (d *Delivery) tellHeldBack(m *state.Message) {
 	d.Message.HeldBack, d.Message.HeldSince = m.HeldBack, m.HeldSince
 	if m.HeldBack > 0 {
@@ -73,8 +73,8 @@ func (d *Delivery) tellHeldBack(m *state.Message) {
 	}
 }
 
-// TargetOf returns the target of an expanded notification; the zero Target for one whose variables
-// are empty.
+// TargetOf returns the target of an expanded notification. If its variables are empty, it is the
+// zero Target.
 func TargetOf(n schedule.Notification) (t Target) {
 	switch {
 	case n.Ping != "":

@@ -28,7 +28,8 @@ func TestTheWaitsBetweenAttempts(t *testing.T) {
 	}
 }
 
-// Of the addresses of a mail those are tried again that are left, also when some are left of those.
+// An attempt tries only the addresses that the attempt before has left, also after several
+// attempts.
 func TestTheAddressesThatAreLeft(t *testing.T) {
 	all := []string{"a", "b", "c", "d"}
 	first := left(nil, all, []string{"b", "d"})
@@ -38,7 +39,7 @@ func TestTheAddressesThatAreLeft(t *testing.T) {
 	}
 }
 
-// A server counts the requests for each path, and answers when it was let go.
+// A server counts the requests for each path, and answers when the test lets it.
 type server struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -113,8 +114,8 @@ func waiting(t *testing.T, dir string) int {
 
 const childEnv = "NOTIFY_TEST_CHILD"
 
-// TestChild is another process: a finish that sends what it puts in, or a tick that sends what
-// waits.
+// TestChild is another process: a finish that sends the messages it puts in, or a tick that sends
+// waiting messages.
 func TestChild(t *testing.T) {
 	args := strings.Fields(os.Getenv(childEnv))
 	if len(args) == 0 {
@@ -135,12 +136,12 @@ func TestChild(t *testing.T) {
 	s.Wait(context.Background(), Patience)
 }
 
-// Finishes put messages in and send them, while ticks send whatever waits. The server is asked once
-// for each, however the processes meet.
+// Finishes put messages in and send them, while ticks send waiting messages. The server is asked
+// once for each message, however the processes meet.
 func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	left := senderIn(dir)
-	for n := range 8 { // what earlier processes have left
+	for n := range 8 { // messages that earlier processes have left
 		path := fmt.Sprintf("/left-%d", n)
 		if !left.Put(webhook(server.URL+path, path)) {
 			t.Error("it was put in before")
@@ -168,8 +169,8 @@ func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 	}
 }
 
-// The start and the end of a run are told in this order, though the run ends before the first
-// attempt to tell of its start.
+// Pings tell the start of a run before its end, though the run ends before the first attempt to
+// tell of its start.
 func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	server.held["/start"] = make(chan struct{})
@@ -187,7 +188,8 @@ func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 	}
 }
 
-// A finish that fails leaves it to a tick to say so, and to drop what was refused for good.
+// A finish that fails leaves two things to a tick: to report the failure, and to drop what was
+// refused for good.
 func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	finish := senderIn(dir)
@@ -214,7 +216,7 @@ func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
 	}
 }
 
-// What the outbox cannot take is sent once.
+// A delivery that the outbox cannot take is sent once.
 func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be made
@@ -231,7 +233,7 @@ func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 	}
 }
 
-// senderIn returns a Sender as another process has it, with a database of its own.
+// senderIn returns a Sender with a database of its own, as another process has it.
 func senderIn(dir string) *Sender {
 	return NewSender(context.Background(), state.At(dir, state.Patience), nil)
 }

@@ -26,8 +26,8 @@ func (t Target) checkHTTP(address string) error {
 
 const maxRedirects = 5
 
-// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever
-// comes of its body.
+// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever its
+// body is.
 func (t Target) do(ctx context.Context, r *http.Request) error {
 	r.Header.Set("User-Agent", "sched")
 	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
@@ -63,9 +63,9 @@ func newTransport() *http.Transport {
 	}
 }
 
-// checkRedirect is the CheckRedirect of an http.Client. It lets a few redirects pass, but none that
-// would lose the message, as 301, 302 and 303 make a GET without a body of a POST, or send it
-// without encryption.
+// checkRedirect is the CheckRedirect of an http.Client. It follows a few redirects, but no redirect
+// that would lose the message or send it without encryption. 301, 302 and 303 lose it, because they
+// turn a POST into a GET without a body.
 func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	last := via[len(via)-1]
 	switch {
@@ -102,12 +102,12 @@ func (t Target) connectionError(a attempt, err error) *Error {
 	return t.temporary(text, hint)
 }
 
-// temporaryStatuses are those of 400-499 that another attempt may not meet. A path that is not
-// there (404) may be one whose server is being deployed, and 407 comes from a proxy.
+// temporaryStatuses are the statuses of 400-499 that another attempt may not meet. A missing path
+// (404) may belong to a server that is being deployed, and 407 comes from a proxy.
 var temporaryStatuses = []int{404, 407, 408, 425, 429}
 
-// statusError is the error of an answer with a status that is not 2xx. Other statuses than those of
-// 400-499 are temporary.
+// statusError is the error of an answer with a status that is not 2xx. A status outside 400-499 is
+// temporary.
 func (t Target) statusError(code int, answer string) *Error {
 	e := t.temporary("answers "+statusText(code), "")
 	if answer != "" {
@@ -121,7 +121,7 @@ func (t Target) statusError(code int, answer string) *Error {
 	return e
 }
 
-// statusText is a status as people know it: `404 Not Found`. One without a name is the number
+// statusText is a status as people know it: `404 Not Found`. A status without a name is the number
 // alone.
 func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
@@ -136,7 +136,7 @@ func readStart(body io.ReadCloser) string {
 	return string(text)
 }
 
-// quotable returns an answer of a few words, such as `no_service`; nothing for pages and secrets.
+// quotable returns an answer of a few words, such as `no_service`; "" for pages and secrets.
 func quotable(answer string, secrets []string) string {
 	answer = strings.TrimSpace(answer)
 	strange := func(r rune) bool {

@@ -25,7 +25,7 @@ func withSecrets(server string) string {
 	return strings.Replace(server, "://", "://B0B:hunter2@", 1) + secretPath
 }
 
-// Each row is what a server does, and the error that people read then.
+// Each row is what a server does, and the error that people then read.
 func TestErrorsOverHTTP(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -202,8 +202,8 @@ func silentServers(t *testing.T) map[string]string {
 	return map[string]string{"never takes a byte": l.Addr().String()}
 }
 
-// endsWithTheContext sends with a short deadline, and with a context that is cancelled, and expects
-// the error of each in time.
+// endsWithTheContext sends twice: with a short deadline, and with a context that is cancelled. Each
+// must return its error in time.
 func endsWithTheContext(t *testing.T, target notify.Target) {
 	t.Helper()
 	began := time.Now()

@@ -50,12 +50,12 @@ func (t Target) sendMail(ctx context.Context, m Message) error {
 type email struct {
 	from *netmail.Address
 	to   []*netmail.Address
-	host string // what SMTP is greeted with
+	host string // the name in the greeting of SMTP
 	text []byte // header and body; lines end in \r\n
 }
 
-// writeMail writes the message as a mail. Of one message it writes the same mail at every attempt,
-// with the same Message-ID: an inbox that gets it twice can show it once.
+// writeMail writes the message as a mail. It writes the same mail at every attempt, with the same
+// Message-ID, so an inbox that gets it twice can show it once.
 func (t Target) writeMail(m Message) (e email, err error) {
 	from := t.Mail.From
 	if from == "" {
@@ -77,8 +77,8 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	if m.ID != "" {
 		msg.SetMessageIDWithValue(hashID(m.Schedule, m.ID) + "@" + domain)
 	}
-	// Programs for mail show what refers to the same Message-ID as one conversation: all mails
-	// about a task.
+	// Mail programs show mails that refer to the same Message-ID as one conversation: here, all
+	// mails about a task.
 	msg.SetGenHeader(mail.HeaderReferences, "<"+hashID(m.Schedule, m.Task)+"@"+domain+">")
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
@@ -115,7 +115,7 @@ func (m Message) mailBody() string {
 	return b.String()
 }
 
-// hashID makes the left side of a Message-ID of any names: the same one of the same names.
+// hashID makes the left side of a Message-ID from any names. The same names give the same id.
 func hashID(names ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return fmt.Sprintf("sched.%x", sum[:12])
@@ -133,8 +133,7 @@ func defaultFrom(server string) string {
 	return "sched@" + hostname(server)
 }
 
-// hostname is the name of the server where that can stand behind the @ of an address, else
-// localhost.
+// hostname is the name of the server, if it can stand behind the @ of an address; else localhost.
 func hostname(server string) string {
 	if server == "" || !isAddress("sched@"+server) {
 		return "localhost"

@@ -137,7 +137,7 @@ func TestSubjectsReadWell(t *testing.T) {
 	}
 }
 
-// What a command prints is text in the mail, whatever it is.
+// The output of a command is text in the mail, whatever the output is.
 func TestAMailTakesAnyOutput(t *testing.T) {
 	for _, row := range []struct{ what, output, want string }{
 		{"the end of the mail", ".\n.\r\nQUIT\r\nMAIL FROM:<x@example.com>\n", ".\n.\nQUIT\nMAIL FROM:<x@example.com>"},
@@ -235,7 +235,7 @@ func TestSendmail(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		pid := filepath.Join(dir, "pid")
-		go func() { // the deadline comes when it hangs
+		go func() { // the deadline comes while it hangs
 			for ctx.Err() == nil {
 				if text, _ := os.ReadFile(pid); len(text) > 1 {
 					cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A mailServer is a real SMTP server, with what it is to refuse.
+// A mailServer is a real SMTP server that refuses what its fields say.
 type mailServer struct {
 	certificate *tls.Certificate // offers STARTTLS, or speaks TLS at once when wrapped
 	wrapped     bool
@@ -168,8 +168,8 @@ func smtpError(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: text}
 }
 
-// oddServer is a server that answers each command with what talk says; it hangs where that says
-// "hang", and closes the connection where it says "". Its greeting is the answer to "".
+// oddServer is a server that answers each command with the result of talk. It hangs if the result
+// is "hang", and closes the connection if it is "". Its greeting is talk's answer to "".
 func oddServer(t *testing.T, talk func(command string) string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -221,7 +221,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	return word, err
 }
 
-// polite is what a server says that takes every mail.
+// polite answers as a server does that takes every mail.
 func polite(command string) string {
 	switch command {
 	case "":

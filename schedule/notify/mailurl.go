@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A smtpServer is what the URL of a mail says of its server.
+// A smtpServer is what the URL of a mail says about the server.
 type smtpServer struct {
 	host, port     string
 	user, password string // both or neither
@@ -16,23 +16,23 @@ type smtpServer struct {
 	secrets        []string // as secretsOf returns them
 }
 
-// A tlsPolicy says what is asked of a connection that begins without TLS.
+// A tlsPolicy says which encryption a connection needs that begins without TLS.
 type tlsPolicy int
 
 const (
 	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker
-	// who could forge that could as well take the offer out (RFC 7435). Mail servers do the same
-	// among themselves.
+	// who could forge the certificate could as well remove the offer (RFC 7435). Mail servers do
+	// the same among themselves.
 	tlsIfOffered tlsPolicy = iota
 	tlsRequired
 	tlsNone
 )
 
-// parseMailURL reads the URL of a mail. The problem is for people, empty when there is none, and
-// repeats nothing of the URL.
+// parseMailURL reads the URL of a mail. The problem is a text for people that repeats nothing of
+// the URL; it is empty if the URL is good.
 //
-// A password is sent only where TLS, with a certificate that can be trusted, is required. The
-// exceptions are a server on this machine, and a URL that says tls=none.
+// A password is sent only if TLS with a trusted certificate is required. The exceptions are a
+// server on this machine, and a URL that says tls=none.
 func parseMailURL(text string) (s smtpServer, problem string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Hostname() == "" {
@@ -73,5 +73,5 @@ func parseMailURL(text string) (s smtpServer, problem string) {
 	return s, ""
 }
 
-// address is the host and port to connect to, and how errors name the server.
+// address is the host and port to connect to. Errors name the server by it.
 func (s smtpServer) address() string { return net.JoinHostPort(s.host, s.port) }

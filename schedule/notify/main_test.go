@@ -22,8 +22,8 @@ import (
 	"sched/schedule/notify"
 )
 
-// trusted is a certificate for localhost and 127.0.0.1 of a CA that is in SSL_CERT_FILE; strange is
-// one of an unknown CA.
+// trusted is a certificate for localhost and 127.0.0.1 from a CA that is in SSL_CERT_FILE; strange
+// is a certificate from an unknown CA.
 var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
@@ -88,8 +88,8 @@ func failure() notify.Message {
 // secretWords are in every URL of these tests, and must be in no error.
 var secretWords = []string{"s3cret", "T0KEN", "hunter2", "B0B"}
 
-// send makes one attempt with ten seconds for it, and fails the test when its error has a secret in
-// it or is not an *Error.
+// send makes one attempt within ten seconds. It fails the test if the error is not an *Error or has
+// a secret in it.
 func send(t *testing.T, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -3,10 +3,10 @@ package notify
 import "time"
 
 // A Message is what is sent about an event of a run, or about a slot that did not become a run.
-// Messages that wait for another attempt are kept as this JSON by the versions of sched before and
-// after this one: its names do not change.
+// Messages that wait for another attempt are stored as this JSON. Older and newer versions of sched
+// read it, so its names do not change.
 type Message struct {
-	ID    string    `json:"id"`    // the same at every attempt to deliver this message, and no other message has it
+	ID    string    `json:"id"`    // the same at every attempt; no other message has it
 	Event Event     `json:"event"` // what it is about
 	At    time.Time `json:"at"`    // when that happened
 
@@ -15,10 +15,10 @@ type Message struct {
 	Description string `json:"description,omitempty"`
 	Run         string `json:"run"` // its id; empty for a skip that began no run
 	Server      string `json:"server"`
-	Config      string `json:"config,omitempty"` // the schedule's file, for the command that the message names; empty where sched finds it by itself
+	Config      string `json:"config,omitempty"` // the schedule's file, if the command in the message needs it
 
 	Outcome  string        `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
-	Reason   string        `json:"reason,omitempty"`  // for people, where the outcome alone does not say it
+	Reason   string        `json:"reason,omitempty"`  // for people, if the outcome alone does not say it
 	ExitCode *int          `json:"exit_code,omitempty"`
 	Attempt  int           `json:"attempt,omitempty"` // how many attempts of the run were made
 	Slot     time.Time     `json:"slot"`              // shown in its own zone
@@ -27,10 +27,10 @@ type Message struct {
 	Duration time.Duration `json:"duration,omitempty"` // nanoseconds in JSON
 
 	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
-	Cut    bool   `json:"cut,omitempty"`    // there was more before Output
+	Cut    bool   `json:"cut,omitempty"`    // whether there was more before Output
 
-	HeldBack  int       `json:"held_back,omitempty"` // how many messages of the same hook at_most kept from being sent since the last one
-	HeldSince time.Time `json:"held_since,omitzero"` // when the first of those happened
+	HeldBack  int       `json:"held_back,omitempty"` // messages of this hook that at_most held back after the last one
+	HeldSince time.Time `json:"held_since,omitzero"` // when the first of these happened
 }
 
 // OutputLimit is how many bytes of output a message carries.

@@ -1,13 +1,13 @@
-// Package notify delivers messages. Target.Send makes one attempt to deliver one message to one
+// Package notify delivers messages. Target.Send makes one attempt to deliver a message to one
 // target: it pings a URL, posts to a webhook, or sends a mail by SMTP or sendmail(8). A Sender
 // keeps messages in the outbox, a table of sched.db, until they were delivered.
 //
-// Each message is delivered at least once, whatever is killed. Pings say how things are now, so a
-// newer one replaces an older one. The callers decide which events of a run have a message.
+// Each message is delivered at least once, whatever is killed. A ping says how things are now, so a
+// newer ping replaces an older one. The callers decide which events of a run have a message.
 //
 // An attempt ends when its context does. An error says what is wrong, what to do, and whether
 // another attempt makes sense. No error has a secret in it: all of a URL but scheme, host and port
-// counts as one. What a command printed is harmless in every format. The callers decide what is
+// counts as secret. The output of a command is harmless in every format. The callers decide what is
 // sent.
 //
 // The package passes no secret of the environment on to sendmail.
@@ -21,8 +21,8 @@ import (
 	"strings"
 )
 
-// A Target is where messages go: exactly one of its fields is set. It holds secrets; String has
-// none of them.
+// A Target is where messages go: exactly one of its fields is set. It holds secrets; the text of
+// String has no secrets.
 type Target struct {
 	Ping    *Ping    `json:"ping,omitempty"`
 	Webhook *Webhook `json:"webhook,omitempty"`
@@ -52,7 +52,7 @@ const (
 	Slack Format = "slack" // one text, for the incoming webhooks of Slack and Mattermost
 )
 
-// A Mail goes to one or more addresses in one piece: each of them sees the others.
+// A Mail goes to one or more addresses in one piece: each addressee sees the others.
 type Mail struct {
 	To   []string `json:"to"`             // as RFC 5322 has them: ops@example.com, or Ops <ops@example.com>
 	From string   `json:"from,omitempty"` // empty: the user of this process at Message.Server
@@ -77,10 +77,10 @@ func (t Target) Check() error {
 }
 
 // Send makes one attempt to deliver m to t. Nil means that the target has accepted it: a 2xx
-// status, the reply of a mail server to the end of the mail, exit code 0 of sendmail. Any other
+// status, the reply of a mail server to the end of the mail, or exit code 0 of sendmail. Any other
 // result is an *Error. Send checks t first.
 //
-// Send returns when ctx is done at the latest. Then the message may have arrived or not, and
+// Send returns at the latest when ctx is done. Then the message may have arrived or not, and
 // another attempt may deliver it twice; Message.ID lets the other side notice.
 func (t Target) Send(ctx context.Context, m Message) error {
 	if err := t.Check(); err != nil {
@@ -111,8 +111,8 @@ func (t Target) String() string {
 	return "nobody"
 }
 
-// hostOf returns the host of a URL, with its port where the URL names one; empty where there is
-// none.
+// hostOf returns the host of a URL, with the port if the URL names a port; "" if the URL has no
+// host.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -121,8 +121,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// bareAddresses leaves the names of people out. It does not repeat a text that is no address: that
-// may be a secret in the wrong place.
+// bareAddresses leaves out the names of people. It does not repeat a text that is no address,
+// because that text may be a secret in the wrong place.
 func bareAddresses(list []string) (bare []string) {
 	for _, text := range list {
 		if address, err := mail.ParseAddress(text); err == nil {

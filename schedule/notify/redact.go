@@ -8,8 +8,8 @@ import (
 )
 
 // secretsOf returns the parts of a URL that no error may show: all but scheme, host and port. Each
-// comes as it is written, as it is meant, and as SMTP sends it (base64). The longest come first, as
-// redact wants them.
+// part comes as written, decoded, and as SMTP sends it (base64). The longest come first, as redact
+// needs them.
 func secretsOf(u *url.URL) (all []string) {
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -37,8 +37,8 @@ func secretsOf(u *url.URL) (all []string) {
 	return slices.Compact(all)
 }
 
-// redact returns text as one short line with *** for each of the secrets. A secret that is part of
-// a longer one must come behind it: what is left of the longer one would still be readable.
+// redact returns text as one short line with *** for each secret. A secret that is part of a longer
+// secret must come after it; otherwise the rest of the longer secret would stay readable.
 func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")

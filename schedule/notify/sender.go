@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one attempt, and attemptsAtOnce how many of a process are made at a
-	// time.
+	// attemptTimeout bounds one attempt. attemptsAtOnce bounds the attempts that a process makes at
+	// the same time.
 	attemptTimeout = 30 * time.Second
 	attemptsAtOnce = 16
 
@@ -27,27 +27,27 @@ const (
 	longestWait = time.Hour
 
 	// Patience is how long a process waits at its end for the attempts that it has begun: as long
-	// as one may take.
+	// as one attempt may take.
 	Patience = attemptTimeout
-	// stoppedPatience is how long it waits once it was asked to stop.
+	// stoppedPatience is how long the process waits once it was asked to stop.
 	stoppedPatience = 5 * time.Second
 )
 
 // A Sender is the part of one process in the outbox: it puts deliveries in, and makes attempts
-// beside everything else that the process does. Its fields are set before the first Put; its
-// methods may be called concurrently.
+// beside everything else that the process does. Set its fields before the first Put. Its methods
+// may be called concurrently.
 type Sender struct {
 	// Undelivered reports a failed attempt to people, with what becomes of the delivery. Nil: a
 	// later tick reports it.
 	Undelivered func(d *Delivery, err error, what string)
-	// Lost is called instead for a delivery that failed and that the outbox does not have: no later
-	// tick finds it.
+	// Lost is called instead if the outbox does not have the failed delivery: no later tick finds
+	// it.
 	Lost func(d *Delivery, err error)
 	// Delivered is called after an attempt that succeeded; it may be nil.
 	Delivered func(d *Delivery, target string)
 
 	db  *state.DB // nil for none
-	env []string  // in which ${VAR} of the targets is expanded
+	env []string  // the variables for ${VAR} in targets
 
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -55,7 +55,7 @@ type Sender struct {
 	attempts sync.WaitGroup
 
 	mu    sync.Mutex
-	owner *state.Owner // of the messages that this process sends; nil before the first
+	owner *state.Owner // of the messages that this process sends; nil before the first message
 }
 
 // NewSender returns a Sender whose attempts end when ctx is done, and whose outbox is in db, which
@@ -66,10 +66,10 @@ func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
 	return s
 }
 
-// Put puts a delivery into the outbox. It is put in once: a process that begins again after a kill
-// calls Put again. Put reports whether this process is to send the delivery (Send). If not, at_most
-// holds it back, or it is a ping and follows an older one that is being sent. A delivery that
-// cannot be put in, as on a full disk, is sent once, from memory.
+// Put puts a delivery into the outbox, once: a process that begins again after a kill may call it
+// again. Put reports whether this process is to send the delivery (Send). If not, at_most holds it
+// back, or it is a ping and follows an older ping that is being sent. A delivery that cannot be put
+// in, as on a full disk, is sent once, from memory.
 func (s *Sender) Put(d *Delivery) (ours bool) {
 	m, err := d.pack()
 	if err == nil {
@@ -121,13 +121,13 @@ func (s *Sender) Send(deliveries ...*Delivery) {
 func (s *Sender) SendWaiting() {
 	s.beside(func() {
 		if d := s.take(""); d != nil {
-			s.SendWaiting() // the others, beside this one
+			s.SendWaiting() // the other deliveries, beside this one
 			s.try(d)
 		}
 	})
 }
 
-// Release makes attempts for what at_most has held back and allows now.
+// Release makes attempts for deliveries that at_most has held back and now allows.
 func (s *Sender) Release() {
 	if s.db.Messages().ReleaseHeld(context.Background(), clock.Now()) == nil {
 		s.SendWaiting()
@@ -147,9 +147,9 @@ func (s *Sender) beside(do func()) {
 	})
 }
 
-// Wait waits for the attempts that were begun, and ends them when patience has passed, or
-// stoppedPatience after ctx is done. The Sender makes no attempt after it. What was not delivered
-// is left to ticks.
+// Wait waits for the attempts that were begun. It ends them when patience has passed, or
+// stoppedPatience after ctx is done. The Sender makes no attempt after Wait. Undelivered messages
+// are left to ticks.
 func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	timer := time.AfterFunc(patience, s.stop)
 	defer timer.Stop()
@@ -164,8 +164,8 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// take returns a delivery of the outbox for which it is time, of one sender or of all; nil when
-// there is none. After an error a later tick tries again.
+// take returns a delivery of the outbox that is due, of one sender or of all. It returns nil if no
+// delivery is due, and after an error: then a later tick tries again.
 func (s *Sender) take(sender string) *Delivery {
 	ctx, due := context.Background(), state.Due{Now: clock.Now(), Sender: sender, Refused: s.Undelivered != nil}
 	if has, err := s.db.Messages().HasDue(ctx, due); !has || err != nil || s.ctx.Err() != nil {
@@ -229,7 +229,7 @@ func (s *Sender) attempt(d *Delivery) {
 	}
 }
 
-// target is where the next attempt goes to, with its secrets expanded.
+// target is the target of the next attempt, with its secrets expanded.
 func (s *Sender) target(d *Delivery) (Target, error) {
 	to, err := d.To.Expanded(schedule.Expansion{Getenv: process.Lookup(s.env), Folder: d.Folder})
 	if err != nil {
@@ -245,8 +245,8 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 	return TargetOf(to), nil
 }
 
-// failed notes an attempt that failed, or drops the delivery: after an error that is permanent, and
-// after a day. It drops nothing that it cannot report.
+// failed notes an attempt that failed. It drops the delivery after a permanent error, and after a
+// day. It drops nothing that it cannot report.
 func (s *Sender) failed(d *Delivery, target Target, err error) {
 	if !d.kept {
 		if s.Undelivered != nil {
@@ -286,7 +286,8 @@ func (s *Sender) failed(d *Delivery, target Target, err error) {
 
 const unkept = "the outbox cannot be written either, so nobody will be told"
 
-// refused drops a delivery for which there is no other attempt, and says so; or a tick does.
+// refused drops a delivery that gets no other attempt, and reports it. If this process cannot
+// report it, a tick does both.
 func (s *Sender) refused(d *Delivery) {
 	if s.Undelivered == nil {
 		s.putBack(d, d.attempts)
@@ -296,7 +297,7 @@ func (s *Sender) refused(d *Delivery) {
 	s.drop(d)
 }
 
-// putBack leaves a delivery to the next attempt. After an error the message is free when this
+// putBack leaves a delivery to the next attempt. If that fails, the message becomes free when this
 // process ends, and the next attempt comes sooner.
 func (s *Sender) putBack(d *Delivery, a state.Attempts) {
 	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, a, next(a))
@@ -308,7 +309,7 @@ func (s *Sender) drop(d *Delivery) {
 	}
 }
 
-// next returns when the attempt after a failed one comes. The waits begin with a full minute, as
+// next returns the time of the attempt after a failed one. The waits begin with a full minute, as
 // ticks do.
 func next(a state.Attempts) time.Time {
 	wait := longestWait
@@ -318,8 +319,8 @@ func next(a state.Attempts) time.Time {
 	return a.Tried.Truncate(time.Minute).Add(wait)
 }
 
-// left returns the indexes of those addresses that are in rest. When addresses are only what an
-// earlier attempt left of all, before has their indexes in all.
+// left returns the indexes of the addresses that are in rest. If addresses are themselves the rest
+// of an earlier attempt, before has their indexes in the whole list.
 func left(before []int, addresses, rest []string) (left []int) {
 	for i, address := range addresses {
 		if slices.Contains(rest, address) {

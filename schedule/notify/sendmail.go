@@ -13,15 +13,16 @@ import (
 	"sched/schedule/process"
 )
 
-// sendmailPaths are where the program is looked for, in this order: cron's PATH has no sbin.
+// sendmailPaths are the paths that are tried for the program, in this order: cron's PATH has no
+// sbin.
 var sendmailPaths = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
 
-// permanentExitCodes are those of sendmail that another attempt would meet again: EX_USAGE,
-// EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits(3).
+// permanentExitCodes are the exit codes of sendmail that another attempt would meet again:
+// EX_USAGE, EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits(3).
 var permanentExitCodes = []int{64, 65, 67, 68}
 
-// sendmail hands the mail to the mail system of this machine. Nil means that this has queued it:
-// whether it arrives is for the mail system, which sends a bounce when it does not.
+// sendmail hands the mail to the mail system of this machine. Nil means that the mail system has
+// queued it. The mail system sends a bounce if the mail does not arrive.
 func (t Target) sendmail(ctx context.Context, e email) error {
 	path := findSendmail()
 	if path == "" {
@@ -35,7 +36,7 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	command.Stderr = &stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = time.Second // for processes that it left behind with our pipes
+	command.WaitDelay = time.Second // for processes that sendmail left behind with our pipes
 	err := command.Run()
 	var exit *exec.ExitError
 	switch {
@@ -73,7 +74,7 @@ func (f *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// quote returns what was written as one short line behind a colon; empty when nothing was.
+// quote returns what was written as one short line behind a colon; empty if nothing was written.
 func (f *firstBytes) quote() string {
 	if text := head(line(f.String()), 200); text != "" {
 		return ": " + text

@@ -11,7 +11,7 @@ type slackMessage struct {
 	Text string `json:"text"`
 }
 
-// maxSlackOutput is how many bytes of output, escaped, the text carries: Slack splits texts of more
+// maxSlackOutput is how many bytes of escaped output the text carries. Slack splits texts of more
 // than 4,000 characters, and with them the block of code.
 const maxSlackOutput = 2500
 
@@ -42,7 +42,7 @@ func (m Message) slackText() string {
 	return strings.Join(lines, "\n")
 }
 
-// slackCode is the end of the output, escaped, at most maxSlackOutput bytes long. Nothing in it
+// slackCode is the escaped end of the output, at most maxSlackOutput bytes long. Nothing in it
 // ends the block of code.
 func slackCode(output string) string {
 	output = strings.ReplaceAll(strings.TrimRight(humanize.Plain(output), " \t\n"), "```", "'''")
@@ -56,7 +56,8 @@ func slackCode(output string) string {
 	}
 }
 
-// escapeSlack escapes what Slack wants escaped: `<!channel>` in an output would notify everybody.
+// escapeSlack escapes characters with a meaning for Slack: `<!channel>` in an output would notify
+// everybody.
 func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

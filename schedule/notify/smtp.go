@@ -15,15 +15,15 @@ import (
 )
 
 // A session sends one mail over one connection. It leads the dialogue itself, because go-mail's
-// Client (v0.8.1) sends to no address if the server refuses one, hides the code of a reply, and
-// minds no context after TCP is connected. The commands and the ways to authenticate are from
-// go-mail.
+// Client (v0.8.1) sends to no address if the server refuses one address, hides the code of a reply,
+// and ignores the context after TCP is connected. The commands and the ways to authenticate are
+// from go-mail.
 type session struct {
 	attempt
 	*smtp.Client
 	target Target
 	server smtpServer
-	raw    net.Conn // the connection below TLS: to close it does not wait for the other side
+	raw    net.Conn // the connection below TLS: closing it does not wait for the other side
 }
 
 // sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all
@@ -35,7 +35,7 @@ func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error 
 		return s.connectionError(err)
 	}
 	defer s.raw.Close()
-	defer context.AfterFunc(ctx, func() { s.raw.Close() })() // ends whatever waits for the server
+	defer context.AfterFunc(ctx, func() { s.raw.Close() })() // ends every wait for the server
 	if err := s.greet(conn, e.host); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error 
 	return s.send(e)
 }
 
-// dial connects, with TLS where that comes first.
+// dial connects, with TLS if TLS comes first.
 func (s *session) dial() (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.server.address())
 	if err != nil {
@@ -61,7 +61,8 @@ func (s *session) dial() (net.Conn, error) {
 	return encrypted, nil
 }
 
-// quit ends the session. The mail is accepted or refused already, so it waits two seconds at most.
+// quit ends the session. The mail is already accepted or refused, so quit waits at most two
+// seconds.
 func (s *session) quit() {
 	s.raw.SetDeadline(time.Now().Add(2 * time.Second))
 	s.Quit()
@@ -105,8 +106,8 @@ func (s *session) startTLS() error {
 	return nil
 }
 
-// authenticate gives user and password, where the URL has them, in the safest of the ways that both
-// sides know.
+// authenticate sends user and password, if the URL has them, in the safest way that both sides
+// know.
 func (s *session) authenticate() error {
 	if s.server.password == "" {
 		return nil
@@ -130,9 +131,9 @@ func (s *session) authenticate() error {
 	return s.connectionError(err)
 }
 
-// auth returns the safest way to authenticate of those that are offered; nil where none is known
-// here. PLAIN and LOGIN send the password itself: that they are allowed without TLS is safe since
-// tlsPolicy has decided before (parseMailURL).
+// auth returns the safest of the offered ways to authenticate; nil if it knows no offered way.
+// PLAIN and LOGIN send the password itself. Allowing them without TLS is safe because tlsPolicy has
+// decided before (parseMailURL).
 func (s smtpServer) auth(offered []string) smtp.Auth {
 	for _, known := range []struct {
 		mechanism string
@@ -151,8 +152,8 @@ func (s smtpServer) auth(offered []string) smtp.Auth {
 	return nil
 }
 
-// send sends the mail once, to all addresses that the server accepts. The error is about the
-// others.
+// send sends the mail once, to all addresses that the server accepts. The error is about the other
+// addresses.
 func (s *session) send(e email) error {
 	if err := s.Mail(envelope(e.from)); err != nil {
 		return s.replyError("does not take mail from "+e.from.Address, err)

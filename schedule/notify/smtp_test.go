@@ -14,7 +14,7 @@ func mailTo(url string, to ...string) notify.Target {
 	return notify.Target{Mail: &notify.Mail{URL: url, From: "sched@example.com", To: to}}
 }
 
-// Each row is a server and a URL, and whether the mail arrives encrypted; where the server has a
+// Each row is a server and a URL, and whether the mail arrives encrypted. If the server has a
 // mechanism, the password must arrive, too.
 func TestMailArrives(t *testing.T) {
 	for _, row := range []struct {
@@ -160,7 +160,7 @@ func TestTheContextEndsEveryMail(t *testing.T) {
 			case "STARTTLS":
 				return "220 go on"
 			}
-			return "hang" // what comes now is no command
+			return "hang" // the next lines are no commands
 		}), "ops@example.com"))
 	})
 	for what, place := range silentServers(t) {
@@ -171,7 +171,7 @@ func TestTheContextEndsEveryMail(t *testing.T) {
 	}
 }
 
-// A server that has accepted the mail has accepted it, whatever it replies to QUIT.
+// The mail is accepted when the server says so, whatever it replies to QUIT.
 func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"hang", "", "500 what?"} {
@@ -185,8 +185,8 @@ func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
 	}
 }
 
-// One address that is refused must not cost the others their mail, and one for which the server
-// asks to come again must not bring the others a mail with each attempt.
+// If one address is refused, the others still get their mail. If the server asks to come again for
+// one address, the others get no mail with each attempt.
 func TestEachAddressIsAcceptedOrRefusedByItself(t *testing.T) {
 	server := &mailServer{recipients: map[string]error{
 		"gone@example.com":  smtpError(550, "no such user"),

@@ -18,7 +18,8 @@ func isPermanentReply(err error) bool {
 	return errors.As(err, &reply) && reply.Code/100 == 5
 }
 
-// connectionError is the error of a server that did not reply, or replied what no server may there.
+// connectionError is the error for a server that did not reply, or replied something that no server
+// may reply at that point.
 func (s *session) connectionError(err error) *Error {
 	var (
 		reply    *textproto.Error
@@ -44,7 +45,7 @@ func (s *session) connectionError(err error) *Error {
 	return s.temporary(text, hint)
 }
 
-// replyError is the error of a server that refused something. It is permanent if the server says
+// replyError is the error for a server that refused something. It is permanent if the server says
 // so.
 func (s *session) replyError(what string, err error) *Error {
 	var reply *textproto.Error
@@ -56,8 +57,8 @@ func (s *session) replyError(what string, err error) *Error {
 	return e
 }
 
-// recipientError is the error when not all addresses were accepted. The server would accept the
-// mail for those of later another time, and for those of never at no time.
+// recipientError is the error for a mail that not all addresses accepted. The server would accept
+// the mail for the addresses in later at another time, and never for the addresses in never.
 func (s *session) recipientError(accepted int, later, never []string, last error) *Error {
 	refused := strings.Join(append(never, bareAddresses(later)...), ", ")
 	e := s.replyError("does not take mail for "+refused, last)
@@ -73,7 +74,7 @@ func (s *session) recipientError(accepted int, later, never []string, last error
 	return e
 }
 
-// permanent returns a permanent error of the server: what follows its name.
+// permanent returns a permanent error of the server: what follows the server's name.
 func (s *session) permanent(what, hint string) *Error {
 	return s.target.permanent(s.server.address()+" "+what, hint)
 }
@@ -93,7 +94,8 @@ const maxReplies = 256 << 10
 
 var errTooLong = errors.New("it answers without an end")
 
-// A limitedConn fails with errTooLong after so many bytes: a line without an end would fill memory.
+// A limitedConn fails with errTooLong after so many bytes, because a line without an end would fill
+// memory.
 type limitedConn struct {
 	net.Conn
 	left int

@@ -49,7 +49,7 @@ func (m Message) subject() string {
 // A fact is a line of a message: `took      11.5 s`.
 type fact struct{ name, value string }
 
-// facts say where, when and how. Those of which nothing is known are left out.
+// facts say where, when and how. They leave out what is not known.
 func (m Message) facts() (facts []fact) {
 	add := func(name, value string) {
 		if value = line(value); value != "" {
@@ -71,8 +71,8 @@ func (m Message) facts() (facts []fact) {
 	return facts
 }
 
-// command is what to type to see more: `sched logs` for a run, `sched why` for a slot that did not
-// become one.
+// command is the command that shows more: `sched logs` for a run, `sched why` for a slot that did
+// not become a run.
 func (m Message) command() string {
 	command := "sched "
 	option := ""
@@ -85,7 +85,7 @@ func (m Message) command() string {
 	return command + "logs " + option + humanize.ShortRun(m.Run)
 }
 
-// heldBackText says that at_most held messages like this one back; empty when it did not.
+// heldBackText says that at_most held messages like this one back; empty if it did not.
 func (m Message) heldBackText() string {
 	since := "the last one"
 	if !m.HeldSince.IsZero() {
@@ -100,8 +100,8 @@ func (m Message) heldBackText() string {
 	return fmt.Sprintf("%d more like this were not sent since %s.", m.HeldBack, since)
 }
 
-// tail is the end of text, at most limit bytes long. It begins with a line where one begins in the
-// first half of what is left, else with a whole character.
+// tail is the end of text, at most limit bytes long. It begins at a line if a line begins in the
+// first half of the end, else with a whole character.
 func tail(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -118,7 +118,7 @@ func tail(text string, limit int) string {
 	return text
 }
 
-// head is the begin of text, at most limit characters long.
+// head is the beginning of text, at most limit characters long.
 func head(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"

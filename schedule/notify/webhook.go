@@ -26,9 +26,9 @@ func (t Target) sendWebhook(ctx context.Context, m Message) error {
 	return t.do(ctx, r)
 }
 
-// webhookBody is the JSON of a webhook. The names are those of `sched history --json`, and times
-// are RFC 3339 in UTC, null where there is none. Programs read it: a field may come, and none may
-// go or change. docs/notifications.md explains each.
+// webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times
+// are RFC 3339 in UTC; a missing time is null. Programs read it: a field may be added, and no field
+// may go or change. docs/notifications.md explains each field.
 type webhookBody struct {
 	ID          string   `json:"id"`
 	Text        string   `json:"text"`

@@ -13,7 +13,7 @@ import (
 
 const reference = "../../docs/notifications.md"
 
-// documented is the block of the reference with that language after a heading.
+// documented is the first block in that language after a heading of the reference.
 func documented(t *testing.T, heading, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(reference)

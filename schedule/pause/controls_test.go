@@ -75,7 +75,7 @@ func mustReadHere(t *testing.T, source Source) Pauses {
 }
 
 func TestNoChangeOfThePausesIsLost(t *testing.T) {
-	source := Source{Dir: filepath.Join(t.TempDir(), "state")} // which nobody made yet
+	source := Source{Dir: filepath.Join(t.TempDir(), "state")} // nobody has made it yet
 	var all sync.WaitGroup
 	const n = 20
 	for i := range n {
@@ -87,8 +87,8 @@ func TestNoChangeOfThePausesIsLost(t *testing.T) {
 	}
 }
 
-// A machine that joins a store does not bring its own pauses with it, and one that leaves takes
-// none along.
+// A machine that joins a store does not bring its own pauses with it, and a machine that leaves
+// takes none along.
 func TestThePausesOfOneAreNotThoseOfAnother(t *testing.T) {
 	alone := Source{Dir: t.TempDir()}
 	joined := Source{Dir: alone.Dir, Store: storetest.New()}
@@ -120,7 +120,7 @@ func TestADatabaseThatCannotBeReadIsSaidAndSetAsideByWhoWrites(t *testing.T) {
 	}
 }
 
-// An interrupt of a machine alone has its age, and an older one is replaced.
+// An interrupt of a machine alone has its age, and replaces an older interrupt.
 func TestAnInterruptOfAMachineAloneIsTheLastOne(t *testing.T) {
 	source := Source{Dir: t.TempDir()}
 	for _, by := range []string{"ann", "bob"} {

@@ -15,31 +15,31 @@ import (
 )
 
 // Controls are what people set for all ticks of a schedule: pauses and an interrupt. They are in
-// the store, or in the database of a machine that stands alone. With a store, the database has a
-// copy of the pauses (docs/internals/decisions.md#a-pause-outlives-its-redis).
+// the store, or in the database of a machine without a store. With a store, the database has a copy
+// of the pauses (docs/internals/decisions.md#a-pause-outlives-its-redis).
 type Controls struct {
 	Pauses    Pauses
-	Interrupt Interrupt // the last one
+	Interrupt Interrupt // the last interrupt
 }
 
-// Everything stands for all tasks where the name of one could be.
+// Everything stands for all tasks, in place of a task's name.
 const Everything = state.Everything
 
 // A Pause keeps tasks from starting.
 type Pause = state.Pause
 
-// Pauses are the last pause of each task and of Everything, by name. Those that are over stay, and
+// Pauses are the last pause of each task and of Everything, by name. Pauses that are over stay, and
 // replace older copies (docs/internals/decisions.md#a-pause-that-is-over-is-kept).
 type Pauses map[string]Pause
 
-// An Interrupt ends the ticks that had begun before it. The zero value stands for none.
+// An Interrupt ends the ticks that had begun before it. The zero value is no interrupt.
 type Interrupt struct {
 	By     string    `json:"by"`
 	Server string    `json:"server"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
 
-	Age time.Duration `json:"-"` // how long ago it was when it was read, by the clock that wrote At
+	Age time.Duration `json:"-"` // how old it was when it was read, by the clock that wrote At
 }
 
 // Same reports whether both are the same interrupt.
@@ -56,8 +56,8 @@ func (i Interrupt) String() string {
 	return words
 }
 
-// Of returns the pause in effect for a task: its own or, unless even (even_when_paused), of
-// everything.
+// Of returns the pause in effect for a task: its own pause or, unless even is true
+// (even_when_paused), the pause of everything.
 func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
 	if own := p[task]; own.InEffect(at) {
 		return own, true
@@ -77,7 +77,7 @@ func (p Pauses) Covered(task string, even bool, at time.Time) bool {
 	return p[task].Covers(at) || !even && p[Everything].Covers(at)
 }
 
-// Tasks returns the names of those tasks that have a pause of their own in effect, sorted.
+// Tasks returns the names of the tasks with a pause of their own in effect, sorted.
 func (p Pauses) Tasks(at time.Time) (names []string) {
 	for name, pause := range p {
 		if name != Everything && pause.InEffect(at) {
@@ -88,7 +88,7 @@ func (p Pauses) Tasks(at time.Time) (names []string) {
 	return names
 }
 
-// newer returns what others have that is newer than what p has.
+// newer returns the pauses of others that are newer than the pauses in p, or not in p.
 func (p Pauses) newer(others Pauses) Pauses {
 	newer := Pauses{}
 	for name, other := range others {
@@ -99,7 +99,7 @@ func (p Pauses) newer(others Pauses) Pauses {
 	return newer
 }
 
-// next gives changed pauses versions that replace those of p: now, or the next number.
+// next gives changed pauses versions that replace the versions in p: now, or the next number.
 func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	next := Pauses{}
 	for name, pause := range changed {
@@ -109,8 +109,9 @@ func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	return next
 }
 
-// Maintenance returns in words that the maintenance file of a schedule exists; "" where it does
-// not, or there is none (""). The folder is that of the schedule. After an error it is not known.
+// Maintenance returns in words that the maintenance file of a schedule exists. It returns "" if the
+// file does not exist, or if file is "". The folder is the folder of the schedule. After an error
+// nobody knows whether the file exists.
 func Maintenance(file, folder string) (reason string, err error) {
 	if file == "" {
 		return "", nil

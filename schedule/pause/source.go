@@ -12,20 +12,21 @@ import (
 	"sched/schedule/state"
 )
 
-// A Source is where controls are: in the database of the state folder Dir, or in a Store with a
-// copy of the pauses in Dir.
+// A Source is where controls are kept: in the database of the state folder Dir, or in a Store with
+// a copy of the pauses in Dir.
 type Source struct {
 	Dir   string
 	Store mutex.Store // nil for a machine that stands alone
-	DB    *state.DB   // of Dir, of a tick that has it open; nil: each call opens it
+	DB    *state.DB   // of Dir, if a tick has it open; nil: each call opens it
 
-	ReadOnly bool // Read writes nothing: neither the copy, nor to a store that has forgotten
+	ReadOnly bool // Read writes neither the copy, nor pauses that the store has lost
 }
 
 // interruptValue is the value of the database with the last interrupt.
 const interruptValue = "interrupt"
 
-// of is the name of the schedule whose controls the store has; "" for those of this machine alone.
+// of is the name of the schedule whose controls the store has; "" for the controls of this machine
+// alone.
 func (s Source) of() string {
 	if s.Store == nil {
 		return ""
@@ -33,8 +34,8 @@ func (s Source) of() string {
 	return s.Store.Config().Namespace
 }
 
-// Read returns the controls as they are now, and keeps a copy of what a store says. After an error
-// (no answer, or an unreadable database) they are those that this machine knew last.
+// Read returns the controls as they are now, and keeps a copy of the store's pauses. After an error
+// (no answer, or an unreadable database) it returns the controls that this machine knew last.
 func (s Source) Read() (Controls, error) {
 	copied, err := s.local()
 	if s.Store == nil {
@@ -51,8 +52,8 @@ func (s Source) Read() (Controls, error) {
 	return current, nil
 }
 
-// local reads the database with the connection of the tick, else as one who looks. So does a tick
-// that cannot write.
+// local reads the database with the connection of the tick. Without such a connection, or if the
+// tick cannot write, it opens the database to read.
 func (s Source) local() (c Controls, err error) {
 	if s.DB != nil {
 		if c, err = read(s.DB, s.of()); !state.Unwritable(err) {
@@ -62,8 +63,8 @@ func (s Source) local() (c Controls, err error) {
 	return look(s.Dir, s.of())
 }
 
-// ReadHere returns the controls in the database of the state folder of a schedule: with a store the
-// copy of the pauses, without asking the store. It changes nothing.
+// ReadHere returns the controls in the database of a schedule's state folder. With a store that is
+// the copy of the pauses; ReadHere does not ask the store. It changes nothing.
 func ReadHere(s *schedule.Schedule) (Controls, error) {
 	of := ""
 	if len(s.Store.Servers) > 0 {
@@ -107,7 +108,7 @@ func (s Source) copyPauses(pauses Pauses, now time.Time) {
 	})
 }
 
-// change sets the pauses in the database that change returns.
+// change sets, in the database, the pauses that the function returns.
 func (s Source) change(change func(all Pauses) Pauses) error {
 	return s.write(func(db *state.DB) error {
 		return db.Pauses(s.of()).Change(context.Background(), func(all map[string]Pause) map[string]Pause { return change(all) })
@@ -126,8 +127,8 @@ func (s Source) write(op func(*state.DB) error) error {
 	return errors.Join(op(db), db.Close())
 }
 
-// Pause replaces pauses by what change returns for them, which may be called twice. After an error
-// it may have been done or not; repeating is safe.
+// Pause replaces pauses by the pauses that change returns. Pause may call change twice. After an
+// error the change may have been made or not; repeating is safe.
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
 		return s.change(func(all Pauses) Pauses { return all.next(change(all), clock.Now()) })

@@ -13,10 +13,10 @@ const (
 	// tableControls has the last pause of each task and of Everything, and the last interrupt.
 	tableControls = "controls"
 
-	// interruptKey stands beside the names of tasks: no task can have that name.
+	// interruptKey is a key among the names of tasks: no task can have that name.
 	interruptKey = "!"
 
-	// pauseFor is how long a pause is kept. Servers with a copy put it back after that.
+	// pauseFor is how long the store keeps a pause. Servers with a copy put it back after that.
 	pauseFor = 400 * 24 * time.Hour
 
 	// interruptFor is longer than a tick stays for later slots of its minute.
@@ -27,16 +27,16 @@ const (
 	mostAhead = time.Hour
 )
 
-// A toldInterrupt is an interrupt with the time of the store at which it was made: the clock of the
-// server may be wrong.
+// A toldInterrupt is an interrupt with the store's time at which it was made, because the clock of
+// the server may be wrong.
 type toldInterrupt struct {
 	Interrupt
 	Told time.Time `json:"told"`
 }
 
 // readStore returns the controls: of each pause the newest version in the store or in remembered.
-// With mend the store gets again what it lacks, as after a restart without data. now is the time of
-// the store.
+// With mend it writes pauses that the store lacks back to it, as after a restart without data. now
+// is the time of the store.
 func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend bool) (found Controls, now time.Time, err error) {
 	values, err := store.All(ctx, tableControls)
 	if err != nil {
@@ -63,8 +63,8 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	return found, now, nil
 }
 
-// readPauses reads the pauses among the values of the table. Values that no sched wrote are left
-// out.
+// readPauses reads the pauses among the values of the table. It leaves out values that no sched
+// wrote.
 func readPauses(values map[string][]byte) Pauses {
 	pauses := Pauses{}
 	for name, value := range values {
@@ -76,7 +76,8 @@ func readPauses(values map[string][]byte) Pauses {
 	return pauses
 }
 
-// check sets versions in the future to 0: versions are times (next), so no sched gave these.
+// check sets versions in the future to 0. Versions are times (next), so no sched gave such a
+// version.
 func (p Pauses) check(now time.Time) {
 	for name, pause := range p {
 		if pause.Version < 0 || pause.Version > now.Add(mostAhead).UnixMicro() {
@@ -100,7 +101,7 @@ func putPauses(ctx context.Context, store mutex.Store, pauses Pauses) error {
 	return nil
 }
 
-// putInterrupt ends the ticks of all servers that began before it. It replaces the last one.
+// putInterrupt ends the ticks of all servers that began before it. It replaces the last interrupt.
 func putInterrupt(ctx context.Context, store mutex.Store, i Interrupt) error {
 	now, err := store.Now(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ func mustRead(t *testing.T, store *storetest.Memory, remembered Pauses) Controls
 	return c
 }
 
-// change pauses or resumes on a server that remembers what it knows.
+// change pauses or resumes a task on a server that remembers its pauses.
 func change(t *testing.T, store *storetest.Memory, remembered Pauses, name string, pause Pause) Pauses {
 	t.Helper()
 	known := mustRead(t, store, remembered).Pauses
@@ -50,8 +50,9 @@ func TestAPauseOnOneServerCountsOnAll(t *testing.T) {
 	}
 }
 
-// A store that was started again without its data gets the pauses back from servers that remember
-// them. One server was away for long, and remembers a pause as in effect that was ended meanwhile.
+// A store was started again without its data, and gets the pauses back from servers that remember
+// them. A server was away for long, and still remembers as in effect a pause that was ended
+// meanwhile.
 func TestAStoreThatLostItsDataGetsThePausesBack(t *testing.T) {
 	store := storetest.New()
 	away := change(t, store, nil, "import", Pause{By: "ann"})
@@ -59,7 +60,7 @@ func TestAStoreThatLostItsDataGetsThePausesBack(t *testing.T) {
 	here = change(t, store, here, "import", Pause{By: "ann", Ended: two})
 	store.LoseData()
 	mustRead(t, store, away)
-	for range 2 { // what the server that was away remembers does not come back
+	for range 2 { // a pause that the absent server remembers does not come back
 		if c := mustRead(t, store, here); !c.Pauses["report"].InEffect(two) || c.Pauses["import"].InEffect(two) {
 			t.Errorf("%+v", c)
 		}
@@ -81,8 +82,8 @@ func TestAReaderThatOnlyLooksWritesNothing(t *testing.T) {
 	}
 }
 
-// A number that sched never gave must not keep a pause in effect for good: neither in the store,
-// nor on a server that has a copy of it.
+// A version that sched never gave must not keep a pause in effect for good: neither in the store,
+// nor on a server with a copy.
 func TestAForgedVersionKeepsNoPauseInEffect(t *testing.T) {
 	for _, version := range []int64{math.MaxInt64, math.MinInt64, -1, 0, 1 << 52, time.Now().Add(time.Minute).UnixMicro()} {
 		store := storetest.New()
@@ -103,7 +104,7 @@ func TestAForgedVersionKeepsNoPauseInEffect(t *testing.T) {
 	}
 }
 
-// The copy on each machine takes over whatever the store says, too.
+// The copy on each machine takes over a forged version, too.
 func TestAForgedVersionKeepsNoCopyInEffect(t *testing.T) {
 	store := storetest.New()
 	store.Put(t.Context(), tableControls, "report", fmt.Appendf(nil, `{"version": %d, "by": "ann"}`, math.MaxInt64), time.Hour)
