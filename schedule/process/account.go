@@ -23,14 +23,16 @@ type account struct {
 	change   bool // this process must change to it
 }
 
-// ErrNotRoot says that this process cannot become another user, and the words begin with it.
+// ErrNotRoot says that this process cannot become another user. The text of such an error begins
+// with it.
 var ErrNotRoot = errors.New("only root can run")
 
 // accountOf looks up the user and the group of a task on this machine. The error says what is wrong
 // with them, or that this process may not change to them.
 //
 // A program without cgo, as sched is when it is static, finds the users of /etc/passwd and
-// /etc/group, and not those of LDAP. These can be given as numbers: a number needs no entry.
+// /etc/group, but not the users of LDAP. Such users can be given as numbers: a number needs no
+// entry.
 func accountOf(as schedule.As) (account, error) {
 	if as.User == "" && as.Group == "" {
 		return account{}, nil
@@ -60,7 +62,7 @@ func accountOf(as schedule.As) (account, error) {
 	return a, nil
 }
 
-// userAccount finds a user by name, or else by number. One without an entry has no groups.
+// userAccount finds a user by name, or else by number. A user without an entry has no groups.
 func userAccount(name string, needsGroup bool) (account, error) {
 	u, err := user.Lookup(name)
 	uid, isNumber := number(name)
@@ -164,8 +166,8 @@ func ofAccount(pair string) bool {
 	return name == "HOME" || name == "USER" || name == "LOGNAME"
 }
 
-// setNice sets the priority of this thread, which on Linux has one of its own, and so of the
-// program that replaces it.
+// setNice sets the priority of this thread, and so of the program that replaces it. On Linux each
+// thread has a priority of its own.
 func setNice(nice *int) error {
 	if nice == nil {
 		return nil

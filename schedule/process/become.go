@@ -18,14 +18,14 @@ import (
 // BecomeArgument is the only argument of a process of sched that is to become a command (Become).
 const BecomeArgument = "become"
 
-// setupVariable has the setup of such a process, as JSON. It is no argument: every user may read
-// those, and the setup has values of env. The command does not get it.
+// setupVariable has the setup of such a process, as JSON. It is no argument, because every user may
+// read arguments, and the setup has values of env. The command does not get it.
 const setupVariable = "SCHED_BECOME"
 
-// A setup is what a process of sched does before it becomes a command, where a task has `user`,
+// A setup is what a process of sched does before it becomes a command, if a task has `user`,
 // `group`, `umask` or `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A
-// process can change no umask but its own, and only a process of the user finds out what that user
-// may not read or enter.
+// process can change no umask but its own. Only a process of the user finds out what that user may
+// not read or enter.
 type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`
@@ -33,16 +33,16 @@ type setup struct {
 	Keep      bool            `json:"keep,omitempty"`     // descriptor 3 is a lock, which the command inherits
 	KeepTwo   bool            `json:"keep_two,omitempty"` // so is descriptor 4
 	Dir       string          `json:"dir,omitempty"`
-	Folder    string          `json:"folder,omitempty"` // with Anyway: where it starts when it cannot start in Dir
+	Folder    string          `json:"folder,omitempty"` // with Lenient: the folder in which it starts if it cannot start in Dir
 	EnvFiles  []string        `json:"env_file,omitempty"`
-	Variables []string        `json:"variables,omitempty"` // they replace those of the files
+	Variables []string        `json:"variables,omitempty"` // they replace the variables of the files
 	Lenient   bool            `json:"anyway,omitempty"`
 	Says      int             `json:"says"` // the descriptor for the reason why there is no command
 }
 
-// Become becomes the command that the environment describes, which is the rest of its environment.
-// Where it returns there is no command, and the process must end with the code. It reports false
-// for an environment that is not from startAs.
+// Become becomes the command that a variable of the environment describes. The rest of the
+// environment is for the command. If Become returns, there is no command, and the process must end
+// with the code. It reports false for an environment that is not from startAs.
 func Become(env []string) (code int, ok bool) {
 	var s setup
 	text, _ := Lookup(env)(setupVariable)
@@ -73,8 +73,8 @@ func (s setup) closeOthers() {
 	syscall.CloseOnExec(s.Says)
 }
 
-// apply does what needs the rights of sched's own user first, and the rest with those of the task's
-// user. It returns nil after a copy, else the error why there is no command.
+// apply first does what needs the rights of sched's own user, and the rest with the rights of the
+// task's user. It returns nil after a copy, else the error that says why there is no command.
 func (s setup) apply(env []string) error {
 	who, err := accountOf(s.As)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s setup) apply(env []string) error {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)
 	}
 	if s.Copy.File != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if that lives
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if sched lives
 		defer cancel()
 		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
 	} else {

@@ -78,7 +78,7 @@ func printed(t *testing.T, spec Spec) []string {
 }
 
 // A daemon that a task leaves behind keeps the lock of its task, so that the task never runs twice.
-// One of another user must not: that user could keep what is root's for ever.
+// A daemon of another user must not: that user could keep a lock of root for ever.
 func TestACommandOfAnotherUserInheritsNoLock(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")

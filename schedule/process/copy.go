@@ -15,7 +15,7 @@ import (
 )
 
 // CopyTo makes the copy for the key output, with the rights of this process. It returns when ctx is
-// done, with the cause of that, also where the file is a named pipe without a reader, or on a file
+// done, with the cause of ctx, even if the file is a named pipe without a reader, or is on a file
 // system that does not answer.
 func CopyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	done := make(chan error, 1) // what hangs in the kernel is left behind
@@ -71,10 +71,10 @@ func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 	}
 }
 
-// CopyOutput makes the copy as the user of the task, since root would follow the links of anybody
+// CopyOutput makes the copy as the user of the task, because root would follow the links of anybody
 // who can write in that folder
 // (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is
-// done, with the cause of that.
+// done, with the cause of ctx.
 func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
 	p, err := spec.startAs(setup{Copy: to}, captured)
 	if err != nil {

@@ -2,9 +2,9 @@
 // the user that the task names; waits for them, measures them, and ends them with all that they
 // started.
 //
-// It takes from the task what that says of its command: folder, environment, user, umask, priority.
-// Which processes belong to a run it finds by the run's id in their environment: not by numbers,
-// which the kernel gives away again.
+// It takes from the task what the task says of its command: folder, environment, user, umask,
+// priority. It finds the processes of a run by the run's id in their environment, and not by their
+// numbers: the kernel gives numbers away again.
 //
 // It reads the files of env_file: NAME=value lines as Laravel, Ruby and Node write them. It expands
 // only ${NAME} in them, and no error repeats what a file holds, which may be secret. The reader is

@@ -54,8 +54,8 @@ func envFileError(path string, problem error) error {
 	return fmt.Errorf("env_file %s: %w", path, problem)
 }
 
-// readEnvFile reads a file with the rights of this process. What runs as root takes no variables
-// from a file that others can write: with LD_PRELOAD or PATH they would be root.
+// readEnvFile reads a file with the rights of this process. As root it takes no variables from a
+// file that others can write: with LD_PRELOAD or PATH they would be root.
 func readEnvFile(path string) (string, error) {
 	// Without O_NONBLOCK the open of a named pipe would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -79,7 +79,7 @@ func readEnvFile(path string) (string, error) {
 		return "", fmt.Errorf("it belongs to another user (uid %d), and the task runs as root", owner.Uid)
 	}
 	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for
-	// ever. Where nothing ever waits, as on disks, there is no deadline.
+	// ever. Files that never wait, as on disks, have no deadline.
 	_ = file.SetReadDeadline(time.Now().Add(envFilePatience))
 	content, err := io.ReadAll(io.LimitReader(file, largestEnvFile))
 	if errors.Is(err, os.ErrDeadlineExceeded) {

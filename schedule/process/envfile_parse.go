@@ -7,7 +7,7 @@ import (
 )
 
 // ParseEnvFile reads the text of an env_file: a NAME=value a line, as in the .env files of Laravel,
-// Ruby and Node. It runs nothing, and what an error says is never of the text, which may be secret.
+// Ruby and Node. It runs nothing. No error repeats the text, which may be secret.
 //
 //	# a comment, and one after a value: the # follows a blank
 //	export NAME = value         export and blanks around = may be there

@@ -60,7 +60,7 @@ func TestDotenv(t *testing.T) {
 	}
 }
 
-// What an error says goes into the history, and the text is full of secrets.
+// An error goes into the history, and the text of the file is full of secrets.
 func TestTheErrorsOfDotenvNameALineAndNoSecret(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"no equals sign", "A=b\n\nhunter2", `line 3: there is no "="`},
@@ -146,7 +146,7 @@ func FuzzDotenv(f *testing.F) {
 				t.Errorf("%q: %q, %v", text, pair, err)
 			}
 		}
-		// Whatever a value is, in single quotes it comes back.
+		// In single quotes any value comes back as it is.
 		if text = strings.NewReplacer("'", "", "\x00", "", "\r", "").Replace(text); text != "" {
 			if again, err := ParseEnvFile("A='"+text+"'", shop); err != nil || !slices.Equal(again, []string{"A=" + text}) {
 				t.Errorf("%q: %q, %v", text, again, err)

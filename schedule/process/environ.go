@@ -49,8 +49,8 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
-// overFiles returns the variables of env that win over those of env_file: those that stand beside
-// or below it.
+// overFiles returns the variables of env that win over the variables of env_file, because they
+// stand beside or below it.
 func overFiles(t *schedule.Task) (pairs []string) {
 	for _, name := range t.EnvOver {
 		if value, ok := t.Env[name]; ok {
@@ -70,9 +70,9 @@ const (
 
 // OfMachine returns those variables of an environment that say how the machine is set up: where
 // programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not
-// of sched's own user, or not sched's business, get these and none of the others, among which there
-// may be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables
-// with the names of more are kept, too.
+// of sched's own user, or not sched's business, get only these: among the others there may be
+// secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables with
+// the names of more are kept, too.
 func OfMachine(env []string, more ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -84,8 +84,8 @@ func OfMachine(env []string, more ...string) []string {
 	})
 }
 
-// ofRuns are the variables that one run passes on to its own processes, and none of which a `sched`
-// inside a task passes on to those of its runs: else they would count as processes of the outer
+// ofRuns are the variables that one run passes on to its own processes. A `sched` inside a task
+// passes none of them on to the processes of its runs: these would count as processes of the outer
 // run.
 var ofRuns = []string{
 	StateVariable, StoreVariable, setupVariable,

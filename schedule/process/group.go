@@ -17,12 +17,12 @@ type Family struct {
 	Attempt int
 }
 
-// killPatience is how long a process may take to end after KILL. One that takes longer hangs in the
-// kernel, as for a disk that does not answer; there is no way to end it.
+// killPatience is how long a process may take to end after KILL. A process that takes longer hangs
+// in the kernel, as for a disk that does not answer: nothing can end it.
 const killPatience = 5 * time.Second
 
 // End ends the processes, which may be children of others: TERM, and KILL to what is left after
-// killAfter or when ctx is done. It returns when all have ended. Those that have not ended
+// killAfter or when ctx is done. It returns when all have ended. Processes that have not ended
 // killPatience after KILL are left behind: survivors has their ids.
 func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
 	ctx, cancel := context.WithTimeout(ctx, killAfter)
@@ -48,8 +48,8 @@ func (f Family) signalGroups(signal syscall.Signal) {
 
 // endBy sends the signal to each member that is not in one of the groups, and waits for the end of
 // all; ctx bounds the wait. It returns the members that are left. It looks through all processes of
-// the machine only when those that it has found have ended, since they may have started others
-// meanwhile.
+// the machine only when the members that it has found have ended, because they may have started
+// others meanwhile.
 func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })

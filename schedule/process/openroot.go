@@ -11,8 +11,8 @@ import (
 )
 
 // openAsRoot opens a file for writing, for root, and makes the folders that are missing. A symbolic
-// link is followed only when it is root's, and no other user could have put it there: it would lead
-// root to any file of the machine. Other users may have the folder and the file itself.
+// link is followed only when it is root's, and no other user could have put it there: such a link
+// could lead root to any file of the machine. Other users may have the folder and the file itself.
 //
 // It goes the way of the kernel, from folder to folder, so that nobody can change what it has
 // passed.
@@ -90,7 +90,7 @@ func openFolder(in int, name string) (fd int, err error) {
 	return fd, err
 }
 
-// readLink returns where a link leads, and whose it is.
+// readLink returns the target of a link, and its owner.
 func readLink(in int, name string) (target string, owner uint32, isLink bool) {
 	var link unix.Stat_t
 	room := make([]byte, unix.PathMax)
@@ -102,7 +102,8 @@ func readLink(in int, name string) (target string, owner uint32, isLink bool) {
 }
 
 // checkOpened refuses a file that has another name as well, unless root alone can give names in its
-// folder: that name may be one of a file of the machine. It empties the file when flags say so.
+// folder: another user may have linked any file of the machine there. It empties the file when
+// flags say so.
 func checkOpened(file *os.File, roots bool, flags int) error {
 	var is unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &is); err != nil {

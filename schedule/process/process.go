@@ -46,12 +46,13 @@ type Program struct {
 	Inherit []*os.File // its descriptors 3, 4 and so on
 	How     *syscall.SysProcAttr
 
-	said *os.File // from where the Process reads why it did not become the command (Process.Refusal), and which it closes; nil: nowhere
+	said *os.File // the Process reads from it why it did not become the command (Process.Refusal), and closes it; nil: nowhere
 	keep bool     // see Spec.Keep
 }
 
-// spawn starts a program in a group of its own. Relative ones are found from its folder and the
-// PATH of its environment, as a shell there would: not from those of this process.
+// spawn starts a program in a group of its own. It finds a relative program from the folder and the
+// PATH of that program, as a shell there would, and not from the folder and the PATH of this
+// process.
 func (p Program) spawn() (*Process, error) {
 	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
 	if err != nil {
@@ -155,8 +156,8 @@ func (p *Process) ends() {
 	}
 }
 
-// Release has the kernel forget how a process ended that was started with Spec.Keep; one that lives
-// is forgotten when it ends. Safe to be called again.
+// Release has the kernel forget how a process ended that was started with Spec.Keep; if the process
+// lives, that happens when it ends. Safe to be called again.
 func (p *Process) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,13 +170,13 @@ func (p *Process) Release() {
 	}
 }
 
-// forget has the kernel forget how the process ended. It does not wait: it has.
+// forget has the kernel forget how the process ended. It does not wait: the process has ended.
 func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited
-// for, in bytes. It is 0 where that is not known: ru_maxrss (getrusage(2)) of a command begins with
-// the memory that sched had when the command replaced it, so what needs no more than that cannot be
-// measured (docs/internals/decisions.md#peak-memory-below-our-own-is-not-known).
+// for, in bytes. It is 0 if that is not known. ru_maxrss (getrusage(2)) of a command begins with
+// the memory that sched had when the command replaced it, so a smaller peak cannot be measured
+// (docs/internals/decisions.md#peak-memory-below-our-own-is-not-known).
 func (p *Process) PeakMemory() int64 {
 	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
 	peak := int64(p.Usage.Maxrss) * maxrssUnit
@@ -219,9 +220,9 @@ func (p *Process) ExitCode() int {
 	return p.status.ExitStatus()
 }
 
-// End ends the process and the rest of its group as Family.End does. Of those that survived KILL,
-// and were left behind, it returns the ids: if the process itself is among them, Done is not
-// closed.
+// End ends the process and the rest of its group as Family.End does. It returns the ids of the
+// processes that survived KILL and were left behind. If the process itself is among them, Done is
+// not closed.
 func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
 	return p.endFamily(ctx, Family{Groups: []int{p.PID}}, killAfter)
 }
@@ -256,7 +257,7 @@ func (p *Process) Ended() bool {
 }
 
 // EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. A process that does not end by KILL either, since it hangs
+// whether the process ended by itself. A process that does not end by KILL either, because it hangs
 // in the kernel, is left behind after a while.
 func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
 	timer := time.NewTimer(limit)

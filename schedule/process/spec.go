@@ -22,15 +22,15 @@ type Spec struct {
 	Caller    []string // the environment of the caller
 	Variables []string // the SCHED_ ones
 	Output    *os.File // nil: nowhere
-	// Locks are inherited by the command, unless it runs as another user: what that leaves behind
-	// could keep a lock of ours, or take it again.
+	// Locks are inherited by the command, unless it runs as another user: a process that it leaves
+	// behind could keep a lock of ours, or take it again.
 	Locks []*os.File
 
-	Keep    bool // where a process can become the parent of orphans: the kernel keeps how it ended until Process.Release, for the next parent
-	Lenient bool // start it even where files of env_file cannot be used, or only the schedule's folder can be entered
+	Keep    bool // the kernel keeps how it ended until Process.Release, for the next parent; only if a process of this system can become the parent of orphans
+	Lenient bool // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
-// Start starts it, directly where the task has none of `user`, `group`, `umask` and `nice`. For the
+// Start starts it, directly if the task has none of `user`, `group`, `umask` and `nice`. For the
 // exit code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	if spec.Task.As != (schedule.As{}) {
@@ -121,8 +121,8 @@ func lookPath(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }
 
-// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where
-// it has none.
+// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" if no
+// folder has it.
 func Find(name, path, dir string) string {
 	for _, folder := range filepath.SplitList(path) {
 		file := filepath.Join(folder, name)

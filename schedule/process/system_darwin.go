@@ -21,15 +21,15 @@ func (f Family) members() (all []member) {
 	return all
 }
 
-// alive is true for zombies, too. They matter in containers, where the kernel is Linux.
+// alive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
 func (m member) alive() bool { return syscall.Kill(m.pid, 0) == nil }
 
 // HasGroup reports whether the group lives on: see Orphans.
 func HasGroup(_ string, group int) bool { return len(Orphans("", group, 0)) > 0 }
 
 // Orphans returns the group of the run's command if it lives on. Without /proc it cannot read which
-// run a process belongs to; but a process of the run still has its output open where this is
-// called, and the kernel gives no number away while its group has processes.
+// run a process belongs to. But when a lost run is settled, a process of the run still has its
+// output open, and the kernel gives no number away while its group has processes.
 func Orphans(_ string, group, _ int) []int {
 	if group != 0 && (member{-group, group}).alive() {
 		return []int{group}

@@ -22,7 +22,7 @@ const FindsByRun = true
 // program that was not made to be PID 1 of a container never waits for its children.
 type member struct {
 	pid, group int
-	start      string // when it started, in ticks since the boot: with the pid it names one process and no later one
+	start      string // when it started, in ticks after boot: with the pid it names one process and no later one
 }
 
 // members finds the processes of the family that live.
@@ -77,8 +77,8 @@ func readMember(pid int) (m member, living bool) {
 	return member{pid, group, startTicks(stat)}, true
 }
 
-// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks since
-// the boot; empty where there is none.
+// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks after
+// boot; empty if there is no such field.
 func startTicks(stat []byte) string {
 	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 19 {
 		return string(fields[19])
@@ -87,7 +87,7 @@ func startTicks(stat []byte) string {
 }
 
 // runOf returns the run and the attempt for which a process was started; none for a process that
-// was not, or whose environment this process may not read.
+// was started for no run, or whose environment this process may not read.
 func runOf(pid int) (run string, attempt int) {
 	for _, pair := range ReadProc(pid, "environ") {
 		if value, ok := bytes.CutPrefix(pair, []byte("SCHED_RUN=")); ok {
@@ -115,10 +115,10 @@ func ParseStat(stat []byte) (state byte, parent, group int) {
 	return fields[0][0], parent, group
 }
 
-// Orphans returns the groups of the run's command that live on: that of the last attempt that was
-// written down (group 0: none was), and where sched was killed before it could do that, any of the
-// next attempt. What else an earlier attempt left behind, in groups of its own, is a daemon and
-// does not count.
+// Orphans returns the groups of the run's command that live on. The group of the last attempt that
+// was written down counts (group 0: none was, and every group of the run counts). Groups of the
+// next attempt count, too: sched may have been killed before it could write that attempt down.
+// Other groups, which an earlier attempt left behind, are daemons and do not count.
 func Orphans(run string, group, attempt int) (left []int) {
 	eachProcess(func(pid int) {
 		of, n := runOf(pid)
@@ -134,7 +134,7 @@ func Orphans(run string, group, attempt int) (left []int) {
 }
 
 // HasGroup reports whether a process of the group was started for the run. It looks through all
-// processes of the machine only where the first of the group has ended.
+// processes of the machine only if the first process of the group has ended.
 func HasGroup(run string, group int) bool {
 	if _, living := readMember(group); living {
 		of, _ := runOf(group)
@@ -164,7 +164,7 @@ func OtherRunHas(file *os.File, run string) (has bool) {
 }
 
 // ReadProc returns the environment or the arguments of a process (name: environ or cmdline,
-// proc(5)); none where this process may not read them.
+// proc(5)); none if this process may not read them.
 func ReadProc(pid int, name string) [][]byte {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
 	return bytes.Split(text, []byte{0})
@@ -179,14 +179,15 @@ const keepsOrphans = true
 func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // Adopt returns a process that another one started, and that has become a child of this one since
-// (KeepOrphans). One that has ended is Ended at once. False for any other process.
+// (KeepOrphans). A process that has ended is Ended at once. Adopt returns false for any other
+// process.
 func Adopt(pid int) (*Process, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	state, parent, _ := ParseStat(text)
 	if err != nil || parent != os.Getpid() {
 		return nil, false
 	}
-	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: math.MaxInt32} // that of the process that forked it is not known
+	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: math.MaxInt32} // the peak of the process that forked it is not known
 	go p.wait(nil)
 	if state == 'Z' {
 		<-p.Done
@@ -195,7 +196,7 @@ func Adopt(pid int) (*Process, bool) {
 }
 
 // OrphanOf returns the process group that was started for the attempt of the run, and whose first
-// process is a child of this process; 0 where there is none that lives.
+// process is a child of this process; 0 if no such process lives.
 func OrphanOf(run string, attempt int) (group int) {
 	eachProcess(func(pid int) {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -209,8 +210,8 @@ func OrphanOf(run string, attempt int) (group int) {
 	return group
 }
 
-// Age returns how long ago a process was started, by a clock that nobody sets; 0 where that cannot
-// be read.
+// Age returns how long ago a process was started, by a clock that nobody sets; 0 if that cannot be
+// read.
 func Age(pid int) time.Duration {
 	const ticks = 100 // of a second: USER_HZ of every architecture that Go knows
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -272,7 +273,7 @@ func (p *Process) lookKept(options int) (ended bool) {
 	return true
 }
 
-// waitStatus returns what wait4(2) says of a process of which waitid(2) says this.
+// waitStatus returns the status of wait4(2) for the code and the status of waitid(2).
 func waitStatus(code, status int32) syscall.WaitStatus {
 	const exited, dumped, core = 1, 3, 0x80 // CLD_EXITED, CLD_DUMPED
 	switch code {

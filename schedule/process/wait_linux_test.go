@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Whoever becomes the parent of a process that is kept learns how it ended, as this process has.
+// A process that becomes the parent of a kept process learns how it ended, as this process has.
 func TestAProcessIsKeptUntilItIsReleased(t *testing.T) {
 	for _, row := range []struct {
 		command string
@@ -16,7 +16,7 @@ func TestAProcessIsKeptUntilItIsReleased(t *testing.T) {
 	}{
 		{"exit 7", 7},
 		{"kill -TERM $$", 143},
-		{"kill -ABRT $$", 134}, // with a core where the machine writes one
+		{"kill -ABRT $$", 134}, // with a core if the machine writes one
 	} {
 		p := kept(t, row.command)
 		<-p.Done
@@ -48,7 +48,7 @@ func TestAProcessThatIsReleasedIsForgottenWhenItEnds(t *testing.T) {
 	}
 }
 
-// What a kept process has used is the same as with wait4(2).
+// The usage of a kept process is the same as with wait4(2).
 func TestWhatAKeptProcessHasUsed(t *testing.T) {
 	p := kept(t, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
 	<-p.Done

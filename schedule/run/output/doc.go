@@ -4,5 +4,5 @@
 // nothing was printed.
 //
 // Non-goals: the copy for the key output (package run), and reading while a run prints (package
-// tail).
+// cmd).
 package output

@@ -16,8 +16,8 @@ import (
 // folderOf has the outputs of a state folder, a folder for each task.
 func folderOf(dir string) string { return filepath.Join(dir, "output") }
 
-// Path returns the path of the file that captures what a run of the state folder prints. Of the
-// record the Run and the Task count.
+// Path returns the path of the file that captures what a run of the state folder prints. Only the
+// Run and the Task of the record count.
 func Path(dir string, r outcome.Record) string {
 	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
 }
@@ -36,8 +36,8 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Append opens the file for appending, without its lock. Where the file is missing it is made for
-// its owner alone, and so is its folder.
+// Append opens the file for appending, without its lock. If the file is missing, it is made for its
+// owner alone, and so is its folder.
 func Append(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	file, err := statedir.OpenPlain(path, flags)
@@ -49,8 +49,8 @@ func Append(path string) (*os.File, error) {
 	return file, err
 }
 
-// unwrittenMode is the mode of an output whose command was started although that could be written
-// nowhere.
+// unwrittenMode is the mode of an output whose command was started although that could not be
+// written down.
 const unwrittenMode = 0o700
 
 // MarkUnwritten notes in the mode of the output whether its command was started although the
@@ -80,10 +80,10 @@ func Separate(output *os.File, line string) {
 	if last[0] != '\n' {
 		line = "\n" + line
 	}
-	io.WriteString(output, line) // where that fails the command has the same trouble
+	io.WriteString(output, line) // if that fails, the command has the same trouble
 }
 
-// InUse reports whether a process of the run still has its output open; false where there is no
+// InUse reports whether a process of the run still has its output open. It is false if there is no
 // such file.
 func InUse(path string) bool {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
@@ -95,7 +95,7 @@ func InUse(path string) bool {
 }
 
 // Tail returns the end of what a run printed, at most so many bytes, and whether there was more
-// before it. It is empty where nothing can be read.
+// before it. It is empty if nothing can be read.
 func Tail(path string, most int64) (tail []byte, cut bool) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {

@@ -51,7 +51,7 @@ func (t *Trimmer) Trim() (again time.Duration) {
 	return trimEvery
 }
 
-// middle is the part of an output that is not kept, in whole blocks; empty where all is kept.
+// middle is the part of an output that is not kept, in whole blocks; empty if all is kept.
 func middle(size, limit int64) (from, to int64) {
 	if size <= limit {
 		return 0, 0
@@ -61,9 +61,9 @@ func middle(size, limit int64) (from, to int64) {
 }
 
 // Cut makes an output that is larger than its limit a file of its first and its last part, with a
-// line between them that says what was cut; the note says it, too. It is done once: a process that
-// is killed before the new file has the name leaves the old one. What a process that the command
-// left behind prints from then on is lost with the old file.
+// line between them that says what was cut; the note says it, too. It is done once: if the process
+// is killed before the new file has the name, the old file stays. A process that the command left
+// behind may still print into the old file: that output is lost.
 func Cut(path string, limit int64) (note string, err error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= limit {
 		return "", nil
@@ -92,7 +92,7 @@ func Cut(path string, limit int64) (note string, err error) {
 }
 
 // parts returns where the first part of the file ends, and where the last begins: at the ends of
-// lines, where there are some.
+// lines, if there are some near.
 func parts(file io.ReaderAt, size, half int64) (head, tail int64) {
 	near := make([]byte, min(block, half))
 	head, tail = half, size-half

@@ -11,18 +11,18 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Remove removes what a run of the state folder printed, and its hooks. Of the record the Run, the
-// Task and the Output count.
+// Remove removes what a run of the state folder printed, and its hooks. Only the Run, the Task and
+// the Output of the record count.
 func Remove(dir string, r outcome.Record) {
 	path := cmp.Or(r.Output, Path(dir, r))
 	os.Remove(path)
 	os.Remove(HooksPath(path))
 }
 
-// Sweep removes the outputs of runs that began before that time and are in no record: of a history
-// that was damaged, or of a process that was killed before it had written down that the run begins.
-// Of the runs that it is given unknown returns those without a record. It ends when it has taken so
-// long; the next call begins with another task.
+// Sweep removes the outputs of runs that began before that time and have no record. Their history
+// was damaged, or their process was killed before it had written down that the run begins. From the
+// runs that unknown is given, it returns the runs without a record. Sweep ends when it has taken
+// atMost. Each call goes through the tasks in another order.
 func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs []string) ([]string, error)) error {
 	end := time.Now().Add(atMost)
 	folders, _ := os.ReadDir(folderOf(dir))
