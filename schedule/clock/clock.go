@@ -48,13 +48,13 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// BootID names this boot of the machine: no other boot has that name. It is empty where the system
+// BootID names this boot of the machine: no other boot has that name. It is empty if the system
 // does not tell boots apart. A container shares the kernel of its host, and with it the boot.
 var BootID = sync.OnceValue(bootID)
 
-// SinceBoot returns how long ago the machine booted, the time included in which it slept: setting
-// the clock does not change it. It is not ok where the system does not say.
+// SinceBoot returns how long ago the machine booted, including the time in which it slept. Setting
+// the clock does not change that. It is not ok if the system does not say.
 //
-// The binary that the tests build has a machine that booted when they say (cmd/testclock.go). Only
-// that file may set BootID and SinceBoot.
+// The binary that the tests build has a machine that booted when the tests say (cmd/testclock.go).
+// Only that file may set BootID and SinceBoot.
 var SinceBoot func() (since time.Duration, ok bool) = sinceBoot

@@ -9,10 +9,9 @@ import (
 
 // Check refuses a state folder in which another user can write
 // (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it
-// say what hooks are run. One that does not exist yet is fine. The error is *ForeignError for one
-// that belongs to another user; Hint says what to do. As root it also refuses one below a folder in
-// which another user can put another in its place; that error is a *FolderError. dir is
-// absolute.
+// say what hooks are run. A folder that does not exist yet is fine. The error is *ForeignError for
+// a folder that belongs to another user; Hint says what to do. As root it also refuses a folder in
+// whose place another user can put another one; that error is a *FolderError. dir is absolute.
 func Check(dir string) error {
 	if os.Geteuid() == 0 {
 		if err := CheckAbove(dir); err != nil {
@@ -47,7 +46,7 @@ func Check(dir string) error {
 	return nil
 }
 
-// Hint says what to do about an error of Check; "" where the error says so itself.
+// Hint says what to do about an error of Check; "" if the error says so itself.
 func Hint(err error) string {
 	var folder *FolderError
 	if errors.As(err, &folder) {

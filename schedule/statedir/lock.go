@@ -20,8 +20,8 @@ const (
 
 // Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this
 // descriptor open. It returns ErrLocked when another process holds the lock. Processes that only
-// read (Held) share it for a moment: they are waited for, or `sched list` would make a tick find a
-// lost run alive.
+// look share the lock for a moment. Lock waits for them: otherwise `sched list` would make a tick
+// find a lost run alive.
 func Lock(file *os.File) error {
 	fd := int(file.Fd())
 	for range readerTries {
@@ -52,9 +52,9 @@ func LockWithin(file *os.File, patience time.Duration) error {
 }
 
 // OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a
-// missing one, with mode 0600. The error is ErrLocked when another process holds it, and
-// os.ErrNotExist when there is none, also when another process removed or renamed it since it was
-// opened.
+// missing file, with mode 0600. The error is ErrLocked if another process holds the lock. It is
+// os.ErrNotExist if there is no such file, also if another process removed or renamed it after it
+// was opened.
 func OpenLocked(path string, flags int) (*os.File, error) {
 	for {
 		file, err := OpenPlain(path, flags)
@@ -82,7 +82,7 @@ func IsAt(file *os.File, path string) bool {
 }
 
 // Exclusively does something that only one process may do in the folder at a time. It waits for
-// others for some seconds, and makes the folder where there is none.
+// others for some seconds, and makes the folder if it is missing.
 func Exclusively(dir string, do func() error) error {
 	if err := MakeDir(dir); err != nil {
 		return err

@@ -23,7 +23,7 @@ func (e *NotPlainError) Error() string {
 }
 
 // OpenPlain is os.OpenFile for a file in a state folder, with mode 0600 for a new one. It waits for
-// nothing, and the error is *NotPlainError where there is no plain file.
+// nothing, and the error is *NotPlainError if something else than a plain file is there.
 func OpenPlain(path string, flags int) (*os.File, error) {
 	// Without O_NONBLOCK a named pipe would stop us here for ever. On a plain file it has no
 	// effect.
@@ -45,7 +45,7 @@ func OpenPlain(path string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// CheckPlain returns a *NotPlainError where something is at the path, or where a link there leads,
+// CheckPlain returns a *NotPlainError if something is at the path, or at the end of a link there,
 // that is no plain file. It opens nothing.
 func CheckPlain(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is no file is refused at once, however it is opened: to open a named pipe may take for ever.
+// Something that is no plain file is refused at once, however it is opened: to open a named pipe
+// may take for ever.
 func TestOnlyPlainFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link, folder, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "folder"), filepath.Join(dir, "null")
@@ -51,7 +52,7 @@ func TestAFileOfGigabytesIsNotRead(t *testing.T) {
 	}
 }
 
-// What somebody put in the place of a draft does not keep the file from being replaced.
+// Something in the place of a draft does not keep the file from being replaced.
 func TestAPipeInThePlaceOfADraft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := unix.Mkfifo(path+".new", 0o600); err != nil {

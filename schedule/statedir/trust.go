@@ -11,11 +11,10 @@ import (
 	"syscall"
 )
 
-// This file says which paths root may believe: those where no other user can put something
-// else.
+// This file says which paths root may believe: paths at which no other user can put something else.
 //
-// It is about the folders above a file, as StrictModes of sshd is (sshd_config(5)). Who owns and
-// who can write the file itself is for the package that opens it.
+// It is about the folders above a file, as StrictModes of sshd is (sshd_config(5)). The package
+// that opens the file checks who owns it and who can write it.
 
 // mostLinks bounds the symbolic links on the way to one path, as the kernel does
 // (path_resolution(7)).
@@ -24,7 +23,7 @@ const mostLinks = 40
 // A FolderError says that another user than root can put something else in the place of a path.
 type FolderError struct {
 	Folder string // above the path, or a symbolic link on the way to it
-	Owner  int    // the user it belongs to; 0 where other users can write it
+	Owner  int    // the user it belongs to; 0 if other users can write it
 }
 
 func (e *FolderError) Error() string {
@@ -44,10 +43,10 @@ func (e *FolderError) Hint(what string) string {
 }
 
 // CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than
-// root, or can be written by others and is not sticky: its owner can rename what is in it. It goes
-// the way of the kernel, so that it sees the folders that hold a symbolic link and those that the
-// link leads through. What is at the path itself may be anything, also missing. The path must be
-// absolute; other errors are of the system.
+// root, or can be written by others and is not sticky: such a user can rename what is in it. It
+// goes the way of the kernel, so that it sees the folders that hold a symbolic link and the folders
+// that the link leads through. At the path itself there may be anything, or nothing. The path must
+// be absolute; other errors are of the system.
 func CheckAbove(path string) error {
 	folder, rest, links := "/", parts(path), 0
 	root, err := os.Lstat(folder)
@@ -115,7 +114,7 @@ func check(folder string, info fs.FileInfo) error {
 	return nil
 }
 
-// ownerOf returns the user that owns a file; 0 where the system does not say.
+// ownerOf returns the user that owns a file; 0 if the system does not say.
 func ownerOf(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

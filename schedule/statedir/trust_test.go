@@ -19,7 +19,7 @@ func TestRootBelievesWhatOnlyRootCanReplace(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		build func(dir string) (path string)
-		wrong string // the folder that is named; empty where all is well
+		wrong string // the folder that is named; empty if all is well
 	}{
 		"folders of root":       {func(dir string) string { return dir + "/schedule.yaml" }, ""},
 		"what is not there yet": {func(dir string) string { return dir + "/none/state" }, ""},

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a file that only we may read, and makes its folder (mode 0700) and the file where
-// flags say so. It tries the file first: the folder is missing once. See OpenPlain.
+// Open opens a file that only we may read, and makes its folder (mode 0700) and the file if flags
+// say so. It tries the file first: the folder is missing only once. See OpenPlain.
 func Open(path string, flags int) (*os.File, error) {
 	file, err := OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) && flags&os.O_CREATE != 0 {
@@ -22,8 +22,8 @@ func Open(path string, flags int) (*os.File, error) {
 	return file, err
 }
 
-// MakeDir makes a folder (mode 0700), and those above it, where they are missing. A link to nowhere
-// is an error that says that the folder cannot be written (Unwritable).
+// MakeDir makes a folder (mode 0700), and the folders above it, if they are missing. A link to
+// nowhere is an error that says that the folder cannot be written (Unwritable).
 func MakeDir(path string) error {
 	err := os.MkdirAll(path, 0o700)
 	if wrong, ok := errors.AsType[*os.PathError](err); ok && errors.Is(err, os.ErrExist) {
@@ -66,8 +66,8 @@ func Replace(path string, text []byte) error {
 	return nil
 }
 
-// WriteSynced writes a file that only we may read, and to disk; its folder is made where that is
-// missing. Where it fails there is no file.
+// WriteSynced writes a file that only we may read, and syncs it to disk. If its folder is missing,
+// it is made. After an error there is no file.
 func WriteSynced(path string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	file, err := Open(path, flags)
@@ -85,7 +85,7 @@ func WriteSynced(path string, text []byte) error {
 	return err
 }
 
-// SyncDir makes what was renamed in a folder survive a power cut, where the file system can.
+// SyncDir makes what was renamed in a folder survive a power cut, if the file system can.
 func SyncDir(path string) {
 	if dir, err := OpenDir(path); err == nil {
 		dir.Sync()
