@@ -10,15 +10,15 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// This file alone uses gronx, which decides which values of a field are due. A search reads sets:
-// of seconds, minutes, hours and months, made by Parse; of days, made when a month of their shape
-// is first needed. gronx evaluates one field at one time. Its IsDue and NextTickAfter do not follow
-// crontab(5).
+// This file alone uses gronx, which decides which values of a field are due. A search reads sets.
+// Parse makes the sets of seconds, minutes, hours and months. A set of days is made when a month of
+// its shape is first needed. gronx evaluates one field at one time. Its IsDue and NextTickAfter do
+// not follow crontab(5).
 //
 // All expressions of the process share the sets, which are never dropped.
 
-// A compiler turns fields into sets, and keeps these for expressions with the same fields. Safe for
-// concurrent use.
+// A compiler turns fields into sets, and keeps the sets for expressions with the same fields. Safe
+// for concurrent use.
 type compiler struct {
 	mu     sync.Mutex
 	values map[fieldText]set       // by element of a list; not for the day fields
@@ -90,8 +90,8 @@ func evaluateValues(element string, pos int) (due set) {
 }
 
 // A dayTable holds the due days of a day field for each shape of a month, evaluated when first
-// needed. Safe for concurrent use: goroutines that need one entry all evaluate it and find the
-// same.
+// needed. Safe for concurrent use: several goroutines that need one entry each evaluate it, and
+// find the same.
 type dayTable struct {
 	fieldText
 	entries [shapes]atomic.Uint64 // a set, which also has the value 0 once it is evaluated

@@ -56,7 +56,7 @@ func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 	checkDays(t, "1#5,5L", weekdayField, &dayTable{fieldText: fieldText{weekdayField, "1#5,5L"}}, "2080-01-01", "2120-01-01")
 }
 
-// A number is not asked about, so that 100 tasks at as many minutes cost 6,000 questions less.
+// A number is not asked about: 100 tasks at as many minutes cost 6,000 questions less.
 func TestEveryNumberIsDueAtItselfAsGronxSays(t *testing.T) {
 	for _, pos := range []int{secondField, minuteField, hourField, monthField} {
 		for v := cronFields[pos].min; v <= cronFields[pos].max; v++ {
@@ -125,7 +125,7 @@ func gronxDue(t *testing.T, field string, pos int, at time.Time) bool {
 	return due
 }
 
-// Goroutines that parse the same texts at the same time get equal expressions, whoever was first.
+// Goroutines that parse the same texts at the same time get equal expressions, whichever is first.
 func TestCompilingIsSafeForSeveralGoroutines(t *testing.T) {
 	forgetCompiled()
 	var group sync.WaitGroup

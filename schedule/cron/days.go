@@ -58,8 +58,8 @@ type dates struct {
 	either         bool // both day fields are restricted, so one of them is enough
 }
 
-// in returns the due days of a month, from 1. It joins the day fields as Vixie cron does: both must
-// match where one of them starts with *, else one is enough.
+// in returns the due days of a month, from 1. It joins the day fields as Vixie cron does: if one of
+// them starts with *, both must match, else one is enough.
 func (d dates) in(m month) set {
 	if !d.months.has(m.number) {
 		return 0
@@ -103,7 +103,7 @@ func (c cycle) due(day int64) bool {
 // start returns the first due day as people write it.
 func (c cycle) start() string { return date(c.from) }
 
-// why says in words whether the day that comes since days after the first one is due. It is
+// why says in words whether a day is due. The day is since days after the first due day; since is
 // negative for earlier days.
 func (c cycle) why(since int64) string {
 	day := date(c.from + since)

@@ -5,9 +5,9 @@
 //
 //   - It is pure: time and zone are arguments, and it reads no clock and no file.
 //   - Slots, Next, Previous, Backward, Count and Explain agree about every instant.
-//   - Daylight saving has one rule, that of cron(8), which is written in wallclock.go.
+//   - Daylight saving has one rule, the rule of cron(8), which is written in wallclock.go.
 //   - Every value may be used by several goroutines at once.
-//   - Every error of Parse and ParseEvery is an *Error, with a hint where there is something to
+//   - Every error of Parse and ParseEvery is an *Error, with a hint if there is something to
 //     write instead.
 //
 // Tasks, conditions and what becomes of a slot are for other packages.

@@ -23,10 +23,10 @@ import (
 //	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
 //
 // every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each
-// phrase becomes texts of cron expressions; what is counted from a date becomes days or an
-// interval, too.
+// phrase becomes texts of cron expressions. A phrase that counts from a date also becomes days or
+// an interval.
 
-// everyForms lists examples of all forms. It is the hint where nothing shorter helps.
+// everyForms lists examples of all forms. It is the hint if no shorter hint helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
@@ -60,13 +60,13 @@ func ParseEvery(text string) ([]Expression, error) {
 
 // A frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
 type frequency struct {
-	Crons []string // the cron expressions that it stands for; of counted days the times of day of each due one
-	Days  int      // from one due day to the next, where days are counted from a date; 0 where the expressions say the days
-	Words string   // how often that is: "2 weeks"; empty where Days is 0
+	Crons []string // the cron expressions that it stands for; with Days the times of day of each due day
+	Days  int      // from one due day to the next, if days are counted from a date; 0 if the expressions say the days
+	Words string   // how often that is: "2 weeks"; empty if Days is 0
 
 	Interval time.Duration // of elapsed time from one due instant to the next; 0 unless minutes or hours are counted from From
 
-	From time.Time // what Days or Interval is counted from, on the wall clock, as if that were UTC
+	From time.Time // the start of Days or Interval, on the wall clock, as if that were UTC
 }
 
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
@@ -206,7 +206,7 @@ func (p phrase) unit(words []string) (string, error) {
 	return unit, nil
 }
 
-// refuse returns an error where the phrase has one of the clauses, each "on" or "at".
+// refuse returns an error if the phrase has one of the clauses, each "on" or "at".
 func (p phrase) refuse(clauses ...string) error {
 	for _, clause := range clauses {
 		if clause == "on" && p.on != nil || clause == "at" && p.at != nil {

@@ -8,7 +8,7 @@ import (
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
 // that the slots are evenly spaced. "2 weeks" needs a date to count from (every_from.go).
 
-// A countableUnit is a unit of which the next larger one holds a whole number. Its texts are cron
+// A countableUnit is a unit of which a whole number makes the next larger unit. Its texts are cron
 // expressions.
 type countableUnit struct {
 	whole   int    // how many make the next larger unit

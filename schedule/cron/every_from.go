@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// This file reads what is counted from a date: "2 weeks from 2026-01-05 at 8:00", "90 minutes from
-// 2026-01-05 06:00".
+// This file reads phrases that count from a date: "2 weeks from 2026-01-05 at 8:00", "90 minutes
+// from 2026-01-05 06:00".
 
-// longestCycle is ten years, in days. Whatever is rarer has a date of its own in the year.
+// longestCycle is ten years, in days. A rarer task has a date of its own in the year.
 const longestCycle = 3653
 
 // cycle reads a phrase with a "from" that counts days or weeks.
@@ -49,8 +49,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	return unit, days, nil
 }
 
-// multiple reads "2 weeks" or "week" as a number of units. The unit is empty where the words are
-// something else.
+// multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
 func (p phrase) multiple() (n int, unit string) {
 	what := p.what
 	n, counted := digits(what[0])
@@ -65,7 +64,7 @@ func (p phrase) multiple() (n int, unit string) {
 	return n, unit
 }
 
-// onDate has, for the units in which a date has its place, the words for that.
+// onDate has the words for a date in a unit that has dates.
 var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
 
 // notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
@@ -114,8 +113,8 @@ func readStart(text string) (time.Time, error) {
 	return day, wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }
 
-// interval reads a phrase that counts minutes or hours from an instant. It reports false for one
-// that counts something else.
+// interval reads a phrase that counts minutes or hours from an instant. It reports false for a
+// phrase that counts something else.
 func (p phrase) interval() (f frequency, ok bool, err error) {
 	n, unit := p.multiple()
 	size := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[unit]
@@ -132,8 +131,8 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	return f, true, err
 }
 
-// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00, or
-// without a time its midnight.
+// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00. Without
+// a time it is midnight.
 func (p phrase) instant() (time.Time, error) {
 	if err := p.refuse("on"); err != nil {
 		return time.Time{}, err

@@ -25,7 +25,7 @@ func eachOf[T any](words []string, read func(element string) (T, error)) ([]T, e
 	return all, nil
 }
 
-// numbers is eachOf, in ascending order and each once. Where words is nil it returns 0 alone.
+// numbers is eachOf, in ascending order and each once. If words is nil, it returns 0 alone.
 func numbers(words []string, read func(element string) (int, error)) ([]int, error) {
 	if words == nil {
 		return []int{0}, nil
@@ -110,7 +110,7 @@ func readDay(text string) (int, error) {
 	return n, nil
 }
 
-// readDate reads a date in each year, 1 june or june 1. Where words is nil it returns 1 January.
+// readDate reads a date in each year, 1 june or june 1. If words is nil, it returns 1 January.
 func readDate(words []string) (day, month int, err error) {
 	if words == nil {
 		return 1, 1, nil

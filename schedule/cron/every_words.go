@@ -55,8 +55,8 @@ func plurals[T any](words map[string]T) map[string]T {
 	return both
 }
 
-// An unknownError is about an unknown word. readFrequency replaces its hint by the whole phrase if
-// it can.
+// An unknownError is about an unknown word. If it can, readFrequency replaces its hint by the whole
+// phrase.
 type unknownError struct {
 	said        *Error
 	word, meant string // neither is empty
@@ -64,8 +64,8 @@ type unknownError struct {
 
 func (e *unknownError) Error() string { return e.said.Text }
 
-// unknownWord returns the error about a word that is none of ours, with a hint at what it was
-// probably meant to be.
+// unknownWord returns the error about a word that we do not know, with a hint at the word that was
+// probably meant.
 func unknownWord(word string) error {
 	e := wrong("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")

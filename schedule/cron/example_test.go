@@ -69,8 +69,8 @@ func ExampleWhen_Next() {
 	// 2026-03-09 06:30:00 +0000 UTC is 02:30 EDT
 }
 
-// Slots are those of the whole minute, whatever the second of the argument. The zero Location is
-// UTC.
+// Slots returns the instants of the whole minute, whatever the second of the argument. The zero
+// Location is UTC.
 func ExampleWhen_Slots() {
 	expressions, err := cron.ParseEvery("20 seconds")
 	if err != nil {

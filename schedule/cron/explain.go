@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// An Explanation says why a task is due in one minute, or why it is not. Times of the wall clock in
-// it, which need not exist, are counted as if they were UTC.
+// An Explanation says why a task is due in one minute, or why it is not. Its times of the wall
+// clock need not exist, and are counted as if they were UTC.
 type Explanation struct {
 	Minute   time.Time   // its beginning, in the zone of the task
 	Slots    []time.Time // what Slots returns
 	Verdicts []Verdict   // one for each expression, in order
-	Pass     int         // 1 or 2 where the wall clock shows this minute twice, else 0
+	Pass     int         // 1 or 2 if the wall clock shows this minute twice, else 0
 	Gap      *Gap        // what the clocks skipped right before this minute, or nil
 }
 
@@ -23,19 +23,19 @@ type Gap struct{ From, To time.Time }
 type Verdict struct {
 	Cron   Expression
 	Due    bool
-	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one; interval alone for one
+	Fields []Field   // minute, hour, day, month, weekday; with a cycle minute, hour, date; with an interval that alone
 	Wall   time.Time // the wall time that the fields were compared with: of the minute, or a skipped one if MadeUp
 
 	MadeUp        bool      // Wall was skipped, and this job with a fixed time runs right after the gap
 	FirstPassOnly bool      // all fields match in the second pass, but this job with a fixed time was due in the first
-	SkippedTime   time.Time // a due time in the gap that is not made up for, since the job has no fixed time; else zero
+	SkippedTime   time.Time // a due time in the gap that is not made up for, because the job is not fixed; else zero
 }
 
 // A Field is one field of an expression, compared with the wall clock.
 type Field struct {
 	Name    string // minute, hour, day, month, weekday, date or interval
 	Text    string // of the expression
-	Value   int    // of the clock; Sunday is 0, and a date is the number of days since the one that is counted from, an interval that of minutes
+	Value   int    // of the clock; Sunday is 0; a date in days from the first, an interval in minutes from its start
 	Matches bool
 
 	cycle cycle  // of a date
@@ -43,9 +43,9 @@ type Field struct {
 }
 
 // Explain says whether w is due in the absolute minute that holds minute, and which fields decide
-// it, seconds left out. In a zone that is not whole minutes from UTC, the minute of the wall clock
-// that begins in the given one counts. With a Shift the verdicts are about the minute that lies so
-// much earlier, and changes of the clocks are left out.
+// it. It leaves seconds out. In a zone that is not whole minutes from UTC, it takes the minute of
+// the wall clock that begins in the given one. With a Shift the verdicts are about the minute that
+// lies so much earlier, and changes of the clocks are left out.
 func (w When) Explain(minute time.Time) Explanation {
 	if w.Shift == 0 {
 		return w.explain(minute)
@@ -124,7 +124,7 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 }
 
 // Mismatches returns the fields that keep the expression from being due. If both day fields are
-// restricted, they are among them only when neither matches.
+// restricted, it returns them only when neither matches.
 func (v Verdict) Mismatches() []Field {
 	var mismatches []Field
 	day, weekday := v.days()
@@ -137,7 +137,7 @@ func (v Verdict) Mismatches() []Field {
 	return mismatches
 }
 
-// days returns the two day fields. They are zero where days are counted from a date.
+// days returns the two day fields. They are zero if days or an interval are counted from a date.
 func (v Verdict) days() (day, weekday Field) {
 	if v.Cron.cycle.days > 0 || v.Cron.interval.every > 0 {
 		return Field{}, Field{}

@@ -33,8 +33,8 @@ func randomWhen(t *testing.T, random *rand.Rand) (When, time.Time) {
 	return w, instant(t, clockChanges[random.IntN(len(clockChanges))]).Add(time.Duration(random.IntN(14400)-7200) * time.Second)
 }
 
-// Explain finds each expression due exactly when Slots does, and its fields match as those of the
-// brute force do (when_brute_test.go).
+// Explain finds each expression due exactly when Slots does. Its fields match exactly when the
+// fields of the brute force do (when_brute_test.go).
 func TestExplainAgreesWithSlots(t *testing.T) {
 	const seed = 20261121
 	random := rand.New(rand.NewPCG(seed, seed))

@@ -77,7 +77,8 @@ func (f Field) value() string {
 	return f.Name + " " + strconv.Itoa(f.Value)
 }
 
-// meaning explains L, W, # and the numbers of weekdays; "" for what speaks for itself.
+// meaning explains L, W, # and the numbers of weekdays. It returns "" for a text that needs no
+// explanation.
 func (f Field) meaning() string {
 	text := strings.ToUpper(f.Text)
 	switch {

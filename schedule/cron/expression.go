@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds; from
-// ParseEvery also days counted from a date, or an interval. The zero Expression is never due.
+// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. From
+// ParseEvery it may also be days counted from a date, or an interval. The zero Expression is never
+// due.
 //
-// The rules are those of crontab(5) and Vixie cron, with L, W and # as in Quartz and H as in
+// It follows the rules of crontab(5) and Vixie cron, with L, W and # as in Quartz and H as in
 // Jenkins. An Expression may be copied, compared with ==, and used concurrently.
 type Expression struct {
 	text     string
 	times    times
 	dates    dates
-	interval interval // when it is due, in place of everything else; the zero interval where that decides
-	cycle    cycle    // which days are due, in place of dates; the zero cycle where dates decide
+	interval interval // if not zero, it alone decides when the expression is due
+	cycle    cycle    // if not zero, it decides in place of dates which days are due
 	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
@@ -75,8 +76,8 @@ func Parse(text, seed string) (Expression, error) {
 	return c, nil
 }
 
-// canonicalFields are the fields of an expression from second to weekday, as cronField.canonical
-// returns them.
+// canonicalFields are the fields of an expression from second to weekday, in the form that
+// cronField.canonical returns.
 type canonicalFields [6]string
 
 // starred reports whether a field starts with *, as Vixie cron does: */2 is starred, 1-5,* is not.
@@ -86,15 +87,15 @@ func (fields *canonicalFields) bothDays() bool {
 	return !fields.starred(dayField) && !fields.starred(weekdayField)
 }
 
-// String returns the expression with macros and H resolved. Parse, or ParseEvery for words, makes
-// an equal Expression of it.
+// String returns the expression with macros and H resolved. Parse reads it as an equal Expression,
+// and ParseEvery does so for words.
 func (c Expression) String() string { return c.text }
 
 // BothDays reports whether day and weekday are both restricted, so that either is enough.
 func (c Expression) BothDays() bool { return c.dates.either }
 
-// StepBothDays reports whether a day field as */2 stands beside another restriction of days: both
-// must match, unlike in Laravel.
+// StepBothDays reports whether a day field such as */2 stands beside another restriction of days.
+// Both must match then, unlike in Laravel.
 func (c Expression) StepBothDays() bool {
 	words := strings.Fields(c.text)
 	if c.cycle != (cycle{}) || c.interval != (interval{}) || len(words) < 5 {

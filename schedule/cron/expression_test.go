@@ -243,8 +243,8 @@ func TestExpressionIsSafeForSeveralGoroutines(t *testing.T) {
 }
 
 // gronx v1.20.4 finds other instants for these, or none, when it evaluates the whole expression.
-// What its IsValid lets through (*,61 and 5/99 and 0/15 as a day and MON#9 and 0 0 31 2 *) is in
-// TestParseRefuses.
+// TestParseRefuses has the mistakes that its IsValid accepts (*,61 and 5/99 and 0/15 as a day and
+// MON#9 and 0 0 31 2 *).
 func TestGronxTraps(t *testing.T) {
 	tests := []struct{ cron, after, next string }{
 		// *,5 as weekday starts with * and means AND; gronx knows only */

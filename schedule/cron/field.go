@@ -18,9 +18,9 @@ type cronField struct {
 	name     string
 	pos      int
 	min, max int
-	top      int // the end of a step without one: 1/2 is 1-top/2. 6 for weekdays, since 7 is another number of Sunday
+	top      int // the end of a step without one: 1/2 is 1-top/2. 6 for weekdays, because 7 is another number of Sunday
 
-	names    []string // of min, min+1, …; nil where the field has none
+	names    []string // of min, min+1, …; nil if the field has no names
 	nameSpan string   // the names as people read them: JAN-DEC
 }
 
@@ -98,7 +98,7 @@ func (f *cronField) element(out []byte, element string) ([]byte, error) {
 	return appendStep(out, step), nil
 }
 
-// appendStep appends a step to out; 0 is none.
+// appendStep appends a step to out; 0 means no step.
 func appendStep(out []byte, step int) []byte {
 	if step == 0 {
 		return out

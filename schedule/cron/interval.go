@@ -7,15 +7,15 @@ import (
 
 // This file holds times that are counted from an instant: "90 minutes from 2026-01-05 06:00".
 
-// An interval is every so many seconds of elapsed time from a wall time on, whatever the clocks do.
-// The zero interval means that the fields of an expression decide.
+// An interval is a time that comes every so many seconds of elapsed time from a wall time on,
+// whatever the clocks do. The zero interval means that the fields of an expression decide.
 type interval struct {
 	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
-	from  int64 // the first, on the wall clock, in seconds that are counted as if that were UTC
+	from  int64 // the first due time, on the wall clock, in seconds as if that were UTC
 }
 
-// start returns the first due instant. A wall time that comes twice means the first time, and one
-// that is skipped the same distance after the gap.
+// start returns the first due instant. If a wall time comes twice, the first time counts. A skipped
+// wall time lies the same distance after the gap.
 func (v interval) start(zone *time.Location) int64 {
 	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
 	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {

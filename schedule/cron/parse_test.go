@@ -78,7 +78,7 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 1 NOV-FEB *", "month range NOV-FEB runs backwards", "write NOV-DEC,JAN-FEB"},
 		{"0 22-4/2 * * *", "hour range 22-4 runs backwards", ""},
 
-		// L and W where they mean nothing
+		// L and W in places in which they mean nothing
 		{"0 0 * * L", `weekday "L" needs a day`, "5L or FRIL is the last Friday of the month; L in the day field is its last day"},
 		{"0 0 L-3 * *", `day "L-3" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
 		{"0 0 W * *", `day "W" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},

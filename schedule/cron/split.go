@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// macros are those of crontab(5) and of gronx. @reboot is no time: see When.Boot.
+// macros are the macros of crontab(5) and of gronx. @reboot is no time: see When.Boot.
 var macros = map[string]string{
 	"@yearly":      "0 0 1 1 *",
 	"@annually":    "0 0 1 1 *",

@@ -56,7 +56,7 @@ func secondOfDay(h, m, s int) int64 {
 // ceil returns the smallest multiple of unit that is t or larger.
 func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
 
-// mod returns the remainder of t by unit, which is never negative, though times before 1970 are.
+// mod returns the remainder of t by unit. It is never negative, even for times before 1970.
 func mod(t, unit int64) int64 { return (t%unit + unit) % unit }
 
 // atTimes returns the times of day, to the minute, in words: " at 8:00, 9:00"; "" for midnight

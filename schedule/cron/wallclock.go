@@ -2,7 +2,7 @@ package cron
 
 import "time"
 
-// Jobs follow the wall clock of their zone. Where the clocks change, the rules of cron(8) hold:
+// Jobs follow the wall clock of their zone. When the clocks change, the rules of cron(8) hold:
 //
 //   - A job with a fixed time runs at the first instant at which the wall clock shows that time or
 //     a later one: right after a gap, and in the first pass of an hour that comes twice.
@@ -13,7 +13,7 @@ import "time"
 type offsetPeriod struct {
 	start, end int64 // instants; end is the start of the next period
 	offset     int64
-	newFrom    int64 // wall seconds before this one have been shown before start; from it on, none has
+	newFrom    int64 // before start the wall clock has shown all wall seconds before this one, and none from it on
 }
 
 // longestRepeat is longer than any repeated time after a change of the clocks: at most a day.
@@ -41,7 +41,7 @@ func periodAt(zone *time.Location, u int64) offsetPeriod {
 }
 
 // boundsAt returns the period that holds u, without newFrom. Past the changes that the zone file
-// lists its end can be a day early: ZoneBounds takes every year to have 365 days.
+// lists, its end can be a day early: ZoneBounds takes every year to have 365 days.
 func boundsAt(zone *time.Location, u int64) offsetPeriod {
 	t := time.Unix(u, 0).In(zone)
 	_, offset := t.Zone()
@@ -95,7 +95,8 @@ func (p offsetPeriod) pass(zone *time.Location, wall int64) int {
 func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 
 // WallClock returns the first instant at which the clock of the zone shows the date and time of
-// wall, to the second, whatever the zone of wall. A skipped time means the end of the gap.
+// wall, to the second. The zone of wall does not matter. For a skipped time it returns the end of
+// the gap.
 func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool) {
 	shown := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC).Unix()
 	period := boundsAt(zone, shown-daySeconds)

@@ -125,8 +125,8 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// WallClock returns the first instant that shows a time, or the first after the gap where none
-// does. This is compared with a search through all minutes around changes of the clocks.
+// WallClock returns the first instant that shows a time, or the end of the gap if no instant shows
+// it. The test compares it with a search through all minutes around changes of the clocks.
 func TestWallClock(t *testing.T) {
 	for _, name := range bruteZones {
 		z := zone(t, name)

@@ -11,9 +11,9 @@ import (
 // is safe for concurrent use. The zero When is never due.
 type When struct {
 	Crons    []Expression
-	Every    string         // the text of every:, where the expressions come from it; for people only
+	Every    string         // the text of every:, if the expressions come from it; for people only
 	Location *time.Location // nil is UTC
-	Boot     bool           // also at the first tick after each boot of the machine, which no instant says
+	Boot     bool           // also at the first tick after each boot of the machine, whose instant is unknown
 	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
 }
 
@@ -33,9 +33,9 @@ func (w When) Slots(minute time.Time) []time.Time {
 	return slots
 }
 
-// Next returns the first instant after after at which w is due, in UTC. It returns false if there
-// is none within 41 years (of the date that days are counted from): jobs whose times lie in a gap
-// of the clocks each year, such as "*/5 2 * MAR SUN#2" in New York.
+// Next returns the first instant after after at which w is due, in UTC. It returns false if w is
+// not due within 41 years of after, or of a later date that days are counted from. That happens if
+// its times lie in a gap of the clocks each year, such as "*/5 2 * MAR SUN#2" in New York.
 func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
 	to := from + horizon + int64(w.Shift/time.Second)
@@ -49,8 +49,8 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	return time.Unix(t, 0).UTC(), true
 }
 
-// Previous returns the last instant before before at which w was due, in UTC. It returns false if
-// there is none within 41 years.
+// Previous returns the last instant before before at which w was due, in UTC. It returns false if w
+// was not due within 41 years.
 func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
 	to := ceilSecond(before)
 	end := to
@@ -111,7 +111,7 @@ func (w When) Texts() (texts []string) {
 	return texts
 }
 
-// AtBoot is what stands for a boot where expressions stand.
+// AtBoot stands for a boot in the place of an expression.
 const AtBoot = "@reboot"
 
 func (w When) zone() *time.Location {

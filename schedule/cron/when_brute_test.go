@@ -18,7 +18,7 @@ var bruteZones = []string{"UTC", "America/New_York", "Europe/Berlin", "Australia
 type brute struct {
 	minutes, hours, months map[int]bool
 	days, weekdays         string                    // evaluated on each day
-	dates                  func(date time.Time) bool // in place of days, months and weekdays, where it is not nil
+	dates                  func(date time.Time) bool // if not nil, it replaces days, months and weekdays
 	fixed, both            bool
 }
 
@@ -220,8 +220,8 @@ func compareYear(t *testing.T, text, name string, start int64, want []int64, min
 	compareWhen(t, When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, name)}, start, want, minutes)
 }
 
-// compareWhen compares w with the due minutes of the brute force, from the year on: two days
-// earlier, where the walls begin, the brute force has not seen what the clock showed before.
+// compareWhen compares w with the due minutes of the brute force, from the year on. The walls begin
+// two days earlier: the brute force has not seen what the clock showed before them.
 func compareWhen(t *testing.T, w When, start int64, want []int64, minutes int) {
 	t.Helper()
 	from := start + 2*1440

@@ -270,9 +270,9 @@ func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // percent applies the rules of cron for % and \ to the text after the fields:
 //
-//  - The command ends at the first % without a \ before it. The text after that % is the command's
-//    standard input, in which % is a line break. input is nil if the command ends with the text.
-//  - \% is a %, and in the command \\ is a \.
+//   - The command ends at the first % without a \ before it. The text after that % is the command's
+//     standard input, in which % is a line break. input is nil if the command ends with the text.
+//   - \% is a %, and in the command \\ is a \.
 func percent(text string) (command string, input *string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

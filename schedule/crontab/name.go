@@ -60,7 +60,7 @@ func set(words string) map[string]bool {
 	return is
 }
 
-// wrappers are programs that start another one, with the flags of theirs that have a value.
+// wrappers are programs that start another one, with their flags that have a value.
 var wrappers = map[string]string{
 	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS", "nohup": "",
 	"setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp", "stdbuf": "ioe", "chpst": "u",

@@ -102,8 +102,8 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 	}
 }
 
-// One line waits for the lock file and another one does not. They share a mutex, and each keeps its
-// way.
+// Of two lines with the same lock file, the first does not wait and the second waits. They share a
+// mutex, and each keeps its way.
 func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)

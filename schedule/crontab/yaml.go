@@ -104,7 +104,7 @@ func (s *Schedule) common() *Task {
 	}
 	ownHooks := func(k Key) bool { return strings.HasPrefix(k.Name, "defaults.after") }
 	if slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.sets("after") }) || slices.ContainsFunc(s.Keys, ownHooks) {
-		return all // hooks of a task add to those of the defaults, and these replace MAILTO
+		return all // hooks of a task add to the hooks of the defaults, and these replace MAILTO
 	}
 	mail := most(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
 	if mail != "" && len(s.Tasks) > 1 {
