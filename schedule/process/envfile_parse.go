@@ -161,7 +161,7 @@ func (p *envFileParser) expand(text string) (string, error) {
 	}
 }
 
-// variable returns the value of the ${NAME} with which the text begins, and the length of that.
+// variable returns the value of the ${NAME} with which the text begins, and the length of ${NAME}.
 func (p *envFileParser) variable(text string) (value string, size int, err error) {
 	end := strings.IndexByte(text, '}')
 	if end < 0 || !isVariable(text[2:end]) {

@@ -68,7 +68,7 @@ const (
 	StoreVariable = "SCHED_STORE"
 )
 
-// OfMachine returns those variables of an environment that say how the machine is set up: where
+// OfMachine returns the variables of an environment that say how the machine is set up: where
 // programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not
 // of sched's own user, or not sched's business, get only these: among the others there may be
 // secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables with

@@ -178,7 +178,7 @@ const keepsOrphans = true
 // descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
 func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// Adopt returns a process that another one started, and that has become a child of this one since
+// Adopt returns a process that another process started, and that has become a child of this process
 // (KeepOrphans). A process that has ended is Ended at once. Adopt returns false for any other
 // process.
 func Adopt(pid int) (*Process, bool) {
@@ -256,8 +256,8 @@ func (p *Process) look(options int) (ended bool) {
 	return pid == p.PID || err != nil && err != syscall.EINTR
 }
 
-// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for whoever becomes
-// its parent.
+// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for the process that
+// becomes its parent.
 func (p *Process) lookKept(options int) (ended bool) {
 	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
 		_, _, code       int32

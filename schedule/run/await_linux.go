@@ -19,7 +19,7 @@ func keepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 func await(child int) (code int) {
 	for {
 		ended := endedChild()
-		if ended == child || exiting(child) { // else it is no child of that, or it would have stayed with it
+		if ended == child || exiting(child) { // else it was started by another process: the child would have kept its own
 			return reap(child)
 		}
 		unix.Wait4(ended, nil, 0, nil)

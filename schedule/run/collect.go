@@ -14,10 +14,9 @@ import (
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
 const lostAtOnce = 16
 
-// CollectLost finishes every run whose owner is dead, and returns the records of these. A run that
-// waits for a deferred retry, or for its turn, is passed to retry, which reports whether it ended
-// the run instead. It leaves runs alone that recent accepts. Errors about single runs go to
-// problem.
+// CollectLost finishes every run whose owner is dead, and returns their records. A run that waits
+// for a deferred retry, or for its turn, is passed to retry, which reports whether it ended the run
+// instead. It leaves a run alone if recent accepts its id. Errors about single runs go to problem.
 func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	live, lost, err := c.DB.Going(context.Background())
 	if err != nil {

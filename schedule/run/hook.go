@@ -24,7 +24,7 @@ const (
 
 // runOne runs one hook in its own process group under its own deadline, and notes in the database
 // when it begins and when it has ended. The note says how it failed, for the record; it is empty
-// for a hook that succeeded, and for one that was fired before.
+// for a hook that succeeded, and for a hook that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	if !h.begin(name) {
 		return ""
@@ -143,7 +143,7 @@ func (h *hooks) begun() []state.Hook {
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about
-// those that failed. Hooks that have ended before are left out.
+// hooks that failed. Hooks that have ended before are left out.
 func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)

@@ -17,9 +17,9 @@ const startDeliveryPatience = 5 * time.Second
 
 // Supervise supervises a background run to the end of its command, and calls finish to start its
 // trailing `sched finish`. finish returns nil when that process owns the run; after an error the
-// run is still ours. A run without hooks ends here, and so does one whose next attempt was
-// deferred. When terminate is done it stops the command, when kill is done too it kills it. It
-// calls begun once: when the command was started, earlier if the run waits for its turn or has
+// run is still ours. A run without hooks ends here. If the next attempt was deferred, finish is not
+// called. When terminate is done it stops the command, when kill is done too it kills it. It calls
+// begun once: when the command was started, earlier if the run waits for its turn or has
 // before-hooks, and at the end at the latest.
 func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)

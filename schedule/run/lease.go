@@ -16,14 +16,14 @@ import (
 // This file renews the leases of locks that runs hold in a store, as long as the process that
 // waits for the run lives. A loss is noted, or stops the command in time.
 
-// errLost is why a command is stopped whose task says on_lost_lease: stop.
+// errLost is why a command is stopped if its task says on_lost_lease: stop.
 var errLost = errors.New("since its lease was lost")
 
 const (
-	renewals     = 3                       // of a lease in its time, so that it outlives one that fails
+	renewals     = 3                       // of a lease in its time, so that the lease outlives a renewal that fails
 	renewTimeout = 1500 * time.Millisecond // of one renewal: shorter than the time between two
 
-	// lookEvery is how often a lease is looked at whose command must stop before it ends. A single
+	// lookEvery is how often a lease is looked at if its command must stop before it ends. A single
 	// timer would come late: timers stand still while the machine sleeps.
 	lookEvery = time.Second
 

@@ -60,8 +60,8 @@ var events = map[string]notify.Event{
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
-// queue puts the notifications of a key into the outbox, except those that were put there before.
-// They are sent by send, or by a later tick.
+// queue puts the notifications of a key into the outbox, except notifications that were put there
+// before. They are sent by send, or by a later tick.
 func (h *hooks) queue(f keyedHooks, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {

@@ -54,8 +54,8 @@ func (w *endedRuns) fails() (*Run, outcome.Record) {
 	return r, record
 }
 
-// queue puts the notifications of a run into the outbox, except those that are marked. It returns
-// those that are to be sent.
+// queue puts the notifications of a run into the outbox, except notifications that are marked. It
+// returns the notifications that are to be sent.
 func (w *endedRuns) queue(r *Run, record outcome.Record, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
 		r.hooks.mark(mark)

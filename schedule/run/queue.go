@@ -76,10 +76,10 @@ func QueuesOf(need mutex.Need) (names []string) {
 	return names
 }
 
-// A queue is the place of a run among those that wait.
+// A queue is the place of a run among the runs that wait.
 type queue struct {
 	run   *Run
-	taken time.Time // since then the rows say for what it waits
+	taken time.Time // from then on the rows say for what it waits
 }
 
 var _ line = (*queue)(nil)

@@ -37,7 +37,7 @@ func waiter(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration)
 	return &queue{run: r}
 }
 
-// Runs of several processes wait for a mutex and for seats of a pool. The one that has waited
+// Runs of several processes wait for a mutex and for seats of a pool. The run that has waited
 // longest is first in each queue in which it stands.
 func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	dir := t.TempDir()

@@ -51,7 +51,7 @@ type Run struct {
 
 	left  *leftover          // in a process that goes on after a killed supervisor, else nil
 	apart bool               // it is finished in a process that may finish others, too (FinishInherited)
-	kept  []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
+	kept  []*process.Process // processes that this one has started, and whose ends the kernel keeps: see releaseProcesses
 	begun func()             // to be called when the command was started, or hooks come before it; nil in the foreground
 
 	prepared  bool // its row is yet to be written
@@ -138,7 +138,7 @@ func (r *Run) discard() {
 	}
 }
 
-// begins notes that the row of a prepared run is written, and whose it is.
+// begins notes that the row of a prepared run is written, and who owns it.
 func (r *Run) begins(owner int64) {
 	r.row.Phase, r.row.Owner, r.prepared = state.Ready, owner, false
 }

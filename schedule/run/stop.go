@@ -82,7 +82,7 @@ type stopper struct {
 	id        string
 	killAfter time.Duration
 
-	attempt int       // the number of the one that has got TERM
+	attempt int       // the number of the attempt that has got TERM
 	killAt  time.Time // when it gets KILL
 	lookAt  time.Time // when to look again for a process group that was not found
 }

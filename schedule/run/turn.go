@@ -143,7 +143,7 @@ func (w turn) try(ctx context.Context, waited time.Duration, stands []string) er
 	need := w.need
 	need.Taken = w.taken(stands)
 	holder := w.holder
-	holder.Since = clock.Now() // of what it has; it has waited since before
+	holder.Since = clock.Now() // when it got what it has; it began to wait earlier
 	held, err := need.Acquire(ctx, w.store, holder)
 	if err != nil {
 		w.freeOwn(ctx, err)

@@ -14,9 +14,9 @@ import (
 )
 
 // Skip settles that a slot does not run, and fires the on_skip hooks of its task. The record has
-// the outcome; the one that it returns has the notes about hooks that failed. A tick that is killed
-// meanwhile leaves a row that is finishing, and the next one fires the hooks that have not ended.
-// The error is *state.StaleError when another process has the row.
+// the outcome. The record that Skip returns also has the notes about hooks that failed. A tick that
+// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
+// not ended. The error is *state.StaleError when another process has the row.
 func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
@@ -38,8 +38,8 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 }
 
 // Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once:
-// the database notes which have ended. It returns notes about those that failed. The caller sees to
-// it that no other process does the same.
+// the database notes which have ended. It returns notes about hooks that failed. The caller makes
+// sure that no other process does the same.
 func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
 	r.own, r.row.ID = c.DB.Unowned(), record.Run

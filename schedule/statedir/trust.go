@@ -66,7 +66,7 @@ func CheckAbove(path string) error {
 		next := filepath.Join(folder, name)
 		info, err := os.Lstat(next)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // whoever makes it may write its folder
+			return nil // the user who makes it may write its folder
 		}
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func ReadAll(file *os.File) ([]byte, error) {
 	}
 	text := make([]byte, info.Size())
 	n, err := file.ReadAt(text, 0)
-	if errors.Is(err, io.EOF) { // it was cut since
+	if errors.Is(err, io.EOF) { // it was cut meanwhile
 		err = nil
 	}
 	return text[:n], err

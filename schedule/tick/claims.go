@@ -29,8 +29,8 @@ type ahead struct {
 	lock   func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
 }
 
-// askAhead begins to claim the slots of an instant for this server, and to take the locks of those
-// in the background, side by side. Slots that share a mutex or a pool are locked in their order. It
+// askAhead begins to claim the slots of an instant for this server, and to take the locks of
+// background slots, side by side. Slots that share a mutex or a pool are locked in their order. It
 // leaves out slots that may not start at this moment, and slots with condition commands: these are
 // claimed after a yes. If this tick claims a slot and cannot start it, no other server runs the
 // slot. If take does not fetch a lock, giveBack must.

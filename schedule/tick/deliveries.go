@@ -29,8 +29,8 @@ func (d *deliveries) sendWaiting() {
 }
 
 // sendHeld sends what at_most held back, if it may be sent now. Call it after the tasks of the tick
-// have run: they may have newer messages, which take over the number of those that were held back
-// (docs/internals/decisions.md#at_most-sends-what-it-held-back).
+// have run: they may have newer messages, which take over the number of messages that were held
+// back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 func (d *deliveries) sendHeld() {
 	if !d.tick.quiet {
 		d.sender.Release()

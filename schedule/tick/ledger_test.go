@@ -214,7 +214,7 @@ func TestAMissedSlotOfADeletedTask(t *testing.T) {
 	}
 }
 
-// The newest slots of a long gap have a row each; those before them have one together.
+// The newest slots of a long gap have a row each; the slots before them have one row together.
 func TestALongGapIsBounded(t *testing.T) {
 	w := newWorld(t, 0, eachMinute+"- {name: daily, every: day at 3:00, command: ['true']}\n")
 	w.run("2025-06-01 10:00:00")

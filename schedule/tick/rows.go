@@ -18,7 +18,7 @@ import (
 // older ones one row together.
 const (
 	maxRowsOfTask = 100
-	maxRows       = 1000 // of all tasks; not counting those for the older ones
+	maxRows       = 1000 // of all tasks; not counting the rows for the older slots
 )
 
 // addRows makes the rows of the slots that stay missed.

@@ -255,7 +255,7 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
 }
 
-// startBackground hands over the runs of background slots. Those with condition commands come last,
+// startBackground hands over the runs of background slots. Slots with condition commands come last,
 // and nothing waits for them.
 func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 	free, conditional := schedule.ConditionalLast(slots)
