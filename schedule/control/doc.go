@@ -1,6 +1,6 @@
 // Package control does what people ask for through commands and the API: runs, retries, stops,
-// pauses. A request is a row that any tick answers, and so does a process that starts what may
-// start at once. A kill at any moment leaves a whole request or nothing.
+// pauses. A request is a row that any tick answers. A process that starts runs at once answers it,
+// too. A kill at any moment leaves a whole request or nothing.
 package control
 
 import (
@@ -25,11 +25,11 @@ import (
 type Actor struct {
 	view.Source
 	By      string   // for the history and the pauses
-	Environ []string // the variables of ticks, for what starts at once; nil: only ticks can start runs
+	Environ []string // the variables of ticks, for runs that start at once; nil: only ticks can start runs
 }
 
-// Runnable is an error for a task that no tick starts here: it is switched off, or for another
-// environment.
+// Runnable returns an error for a task that no tick starts here: the task is switched off, or for
+// another environment.
 func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
@@ -41,8 +41,8 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
 }
 
-// Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The
-// reason may be empty.
+// Trigger returns the request for one more run of a task at a time. Leave then leaves the request.
+// The reason may be empty.
 func (a Actor) Trigger(task string, at time.Time, reason string) (state.Row, error) {
 	t, err := view.FindTask(a.Schedule, task)
 	if err == nil {
@@ -62,10 +62,10 @@ func request(t *schedule.Task, at time.Time, origin string) state.Row {
 	}
 }
 
-// Reason is why something is asked for, as it is kept: one line without control characters.
+// Reason returns a typed reason as it is kept: one line without control characters.
 func Reason(typed string) string { return humanize.Line(strings.Join(strings.Fields(typed), " ")) }
 
-// Because is what somebody did, with the reason, if there is one.
+// Because returns what somebody did, with the reason, if there is one.
 func Because(what, reason string) string {
 	if reason = Reason(reason); reason != "" {
 		return what + ": " + reason
@@ -73,7 +73,7 @@ func Because(what, reason string) string {
 	return what
 }
 
-// AtOnce returns the request as one that starts as soon as it is left, where this process can start
+// AtOnce returns the request as one that starts as soon as it is left, if this process can start
 // runs as ticks do.
 func (a Actor) AtOnce(r state.Row) state.Row {
 	if a.Environ != nil {
@@ -105,8 +105,8 @@ func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
 	return runs.Stop(id, Because(a.By, reason))
 }
 
-// Chosen returns the names of the tasks that are named, which must be in the schedule or paused,
-// and of those with one of the tags, each once. Without names and tags it is pause.Everything.
+// Chosen returns the names of the given tasks and of the tasks with one of the tags, each once. A
+// given task must be in the schedule or paused. Without names and tags it returns pause.Everything.
 func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
 		return []string{pause.Everything}, nil
@@ -133,7 +133,7 @@ func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, erro
 	return chosen, nil
 }
 
-// KnownTags returns an error for a tag that no task has, which names the nearest.
+// KnownTags returns an error for a tag that no task has. The error names the nearest tag.
 func KnownTags(s *schedule.Schedule, tags []string) error {
 	var used []string
 	for _, t := range s.Tasks {
@@ -147,8 +147,8 @@ func KnownTags(s *schedule.Schedule, tags []string) error {
 	return nil
 }
 
-// Pause pauses the tasks of those names, or pause.Everything, until a time or, for the zero one,
-// until they are resumed. It returns the pauses as they were.
+// Pause pauses the tasks of those names, or pause.Everything, until a time. If the time is zero, it
+// pauses them until they are resumed. It returns the pauses as they were.
 func (a Actor) Pause(names []string, until time.Time, reason string) (made pause.Pause, before pause.Pauses, err error) {
 	made = pause.Pause{By: a.By, Server: a.Server, Since: a.Now().UTC().Round(0), Until: until, Reason: Reason(reason)}
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
@@ -162,7 +162,7 @@ func (a Actor) Pause(names []string, until time.Time, reason string) (made pause
 	return made, before, err
 }
 
-// Resume ends those of the named pauses that are in effect. It returns the pauses as they were.
+// Resume ends the pauses of those names, if they are in effect. It returns the pauses as they were.
 func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
 		before = maps.Clone(all)
@@ -178,7 +178,8 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 	return before, err
 }
 
-// NotRunning is the error for a task or run that does not live here: why there is nothing to stop.
+// NotRunning returns the error for a task or run that does not live here: it says why there is
+// nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
 	requests, _ := history.Requests(a.Schedule.StateDir)
 	for _, r := range requests {
@@ -196,7 +197,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
 }
 
-// Cannot returns why a run was not stopped, given what Stop returned; nil where it was.
+// Cannot returns why a run was not stopped, given what Stop returned; nil if it was stopped.
 func Cannot(r outcome.Record, s run.Stopping, err error) error {
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":

@@ -21,13 +21,13 @@ import (
 type Retry struct {
 	state.Row
 	Of      outcome.Record
-	Changed []string // the keys of the task that have changed since that run
-	Waits   bool     // a retry of it waits already, so it need not be left again
+	Changed []string // the keys of the task that were changed after that run began
+	Waits   bool     // a retry of it waits already, so nobody need leave this one
 }
 
-// Retry returns the request for one more run of the task of a run that is over: at that time, and
-// as the task is defined then. Asked are the requests that are about to be left beside it. It is
-// asked for with Leave.
+// Retry returns the request for one more run of the task of a run that is over. The new run starts
+// at that time, as the task is then defined. Asked are the requests that are about to be left
+// beside it. Leave then leaves the request.
 func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []state.Row) (Retry, error) {
 	record, t, err := a.retriable(ctx, name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *sch
 	return record, t, Runnable(a.Schedule, t)
 }
 
-// endedRun returns the record of the run with that id, or an error that says why there is none to
+// endedRun returns the record of the run with that id, or an error that says why there is no run to
 // retry.
 func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error) {
 	live, lost, records, err := a.History(ctx, state.Query{Task: name, Limit: 1})
@@ -91,8 +91,8 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 	return record, err
 }
 
-// changes returns the keys of the task that differ from the snapshot, which is its definition when
-// the run began.
+// changes returns the keys of the task that differ from the snapshot. The snapshot is the task's
+// definition when the run began.
 func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 	var then schedule.Task // read and written again, so that keys which are new in this sched count for nothing
 	if len(snapshot) == 0 || json.Unmarshal(snapshot, &then) != nil {

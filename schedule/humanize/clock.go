@@ -15,12 +15,12 @@ const (
 // Minute writes a time to the minute: "2026-03-29 10:00".
 func Minute(t time.Time, zone *time.Location) string { return t.In(zone).Format(date + " " + minute) }
 
-// MinuteZone is Minute with the name of the zone, for those who may think of another one, or of the
-// hour before the clocks changed: "2026-03-29 10:00 CEST".
+// MinuteZone is Minute with the name of the zone, for readers who may think of another zone, or of
+// the hour before the clocks changed: "2026-03-29 10:00 CEST".
 func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone) + zoneName(t, zone) }
 
-// MinuteNear writes a time to the minute with its zone, and with the date only when that is not the
-// date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, with now as near.
+// MinuteNear writes a time to the minute with its zone. It adds the date only if that is not the
+// date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, near is now.
 func MinuteNear(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
 		return t.In(zone).Format(minute) + zoneName(t, zone)
@@ -34,8 +34,8 @@ func Second(t time.Time, zone *time.Location) string { return t.In(zone).Format(
 // SecondZone is Second with the name of the zone: "2026-03-29 10:00:00 CEST".
 func SecondZone(t time.Time, zone *time.Location) string { return Second(t, zone) + zoneName(t, zone) }
 
-// SecondOffset writes a time to the second with the offset of the zone that it carries, whose name
-// may be lost, as after JSON: "2026-03-29 10:00:00 +02:00". The zero time is "".
+// SecondOffset writes a time to the second with the offset of the zone that it carries: "2026-03-29
+// 10:00:00 +02:00". The name of the zone may be lost, as after JSON. The zero time is "".
 func SecondOffset(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -43,8 +43,8 @@ func SecondOffset(t time.Time) string {
 	return t.Format(date + " " + second + " -07:00")
 }
 
-// Slot writes the time at which a task is due: to the minute, or to the second where it is not at
-// the start of a minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
+// Slot writes the time at which a task is due: to the minute, or to the second if the time is not
+// at the start of a minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
 func Slot(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(date) + " " + SlotOfDay(t, zone)
 }
@@ -52,7 +52,7 @@ func Slot(t time.Time, zone *time.Location) string {
 // SlotZone is Slot with the name of the zone: "2026-03-29 10:00 CEST".
 func SlotZone(t time.Time, zone *time.Location) string { return Slot(t, zone) + zoneName(t, zone) }
 
-// SlotNear is Slot with the date only where that is not the one of near: "10:00", "10:00:30",
+// SlotNear is Slot, with the date only if that is not the date of near: "10:00", "10:00:30",
 // "2026-03-28 10:00".
 func SlotNear(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
@@ -95,8 +95,8 @@ func Later(a, b time.Time) time.Time {
 func zoneName(t time.Time, zone *time.Location) string { return t.In(zone).Format(" MST") }
 
 // Duration writes how long something takes, in the two largest units that matter: "310 ms", "9.5
-// s", "42 s", "1 m 15 s", "2 h 0 m", "3 d 4 h". What is smaller is cut off. For a duration that is
-// not negative.
+// s", "42 s", "1 m 15 s", "2 h 0 m", "3 d 4 h". Smaller units are left out. The duration must not
+// be negative.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -113,9 +113,9 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// DurationPrecise writes a duration to the tenth of a second below a minute, and to the second
-// above, for notifications, which are kept: "310 ms", "11.5 s", "1m15s", "20m", "1h0m". For a
-// duration that is not negative.
+// DurationPrecise writes a duration for notifications, which people keep. Below a minute it is
+// precise to the tenth of a second, above to the second: "310 ms", "11.5 s", "1m15s", "20m",
+// "1h0m". The duration must not be negative.
 func DurationPrecise(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes one line of foreign text, safe for a terminal or a table: control characters become
-// spaces, marks of direction are taken out, and what is not UTF-8 becomes U+FFFD.
+// Line makes one line of foreign text, safe for a terminal or a table. Control characters become
+// spaces, marks of direction are removed, and bytes that are not UTF-8 become U+FFFD.
 func Line(foreign string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -20,8 +20,9 @@ func Line(foreign string) string {
 	}, foreign)
 }
 
-// Plain makes valid lines of what a command printed: without control characters (tabs excepted) and
-// escape sequences. Each version of a line that was drawn over with \r is a line. It is idempotent.
+// Plain makes valid lines of a command's output, without control characters (tabs excepted) and
+// escape sequences. If a line was drawn over with \r, each version of it becomes a line. Plain is
+// idempotent.
 func Plain(printed string) string {
 	text := strings.ToValidUTF8(printed, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -44,8 +45,8 @@ func Plain(printed string) string {
 	return b.String()
 }
 
-// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when
-// it begins with none.
+// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 if it
+// begins with no such sequence.
 func Escape(text string) int {
 	if len(text) < 2 || text[0] != 0x1b {
 		return 0
@@ -53,7 +54,7 @@ func Escape(text string) int {
 	switch text[1] {
 	case '[': // parameters, then a final byte
 		return sequenceEnd(text, 2, 0x20, 0x3f)
-	case ']', 'P', '^', '_': // text until BEL or ESC \; a line break ends one that was broken off
+	case ']', 'P', '^', '_': // text until BEL or ESC \; a line break ends a sequence that was broken off
 		end := strings.IndexAny(text[2:], "\a\x1b\n")
 		switch {
 		case end < 0:
@@ -68,8 +69,8 @@ func Escape(text string) int {
 	return sequenceEnd(text, 1, 0x20, 0x2f)
 }
 
-// sequenceEnd returns where a sequence ends: after bytes in from..to and one final byte, if it is
-// there.
+// sequenceEnd returns the index at which a sequence ends: after bytes in from..to and one final
+// byte, if it is there.
 func sequenceEnd(text string, i int, from, to byte) int {
 	for i < len(text) && text[i] >= from && text[i] <= to {
 		i++

@@ -1,7 +1,8 @@
 // Package humanize writes times, durations, counts and foreign text for people, each in one way.
 //
-// All functions are pure and safe for concurrent use: none reads a clock, the environment or the
-// locale. Times are written in the zone that the caller names. Terminals are for cmd/terminal.
+// All functions are pure and safe for concurrent use: no function reads a clock, the environment or
+// the locale. Times are written in the zone that the caller names. Package cmd/terminal handles
+// terminals.
 package humanize
 
 import (
@@ -41,7 +42,7 @@ func Bytes(n int64) string {
 }
 
 // ShortRun is the last 12 characters of a run's id, which people see and commands accept. They
-// differ between runs of one second. A text that is no id stays as it is.
+// differ between runs of the same second. A text that is no id stays as it is.
 func ShortRun(id string) string {
 	const long, short = 36, 12
 	if len(id) != long {
@@ -75,7 +76,8 @@ func Nearest(word string, known []string) string {
 }
 
 // Distance returns how many letters must be added, left out, changed or swapped with the next one
-// to make b of a, or enough where that is not below enough (Damerau's distance).
+// to turn a into b (Damerau's distance). If the lengths of a and b differ by at least enough, it
+// returns enough.
 func Distance(a, b string, enough int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= enough {
 		return enough

@@ -29,19 +29,19 @@ func TestDuration(t *testing.T) {
 	}{
 		{0, "0 ms", "0 ms"},
 		{999*ms + 999*time.Microsecond, "999 ms", "999 ms"},
-		// a tenth of a second matters to what takes seconds
+		// a tenth of a second matters if it takes seconds
 		{s, "1.0 s", "1.0 s"},
 		{9500 * ms, "9.5 s", "9.5 s"},
 		{11500 * ms, "12 s", "11.5 s"},
-		// a second to what takes minutes
+		// a second, if it takes minutes
 		{m, "1 m 0 s", "1m"},
 		{75 * s, "1 m 15 s", "1m15s"},
 		{80 * s, "1 m 20 s", "1m20s"},
 		{h - ms, "59 m 59 s", "1h0m"},
-		// a minute to what takes hours
+		// a minute, if it takes hours
 		{h, "1 h 0 m", "1h0m"},
 		{2*h + 59*s, "2 h 0 m", "2h0m59s"},
-		// an hour to what takes days
+		// an hour, if it takes days
 		{24 * h, "1 d 0 h", "24h0m"},
 		{76*h + 59*m, "3 d 4 h", "76h59m"},
 	} {

@@ -11,15 +11,15 @@ import (
 	"sched/schedule/statedir"
 )
 
-// ErrChanged says that somebody else changed the crontab since it was read. Nothing was written.
+// ErrChanged says that somebody else changed the crontab after it was read. Nothing was written.
 var ErrChanged = errors.New("the crontab was changed meanwhile by somebody else")
 
-// ErrCarriageReturn says that crontab(1) cannot be trusted to list the crontab as it is: Debian's
-// writes \r for a CR.
+// ErrCarriageReturn says that crontab(1) may not list the crontab as it is: Debian's crontab writes
+// \r for a CR.
 var ErrCarriageReturn = errors.New(`lines of the crontab end in CR LF, which crontab -l lists as \r`)
 
-// A ReadBackError says that the crontab reads differently from what was written, and what became of
-// it.
+// A ReadBackError says that the crontab reads differently from what was written, and whether the
+// change was undone.
 type ReadBackError struct{ Undone error }
 
 func (e *ReadBackError) Error() string {
@@ -31,7 +31,7 @@ func (e *ReadBackError) Error() string {
 
 func (e *ReadBackError) Unwrap() error { return e.Undone }
 
-// Check returns ErrCarriageReturn for a listing that may not be what the crontab is.
+// Check returns ErrCarriageReturn if the listing may differ from the crontab.
 func (e Edit) Check() error {
 	if strings.Contains(e.Old, "\\r\n") {
 		return ErrCarriageReturn
@@ -39,9 +39,9 @@ func (e Edit) Check() error {
 	return nil
 }
 
-// Apply makes the edit the crontab: it keeps a copy of the old one in a folder, makes sure that it
-// has not changed since it was read, replaces it, and reads it back. Killed at any moment, or with
-// an error, the crontab is the old one or the new one.
+// Apply makes the edit the crontab. It keeps a copy of the old crontab in a folder, makes sure that
+// the crontab has not changed meanwhile, replaces it, and reads it back. After a kill at any
+// moment, or an error, the crontab is the old one or the new one.
 func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
 	if err := e.Check(); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func (c Crontab) name() string {
 	return "crontab"
 }
 
-// keep writes a copy, for its user alone.
+// keep writes a copy that only its user can read.
 func keep(folder, name, text string, now time.Time) (path string, err error) {
 	stamp := name + "-" + now.UTC().Format("20060102T150405Z")
 	path = filepath.Join(folder, stamp)

@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A user without a crontab has none again afterwards.
+// A user without a crontab has no crontab again afterwards.
 func TestApplyWithoutACrontab(t *testing.T) {
 	tab := fake(t, "")
 	edit := shop.Add("", nil)
@@ -68,7 +68,7 @@ func TestApplyWithoutACrontab(t *testing.T) {
 	}
 }
 
-// Each row is what goes wrong, and the error; the crontab is the old one afterwards.
+// Each row is a failure and its error; the crontab is the old one afterwards.
 func TestApplyThatFails(t *testing.T) {
 	old := "1 1 * * * a\n"
 	for _, row := range []struct{ what, script, text, want string }{

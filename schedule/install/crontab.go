@@ -12,10 +12,10 @@ import (
 
 // A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
 type Crontab struct {
-	User string // "" for the user of this process; another one is for root
+	User string // "" for the user of this process; only root may name another
 }
 
-// A ProgramError is a program that failed, with what it printed.
+// A ProgramError says that a program failed. It has the output of the program.
 type ProgramError struct {
 	Program string
 	Output  string
@@ -31,11 +31,12 @@ func (e *ProgramError) Error() string {
 
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// Read returns the text of the crontab. A user without one has "", and exists is false.
+// Read returns the text of the crontab. If the user has no crontab, the text is "" and exists is
+// false.
 func (c Crontab) Read() (text string, exists bool, err error) {
 	out, errs, err := c.run(nil, "-l")
 	if err != nil {
-		// No cron has an exit code of its own for it; all say "no crontab for maria".
+		// No cron has a special exit code for a missing crontab; all say "no crontab for maria".
 		if strings.Contains(strings.ToLower(errs), "no crontab for") {
 			return "", false, nil
 		}
@@ -44,9 +45,9 @@ func (c Crontab) Read() (text string, exists bool, err error) {
 	return out, true, nil
 }
 
-// Write makes the text the crontab. crontab(1) gets it as a file, and not through a pipe: from a
-// pipe whose writer is killed it would take what has come so far, or nothing, for the whole
-// crontab.
+// Write makes the text the crontab. crontab(1) reads the text from a file, and not from a pipe. If
+// the writer of a pipe is killed, crontab(1) would take the beginning of the text, or nothing, for
+// the whole crontab.
 func (c Crontab) Write(text string) error {
 	file, err := unnamed(text)
 	if err != nil {
@@ -77,7 +78,7 @@ func unnamed(text string) (*os.File, error) {
 	return file, nil
 }
 
-// Remove takes the crontab away, so that the user has none.
+// Remove removes the crontab of the user.
 func (c Crontab) Remove() error {
 	if _, errs, err := c.run(nil, "-r"); err != nil {
 		return &ProgramError{"crontab -r", errs, err}
@@ -85,7 +86,7 @@ func (c Crontab) Remove() error {
 	return nil
 }
 
-// run calls crontab(1). Debian's lists lines of its own where CRONTAB_NOHEADER is N.
+// run calls crontab(1). Debian's crontab lists lines of its own if CRONTAB_NOHEADER is N.
 func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err error) {
 	if c.User != "" {
 		arguments = append([]string{"-u", c.User}, arguments...)

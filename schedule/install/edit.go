@@ -11,8 +11,8 @@ type Edit struct {
 // IsNone reports whether nothing changes.
 func (e Edit) IsNone() bool { return e.Old == e.New }
 
-// Add returns the crontab with the line at its end, or in the place of an older one of the same
-// schedule, and with the lines of these numbers, from 1, commented out.
+// Add returns the crontab with the line at its end, or in the place of an older line of the same
+// schedule. It comments out the lines of these numbers, which count from 1.
 func (l Line) Add(text string, replace map[int]bool) Edit {
 	e := &editor{}
 	present := false
@@ -35,7 +35,7 @@ func (l Line) Add(text string, replace map[int]bool) Edit {
 	return e.edit(text)
 }
 
-// Remove returns the crontab without the line, and with the lines that it replaced as they were.
+// Remove returns the crontab without the line. Lines that it replaced are as they were.
 func (l Line) Remove(text string) Edit {
 	e := &editor{}
 	for _, line := range split(text) {
@@ -50,7 +50,7 @@ func (l Line) Remove(text string) Edit {
 	return e.edit(text)
 }
 
-// IsIn reports whether a crontab has the line, as this version or another one writes it.
+// IsIn reports whether a crontab has the line, as any version of sched writes it.
 func (l Line) IsIn(text string) bool {
 	for _, line := range split(text) {
 		if strings.HasSuffix(line, l.mark()) {
@@ -60,8 +60,8 @@ func (l Line) IsIn(text string) bool {
 	return false
 }
 
-// split returns the lines of a text without their line breaks. No cron takes a crontab whose last
-// line has none.
+// split returns the lines of a text without their line breaks. A last line without a line break
+// does not matter: no cron takes such a crontab.
 func split(text string) []string {
 	if text == "" {
 		return nil

@@ -38,7 +38,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
-// A newer sched at another place takes the line over, where it stands.
+// A newer sched at another place takes over the line and leaves it at its place.
 func TestTheLineMovesWithTheProgram(t *testing.T) {
 	text := shop.Add("1 1 * * * a\n", nil).New + "2 2 * * * b\n"
 	moved := Line{"/opt/sched/bin/sched", shop.File}.Add(text, nil)
@@ -47,7 +47,7 @@ func TestTheLineMovesWithTheProgram(t *testing.T) {
 	}
 }
 
-// Two schedules of one crontab know nothing of each other, in whatever order they come and go.
+// Two schedules of one crontab do not touch each other's lines, in whatever order they come and go.
 func TestTwoSchedulesInOneCrontab(t *testing.T) {
 	other := Line{"/usr/local/bin/sched", "/srv/blog/schedule.yaml"}
 	old := "1 1 * * * a\n2 2 * * * b\n"
@@ -63,7 +63,7 @@ func TestTwoSchedulesInOneCrontab(t *testing.T) {
 	}
 }
 
-// Whatever a crontab is, what was added goes away without a trace.
+// Removing the line restores any crontab as it was before Add.
 func FuzzAddAndRemove(f *testing.F) {
 	f.Add("1 1 * * * a\n\n#x\n", uint64(5))
 	f.Add("", uint64(0))
@@ -90,7 +90,7 @@ func TestUnitWord(t *testing.T) {
 	}
 }
 
-// What cannot be done leaves the files as they were.
+// An edit that fails leaves the files as they were.
 func TestFilesAreUndone(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.service"), filepath.Join(dir, "a.timer")

@@ -23,7 +23,7 @@ func (c Command) run() error {
 	return nil
 }
 
-// A File is to have a text, or not to be there where that is empty.
+// A File is a file that is to have a text. If the text is empty, the file is to be missing.
 type File struct{ Path, Text string }
 
 // A FileEdit writes or removes our files, and runs commands before and after.
@@ -51,7 +51,8 @@ func (e FileEdit) Diff() (lines []string) {
 	return lines
 }
 
-// Apply changes each file in one step, and runs the commands. After a failure it puts them back.
+// Apply changes each file in one step, and runs the commands. After a failure it puts the files
+// back.
 func (e FileEdit) Apply() error {
 	for _, c := range e.Before {
 		if err := c.run(); err != nil {
@@ -84,12 +85,12 @@ func (e FileEdit) Apply() error {
 		err = errors.Join(err, file.put())
 	}
 	for _, c := range e.Undo {
-		c.run() // what it would say follows from the error
+		c.run() // its error would follow from the first error
 	}
 	return err
 }
 
-// put writes or removes the file. The draft has a dot in its name: cron reads no such file, and
+// put writes or removes the file. The name of the draft has a dot: cron reads no such file, and
 // systemd no such unit.
 func (f File) put() error {
 	if f.Text == "" {
@@ -117,12 +118,12 @@ func (f File) put() error {
 	return nil
 }
 
-// A Place is where the line of a schedule can be, beside crontabs.
+// A Place is a place for the line of a schedule, other than a crontab.
 type Place struct {
 	Line
 	Name   string // of the schedule
 	Folder string // /etc/cron.d, /etc/systemd/system, ~/.config/systemd/user
-	User   string // as whom ticks run; "" for who reads the folder
+	User   string // the user of the ticks; "" for the user who reads the folder
 }
 
 // base is the name of the files: "sched-shop-1a2b3c4d", in characters that cron and systemd accept.
@@ -136,7 +137,7 @@ func (p Place) base() string {
 	return "sched-" + string(name) + "-" + p.ID()
 }
 
-// CronD returns the file in /etc/cron.d. It says which shell and PATH the tick has, since the
+// CronD returns the file in /etc/cron.d. The file sets the shell and PATH of the tick, because the
 // settings of no other file count for it.
 func (p Place) CronD() File {
 	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " + shellWord(p.File) + "` removes it.\n" +
@@ -145,8 +146,8 @@ func (p Place) CronD() File {
 		"* * * * * " + p.User + " " + percents(p.Command()) + p.mark() + "\n"}
 }
 
-// Find returns those files of the folder that Install wrote for the schedule, under whatever name
-// it had then.
+// Find returns the files of the folder that Install wrote for the schedule, even if the schedule
+// had another name then.
 func (p Place) Find() []string {
 	found, _ := filepath.Glob(filepath.Join(p.Folder, "sched-*-"+p.ID()+"*"))
 	return found

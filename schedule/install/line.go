@@ -12,7 +12,7 @@ type Line struct {
 	File    string // the schedule, absolute
 }
 
-// ID tells the lines of schedules apart: it is made from the path of the schedule alone.
+// ID tells the lines of schedules apart. It is made from the path of the schedule alone.
 func (l Line) ID() string {
 	sum := sha256.Sum256([]byte(l.File))
 	return hex.EncodeToString(sum[:4])
@@ -23,7 +23,7 @@ func (l Line) mark() string { return " # sched install " + l.ID() }
 
 func (l Line) replaced() string { return "# replaced by sched " + l.ID() + ": " }
 
-// Command is what starts a tick, for a POSIX shell.
+// Command is the command that starts a tick, for a POSIX shell.
 func (l Line) Command() string {
 	return shellWord(l.Program) + " run -q -c " + shellWord(l.File)
 }
@@ -31,7 +31,7 @@ func (l Line) Command() string {
 // Cron is the line in the crontab of a user.
 func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.mark() }
 
-// percents writes a % for a crontab, where it would end the command.
+// percents escapes each % for a crontab, because a plain % ends the command there.
 func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
 
 func shellWord(text string) string {

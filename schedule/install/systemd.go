@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// KillMode=process is in both units: with the default systemd kills the runs in the background as
-// soon as their tick ends, and with the others it ends what `sched work` would let finish.
+// KillMode=process is in both units. With the default, systemd kills the background runs as soon as
+// their tick ends. With the other modes it ends runs that `sched work` would let finish.
 
 const timerService = `# Written by ` + "`sched install`" + `.
 [Unit]
@@ -49,8 +49,8 @@ WantedBy=%TARGET%
 // A Systemd is the units of a schedule.
 type Systemd struct {
 	Place
-	OfUser bool // of the user's own manager: systemctl --user
-	Work   bool // one service that is `sched work`, instead of a timer
+	OfUser bool // for the user's own manager: systemctl --user
+	Work   bool // one service with `sched work`, instead of a timer
 }
 
 func (s Systemd) systemctl(arguments ...string) Command {
@@ -76,8 +76,8 @@ func (s Systemd) fill(unit string) string {
 // unitWord writes a path as an argument in ExecStart (systemd.service(5)).
 func unitWord(text string) string { return unitProgram(strings.ReplaceAll(text, "$", "$$")) }
 
-// unitProgram writes a path as the program in ExecStart, where systemd puts no variables in: a $$
-// would stay two.
+// unitProgram writes a path as the program in ExecStart. systemd expands no variables there, so a
+// $$ would stay two characters.
 func unitProgram(text string) string {
 	text = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";\\") {
@@ -86,8 +86,8 @@ func unitProgram(text string) string {
 	return text
 }
 
-// Startable reports whether systemd starts the program at all: it starts none with quotes or a
-// backslash in its path.
+// Startable reports whether systemd can start the program. systemd starts no program with quotes or
+// a backslash in its path.
 func (s Systemd) Startable() bool { return !strings.ContainsAny(s.Program, `"'\`) }
 
 // Install returns the units, and the calls that start them now and at each boot.
@@ -104,8 +104,8 @@ func (s Systemd) Install() FileEdit {
 	}
 }
 
-// Uninstall returns the removal of what Find finds. Stopping a unit leaves the runs in the
-// background alone.
+// Uninstall returns the removal of the files that Find finds. Stopping a unit leaves the background
+// runs alone.
 func (s Systemd) Uninstall() FileEdit {
 	var e FileEdit
 	found := s.Find()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What systemd itself says of the units, where it is installed. Paths have everything that it gives
-// a meaning to.
+// If systemd is installed, systemd itself judges the units. The paths have every character with a
+// meaning to systemd.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip(err)
@@ -41,7 +41,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 }
 
 // verify writes the program and the units, and reports whether systemd-analyze finds nothing wrong
-// with them. What it says of other units of the machine does not matter.
+// with them. Problems in other units of the machine do not matter.
 func verify(t *testing.T, s Systemd) bool {
 	t.Helper()
 	files := append(s.Install().Files, File{s.Program, "#!/bin/sh\n"})

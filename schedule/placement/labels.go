@@ -1,9 +1,9 @@
-// Package placement says which machines `servers:` of a task means: by their names, and by the
-// labels that each of them has.
+// Package placement says which machines `servers:` of a task means, by their names and by their
+// labels.
 //
 // A label is NAME=VALUE; no name of a machine has a `=`. Labels come from a variable or a file of
-// the machine. A wrong label is left out and reported (Machine.Wrong); a task that asks for it does
-// not run there.
+// the machine. A wrong label is left out and reported (Machine.Wrong). A task that asks for a wrong
+// label does not run there.
 package placement
 
 import (
@@ -19,11 +19,11 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// A Machine is what `servers:` is compared with.
+// A Machine is a machine that `servers:` is compared with.
 type Machine struct {
 	Name   string
 	Labels []string // NAME=VALUE, sorted; a name may have several values
-	Wrong  string   // what of its labels cannot be used, and why; empty where all can
+	Wrong  string   // which of its labels cannot be used, and why; empty if all can
 }
 
 // IsAny reports whether one of the patterns means the machine.
@@ -54,14 +54,14 @@ func (m Machine) String() string {
 // IsLabel reports whether a pattern is compared with labels, and not with names.
 func IsLabel(pattern string) bool { return strings.Contains(pattern, "=") }
 
-// Match reports whether a pattern that Check found right means a name or a label: * stands for any
-// characters, ? for one.
+// Match reports whether a pattern that passed Check means a name or a label: * stands for any
+// characters, ? for one character.
 func Match(pattern, text string) bool {
 	matches, _ := path.Match(pattern, text)
 	return matches
 }
 
-// Check returns what is wrong with a pattern, and what to do; empty where nothing is.
+// Check returns what is wrong with a pattern, and what to do; empty if the pattern is right.
 func Check(pattern string) (problem, hint string) {
 	const names, globs = "._-", "._-*?"
 	name, value, isLabel := strings.Cut(pattern, "=")
@@ -107,12 +107,12 @@ func consistsOf(text, others string) bool {
 	return text != ""
 }
 
-// mostText is how long the labels of a machine may be, in bytes: it announces them to the others
-// with each tick.
+// mostText is how long the labels of a machine may be, in bytes: the machine announces them to the
+// others with each tick.
 const mostText = 4 << 10
 
-// Parse reads labels between spaces, commas or lines; # begins a comment. Wrong labels are left
-// out. From names the source, for wrong.
+// Parse reads labels between spaces, commas or lines; # begins a comment. It leaves out wrong
+// labels. From names the source in wrong.
 func Parse(text, from string) (labels []string, wrong string) {
 	if len(text) > mostText {
 		return nil, fmt.Sprintf("%s is longer than %d bytes", from, mostText)
@@ -136,8 +136,8 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
 }
 
-// Read reads the labels in a file, which need not exist. It never blocks, and bounds what it reads.
-// Root believes no file that another user could write.
+// Read reads the labels in a file, which need not exist. It never blocks, and bounds how much it
+// reads. As root it refuses a file that another user could write.
 func Read(file string, uid int) (labels []string, wrong string) {
 	text, err := read(file, uid)
 	if err != nil {
@@ -164,7 +164,8 @@ func read(path string, uid int) (string, error) {
 	return string(text), err
 }
 
-// trusted returns why root should not let the file say what root runs here, or nil.
+// trusted returns why root should not trust the file, which says what root runs here; nil if root
+// can trust it.
 func trusted(path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -33,7 +33,7 @@ func TestWhichMachinesAreMeant(t *testing.T) {
 		{"zone=eu-*", true},
 		{"zone=eu", false},
 		{"gpu=*", false},
-		// by any of several
+		// by one of several
 		{"web-1 role=db", true},
 		{"web-1 role=cache", false},
 	} {
@@ -70,7 +70,7 @@ func TestLabelsAreReadAndWhatIsNoneIsTold(t *testing.T) {
 	}
 }
 
-// Nothing that is in the place of the file makes a tick wait, or read without end.
+// A tick neither waits nor reads without end, whatever is in the place of the file.
 func TestAFileOfLabelsThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "labels")
@@ -97,7 +97,7 @@ func TestAFileOfLabelsThatIsNone(t *testing.T) {
 	expect("a file that is too large", "is longer than 4096 bytes")
 }
 
-// Whoever can write the file would decide what root runs.
+// A file that others can write would let them decide what root runs.
 func TestRootBelievesNoFileOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

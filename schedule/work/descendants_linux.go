@@ -10,7 +10,8 @@ import (
 	"sched/schedule/process"
 )
 
-// backgroundRuns returns descendants with process.StateVariable set: commands and hooks lack it.
+// backgroundRuns returns descendants with process.StateVariable set: commands and hooks do not have
+// it.
 func backgroundRuns() (runs []backgroundRun) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -33,10 +34,10 @@ func backgroundRuns() (runs []backgroundRun) {
 	return withoutForks(runs, parents)
 }
 
-// withoutForks corrects what was taken for a supervisor and is the child of one: between fork(2)
-// and execve(2) a process has the arguments of its parent. Such a child is about to become a
-// command, or a `sched finish`, which catches no signal: one that was told to end with its
-// supervisor fired no hooks.
+// withoutForks corrects processes that were taken for a supervisor and are the child of a
+// supervisor. Between fork(2) and execve(2) a process has the arguments of its parent. Such a child
+// is about to become a command, or a `sched finish`. A `sched finish` catches no signal: if it were
+// told to end with its supervisor, it would fire no hooks.
 func withoutForks(runs []backgroundRun, parents map[int]int) []backgroundRun {
 	supervisors := map[int]bool{}
 	for _, run := range runs {
@@ -49,13 +50,13 @@ func withoutForks(runs []backgroundRun, parents map[int]int) []backgroundRun {
 }
 
 // supervises reports whether these are the arguments of a supervisor, or of a witness in the place
-// of one.
+// of a supervisor.
 func supervises(argv [][]byte) bool {
 	return len(argv) > 2 && (string(argv[1]) == "start" || string(argv[1]) == "finish" && string(argv[2]) == "--tick")
 }
 
 func descends(pid int, parents map[int]int) bool {
-	for n := 0; n < len(parents); n++ { // they were not all read at the same moment
+	for n := 0; n < len(parents); n++ { // the parents were not all read at the same moment
 		parent, found := parents[pid]
 		if !found {
 			return false

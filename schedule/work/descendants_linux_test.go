@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A `sched finish` of a run that was being stopped got the signal that was for its supervisor, in
-// the moment in which it had the arguments of that still. On a busy machine six of 144 ends of
-// `sched work` left a run without its hooks.
+// A `sched finish` of a run that was being stopped got the signal for its supervisor, because at
+// that moment it still had the supervisor's arguments. On a busy machine six of 144 ends of `sched
+// work` left a run without its hooks.
 func TestTheForkOfASupervisorIsNone(t *testing.T) {
 	const work, witness, supervisor, fork, finish, takenOver, itsFork = 1, 2, 3, 4, 5, 6, 7
 	parents := map[int]int{witness: work, supervisor: witness, fork: supervisor, finish: supervisor, takenOver: work, itsFork: takenOver}

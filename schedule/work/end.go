@@ -9,22 +9,22 @@ import (
 // lookForEnd is the time between looks for runs: the kernel reports the end of children only.
 const lookForEnd = 50 * time.Millisecond
 
-// quietLooks is how many looks in a row must find no run before a worker with children left ends.
-// One look may miss a supervisor that ends and the last `finish` that it starts meanwhile. Without
-// children there is nothing to miss: an orphan becomes the child of its next living ancestor.
+// quietLooks is how many looks in a row must find no run before a worker with children left ends. A
+// single look may miss a supervisor that ends, and the last `finish` that it starts meanwhile. A
+// worker without children misses nothing: an orphan becomes the child of its next living ancestor.
 const quietLooks = 3
 
-// An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish;
-// 1, what still runs is stopped, with its hooks; 2, its commands are killed.
+// An ending is the end of a worker, in three steps. In step 0, nothing new starts and live runs may
+// finish. In step 1, live runs are stopped, with their hooks. In step 2, their commands are killed.
 type ending struct {
 	worker *Worker
 	step   int
 	sent   map[int]int // how many signals each process got
 }
 
-// end ends the worker. It returns when no tick of it lives, and no background run of theirs
-// (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile leads
-// to step 2 at once.
+// end ends the worker. It returns when no tick of the worker lives, and no background run of its
+// ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile
+// leads to step 2 at once.
 func (w *Worker) end(signals <-chan os.Signal) {
 	e := &ending{w, 0, map[int]int{}}
 	for _, t := range w.ticks {

@@ -12,7 +12,7 @@ import (
 	"sched/schedule/clock"
 )
 
-// linkDescriptor is where a tick finds the socket to the `sched work` that started it.
+// linkDescriptor is the descriptor of a tick's socket to the `sched work` that started it.
 const linkDescriptor = 3
 
 // A Link is a tick's end of the socket to its `sched work`. The tick writes a byte when its minute
@@ -20,7 +20,8 @@ const linkDescriptor = 3
 // `sched work` writes a byte to stop new starts. If either is killed, the other goes on.
 type Link struct{ socket *os.File }
 
-// InheritLink returns the link that this process inherited. No process that it starts inherits it.
+// InheritLink returns the link that this process inherited. The processes that it starts do not
+// inherit the link.
 func InheritLink() (*Link, error) {
 	var stat unix.Stat_t
 	if unix.Fstat(linkDescriptor, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
@@ -30,7 +31,7 @@ func InheritLink() (*Link, error) {
 	return &Link{os.NewFile(linkDescriptor, "the link to sched work")}, nil
 }
 
-// newLink returns both ends of a new link. Neither is inherited by a process unless it is passed to
+// newLink returns both ends of a new link. A process inherits an end only if the end is passed to
 // it.
 func newLink() (worker, tick *os.File, err error) {
 	syscall.ForkLock.RLock()
@@ -44,7 +45,7 @@ func newLink() (worker, tick *os.File, err error) {
 	return os.NewFile(uintptr(ends[0]), "the link to a tick"), os.NewFile(uintptr(ends[1]), "the link of a tick"), nil
 }
 
-// NoNewStarts returns a context that is done when ctx is, or when the tick shall start nothing
+// NoNewStarts returns a context that is done when ctx is done, or when the tick must start nothing
 // more.
 func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	noNewStarts, cancel := context.WithCancelCause(ctx)
@@ -56,8 +57,8 @@ func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	return noNewStarts
 }
 
-// Covered lets `sched work` start the next tick. For a tick that cron started, whose link is nil,
-// it does nothing.
+// Covered lets `sched work` start the next tick. It does nothing for a tick that cron started,
+// whose link is nil.
 func (l *Link) Covered() {
 	if l != nil {
 		l.socket.Write([]byte{1})
@@ -68,14 +69,14 @@ const (
 	// leadTime is how long before its minute a tick starts, so that it can read its schedule.
 	leadTime = time.Second
 
-	// staleAfter is the wait after which the schedule is read again: the clock was set back
+	// staleAfter is the wait after which the schedule is read again, because the clock was set back
 	// meanwhile.
 	staleAfter = 3 * leadTime
 )
 
 // Await waits for the minute of a tick that was started ahead of it. Came is false when ctx was
 // done first, or the clock was set back so far that the minute will get another tick. Long is true
-// when the schedule that was read before the wait may have changed since.
+// when the schedule that was read before the wait may have changed.
 func Await(ctx context.Context, minute time.Time) (came, long bool) {
 	begun := time.Now()
 	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {

@@ -24,7 +24,7 @@ func (e *WorkingError) Error() string {
 func workLock(dir string) string { return filepath.Join(dir, "work") }
 
 // Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
-// The error is *WorkingError when there is one already.
+// The error is *WorkingError when another `sched work` ticks the schedule.
 func Hold(dir string) (release func(), err error) {
 	if err := statedir.MakeDir(dir); err != nil {
 		return nil, err
@@ -54,7 +54,8 @@ func Hold(dir string) (release func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// Running returns the process of the schedule's `sched work`, if any. It locks only while it looks.
+// Running returns the process of the schedule's `sched work`, if there is one. It holds the lock
+// only for a moment.
 func Running(dir string) (pid int, works bool) {
 	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
 	if err != nil {

@@ -2,15 +2,15 @@ package work
 
 import "time"
 
-// Bounds on what `sched work` makes of a clock that does not go on evenly.
+// Bounds for a clock that does not go on evenly.
 const (
-	// lateAtMost is how many minutes get their tick late when `sched work` could not run. Of a
-	// longer time, as when a laptop slept, only the present minute gets its tick: the rest was
-	// missed.
+	// lateAtMost is how many minutes get their tick late when `sched work` could not run. After a
+	// longer time, as when a laptop slept, only the present minute gets its tick; the other minutes
+	// are missed.
 	lateAtMost = 10
 
 	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A
-	// clock that was wrong by more was corrected, and what it showed before does not count: the
+	// clock that is set back further was wrong, and the minutes that it showed do not count: the
 	// rule of cron(8).
 	setBackAtMost = 3 * time.Hour
 )
@@ -21,13 +21,15 @@ type minutes struct {
 	ticked map[time.Time]bool
 }
 
-// newMinutes takes the present minute for ticked: an earlier `sched work` may have ticked it.
+// newMinutes counts the present minute as ticked, because an earlier `sched work` may have ticked
+// it.
 func newMinutes(now time.Time) *minutes {
 	minute := minuteOf(now)
 	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
 }
 
-// due returns the minutes begun and not ticked yet, oldest first. They then count as ticked.
+// due returns the minutes that have begun and were not ticked yet, oldest first. They then count as
+// ticked.
 func (m *minutes) due(now time.Time) (due []time.Time) {
 	minute := minuteOf(now)
 	if minute.Before(m.last) { // the clock was set back

@@ -11,7 +11,7 @@ var midnight = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 func TestWhichMinutesAreTicked(t *testing.T) {
 	for _, test := range []struct {
-		about, looks string // at the clock, the first of which is the start
+		about, looks string // the times of the clock; the first one is the start
 		want         string
 	}{
 		{"the minute of the start is over for us", "10:00:30 10:00:59", ""},

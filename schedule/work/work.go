@@ -16,21 +16,21 @@ import (
 )
 
 // A Worker is `sched work`. It only remembers which minutes were ticked, so nothing is lost when it
-// is killed. It needs no lock: only the loop of Run waits for children.
+// is killed. It needs no lock, because only the loop of Run waits for children.
 type Worker struct {
 	Argv    func(minute time.Time) []string // the tick of a minute; its first word is a path
 	Environ []string
-	Output  *os.File // of the ticks, passed on as it is: they outlive a worker that is killed
+	Output  *os.File // of the ticks, which get the file itself: they outlive a killed worker
 	Errors  *os.File
-	Grace   time.Duration // how long what runs may still take when the worker was asked to end
+	Grace   time.Duration // how long ticks and runs may still take when the worker was asked to end
 	Zone    *time.Location
 	Problem func(format string, a ...any)
 
 	minutes  *minutes
 	pending  []time.Time   // minutes whose tick was not started yet
-	tried    time.Time     // when the first of them could last not be started
-	ticks    map[int]*tick // those that live, by their process
-	newest   *tick         // the one that was started last
+	tried    time.Time     // when the worker last failed to start the first of them
+	ticks    map[int]*tick // live ticks, by their process
+	newest   *tick         // the tick that was started last
 	children chan os.Signal
 }
 
@@ -44,18 +44,18 @@ type tick struct {
 }
 
 const (
-	// coverPatience bounds the wait until a tick's minute is covered: then the next one is started
-	// beside it.
+	// coverPatience bounds the wait until a tick's minute is covered. After it the next tick is
+	// started beside that tick.
 	coverPatience = 20 * time.Second
 
 	// tryAgain is the pause after a tick could not be started.
 	tryAgain = time.Second
 )
 
-// Run starts ticks until a signal arrives, calls ending, ends what runs (see end), and returns the
-// signal.
+// Run starts ticks until a signal arrives. Then it calls ending, ends ticks and runs (see end), and
+// returns the signal.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
-	process.KeepOrphans() // to tell the background runs of its own ticks from those of others
+	process.KeepOrphans() // to tell the background runs of its own ticks from others
 	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
@@ -84,8 +84,8 @@ func (w *Worker) pause() time.Duration {
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
-// covered returns a channel that is closed when a pending minute may get its tick; nil when none
-// has to wait.
+// covered returns a channel that is closed when a pending minute may get its tick; nil when no
+// pending minute has to wait.
 func (w *Worker) covered() <-chan struct{} {
 	if len(w.pending) == 0 || w.free() {
 		return nil
@@ -93,7 +93,7 @@ func (w *Worker) covered() <-chan struct{} {
 	return w.newest.covered
 }
 
-// startTicks starts each pending tick when the minute of the one before is covered.
+// startTicks starts each pending tick when the minute of the tick before it is covered.
 func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]

@@ -1,5 +1,5 @@
-// Package controltest is a schedule in a folder, with a history: for tests of what looks at these,
-// and acts on them.
+// Package controltest is a schedule in a folder, with a history, for tests of packages that read
+// schedules or act on them.
 package controltest
 
 import (
@@ -32,7 +32,7 @@ func Now() time.Time { return Noon }
 type Folder struct {
 	testing.TB
 	Dir   string
-	Store mutex.Store // that View looks at; may be nil
+	Store mutex.Store // View reads it; may be nil
 }
 
 // NewFolder writes schedule.yaml into a new folder.
@@ -43,10 +43,10 @@ func NewFolder(t testing.TB, text string) *Folder {
 	return f
 }
 
-// Path is that of a file in the folder.
+// Path returns the path of a file in the folder.
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
 
-// State is the state folder. It need not be there.
+// State returns the path of the state folder, which need not exist.
 func (f *Folder) State() string { return f.Path(".sched") }
 
 // Write writes a file in the folder.
@@ -62,31 +62,31 @@ func (f *Folder) Check(files map[string][]byte) (*schedule.Schedule, error) {
 	return load.File(f.Path("schedule.yaml"), load.Options{Texts: files})
 }
 
-// Load reads the schedule. What is invalid is an error: there is none that was valid before.
+// Load reads the schedule. An invalid schedule is an error, because no earlier one was valid.
 func (f *Folder) Load() (valid *schedule.Schedule, invalid, err error) {
 	s, err := f.Check(nil)
 	return s, nil, err
 }
 
-// View looks at a schedule of the folder.
+// View returns a source that reads a schedule of the folder.
 func (f *Folder) View(s *schedule.Schedule) view.Source {
 	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true}, Now: Now, Server: "web-1"}
 }
 
-// Actor is somebody who asks ticks for something.
+// Actor returns somebody who asks ticks for something.
 func (f *Folder) Actor(s *schedule.Schedule, by string) control.Actor {
 	source := f.View(s)
 	source.Controls.ReadOnly = false
 	return control.Actor{Source: source, By: by}
 }
 
-// Runs stops runs.
+// Runs returns a caller that stops runs.
 func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
 	return run.Caller{Storage: run.Storage{Dir: s.StateDir}}
 }
 
-// Ended is the record of a run whose slot was so many minutes before Noon, with what it printed.
-// Remember puts it into the history.
+// Ended returns the record of a run with its output. The slot of the run was so many minutes before
+// Noon. Remember puts the record into the history.
 func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
 	slot := Noon.Add(-time.Duration(ago) * time.Minute)
 	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Ended: slot, Outcome: as, Server: "web-1", Attempts: 1}
@@ -120,7 +120,7 @@ func Running(task string) cluster.Running {
 }
 
 // Elsewhere announces another server in the store, and publishes runs that ended there. The last
-// one of a task is its last run.
+// record of a task is its last run.
 func (f *Folder) Elsewhere(s cluster.Server, ended ...outcome.Record) {
 	f.Helper()
 	last := map[string]outcome.Record{}
