@@ -68,8 +68,8 @@ func (a historyCommand) printChanges(s *schedule.Schedule, all []view.Change) {
 	t.Flush()
 }
 
-// noteChange writes into the log of changes what was done just now. The change stays done when the
-// log cannot be written: this is said.
+// noteChange writes a change that was just made into the log of changes. If the log cannot be
+// written, it says so, and the change stays.
 func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	if target == pause.Everything {
 		target = view.Everything

@@ -122,7 +122,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	return v, nil
 }
 
-// storeRisks warns of a silent store (skips) and of one that forgets (slots that run twice).
+// storeRisks warns of a store that is silent (tasks are skipped) and of a store that forgets (slots
+// run twice).
 func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem) {
 	needs := func(t *schedule.Task) bool { return s.Active(t) && t.OneServer }
 	i := slices.IndexFunc(s.Tasks, needs)

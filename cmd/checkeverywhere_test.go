@@ -69,8 +69,8 @@ func TestTheProblemMatcherFindsWhatCheckPrints(t *testing.T) {
 	}
 }
 
-// pre-commit calls the entry of the hook with the names of changed files behind it: one that is
-// wrong refuses the commit.
+// pre-commit calls the entry of the hook with the names of changed files behind it. A wrong file
+// refuses the commit.
 func TestThePreCommitHookRefusesAScheduleThatIsWrong(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../.pre-commit-hooks.yaml")

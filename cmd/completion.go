@@ -186,7 +186,7 @@ const (
 	completionTime = time.Second
 )
 
-// runs finds the newest runs; with outcomes those that ended so, and their tasks.
+// runs finds the newest runs. With outcomes it finds the runs that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *history.Records) {
 		newest, _ := all.Find(ctx, state.Query{Limit: mostRuns, Outcomes: outcomes})

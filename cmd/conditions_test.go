@@ -74,7 +74,7 @@ func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
 	}
 }
 
-// A signal ends what is being asked, at once, and every slot has its outcome.
+// A signal ends the conditions that are being asked, at once, and every slot has its outcome.
 func TestASignalEndsConditions(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, hangingConditions)

@@ -107,7 +107,7 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 	}
 	var problems *load.InvalidError
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
-		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
+		return nil, nil, broken // an edit did not break this schedule: it was deleted
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -136,7 +136,7 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 	return load.Archive(text, file, opts)
 }
 
-// loadAnyway is loadLastValid, but it only prints what is wrong with the present file.
+// loadAnyway is loadLastValid, but it only prints the problems of the present file.
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
 	if err == nil && len(valid.Left) > 0 {

@@ -84,7 +84,7 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	}, nil
 }
 
-// foreignOwner returns the user whose ticks these are, if it is another user; else 0.
+// foreignOwner returns the user whose ticks these are, if that is another user; else 0.
 func foreignOwner(s *schedule.Schedule) int {
 	err := statedir.Check(s.StateDir)
 	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {

@@ -120,7 +120,7 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell marks what is late or skipped with "!". Width 0 prints the sign of the level.
+// heatCell marks an hour with late or skipped runs with "!". Width 0 prints the sign of the level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:

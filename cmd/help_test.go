@@ -68,7 +68,7 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 	}
 }
 
-// commands returns those that sched help --all names in its groups.
+// commands returns the commands that sched help --all names in its groups.
 func commands(t *testing.T) (names []string) {
 	t.Helper()
 	page := allHelp(t)

@@ -184,8 +184,8 @@ func samePath(a, b string) bool {
 	return err == nil && also == nil && os.SameFile(first, second)
 }
 
-// The wait for the first tick: cron starts it within a second of the next minute, and a machine
-// with much to do later.
+// The wait for the first tick. Cron starts it within a second of the next minute, or later on a
+// machine with much to do.
 const (
 	tickPatience = 70 * time.Second
 	tickPoll     = 200 * time.Millisecond

@@ -156,7 +156,7 @@ func TestUninstallThatIsKilledLeavesOneOfTheTwoCrontabs(t *testing.T) {
 	b.uninstall(old)
 }
 
-// install installs the schedule with all the lines that it replaces; one that is installed stays.
+// install installs the schedule with all the lines that it replaces. An installed schedule stays.
 func (b *box) install() {
 	b.Helper()
 	if out, err := b.installer("", "install", "--replace", "--yes", "--no-wait").CombinedOutput(); err != nil {

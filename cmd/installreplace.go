@@ -49,7 +49,7 @@ func (t *target) refuseTwice() error {
 	}
 	text, _, err := t.crontab.Read()
 	if err != nil {
-		return nil // without a crontab there are no lines; where one is needed, that is said there
+		return nil // without a crontab there are no lines; a later step says that it needs one
 	}
 	replace, _, err := t.replaceable(text)
 	var both []string

@@ -83,8 +83,8 @@ func (a logsCommand) logs(name string, o logsOptions) error {
 	return a.logsOf(s, record, o)
 }
 
-// logsOfSpan prints all runs of a task in a time, each under a line that says which it is. The
-// newest one is followed.
+// logsOfSpan prints all runs of a task in a time, each under a line that says which run it is. It
+// follows the newest run.
 func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions) error {
 	q := state.Query{Task: name}
 	var err error

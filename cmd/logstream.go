@@ -27,7 +27,7 @@ type logLine struct {
 	Text   string `json:"text"`
 }
 
-// newLogStream prints runs that are added, and those that discover finds, if it is not nil.
+// newLogStream prints the runs that are added, and the runs that discover finds, if it is not nil.
 func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
 	out := c.out
 	if aside, ok := out.(printerStream); ok {

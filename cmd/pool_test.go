@@ -10,8 +10,8 @@ import (
 	"sched/mutex/redistest"
 )
 
-// Two tasks of a pool of one, of which the second also has a mutex. They last until the file "go"
-// is there.
+// Two tasks of a pool with one seat. The second also has a mutex. They last until the file "go" is
+// there.
 const pooled = `
 pools: {db: 1}
 defaults: {pool: db, background: true, kill_after: 1s}

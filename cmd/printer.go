@@ -13,7 +13,7 @@ import (
 
 // Only tests set these limits (cmd/testclock.go).
 var (
-	mostPrinted   = 1 << 20         // bytes that wait; what is printed while more do is dropped
+	mostPrinted   = 1 << 20         // bytes that wait; above it further output is dropped
 	printPatience = 5 * time.Second // at the end of sched, for a reader that takes nothing meanwhile
 )
 

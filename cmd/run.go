@@ -138,7 +138,8 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid,
 }
 
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
-// late. It reads the schedule before the minute begins, and again when that was long before.
+// late. It reads the schedule before the minute begins. If that was long before, it reads the
+// schedule again.
 func (a runCommand) runWorked(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
@@ -170,7 +171,7 @@ func (a runCommand) runWorked(o runOptions) error {
 	}
 }
 
-// runTriggered starts what hooks have triggered. The next tick reports what goes wrong.
+// runTriggered starts what hooks have triggered. The next tick reports its problems.
 func (a runCommand) runTriggered(o runOptions) error {
 	endTurn, err := run.AwaitTriggered(os.Getenv(process.StateVariable))
 	if err != nil {
@@ -192,9 +193,9 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
-// loadFor loads the schedule of a tick, whose state folder is ours. If it is invalid, loadFor
-// prints why, the same once an hour only, and returns what runs in its place unless --strict;
-// invalid is then the exit of the tick.
+// loadFor loads the schedule of a tick, whose state folder is ours. If the schedule is invalid,
+// loadFor prints why, the same text only once an hour. Then it returns the schedule that runs in
+// its place, unless --strict is given, and in invalid the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	var broken error
 	if o.strict {
@@ -271,9 +272,9 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 	return tick
 }
 
-// runTick runs the tick, reports what it does, and returns the exit of sched. The contexts:
-// noNewStarts is done when nothing more may start, terminate when what runs is to end, kill when it
-// is to end at once.
+// runTick runs the tick, reports what it does, and returns the exit of sched. After noNewStarts is
+// done nothing more may start. After terminate is done running tasks are to end, and after kill
+// they are to end at once.
 func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
 	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints the logs of its ticks
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)

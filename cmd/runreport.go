@@ -172,7 +172,7 @@ func (r *reporter) plain(record outcome.Record, words string) {
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
-// end prints the JSON, that nothing was due, or the sums. In a minute that another tick had covered
+// end prints the JSON, that nothing was due, or the sums. If another tick had covered the minute,
 // nobody knows what was due.
 func (r *reporter) end(covered bool) {
 	switch {

@@ -21,10 +21,14 @@ func become(args []string) (code int, ok bool) {
 	return process.Become(os.Environ())
 }
 
-// background runs what the processes of background runs call: `start ID`, `finish --tick ID` in the
-// place of a supervisor that was killed, and `finish MUTEX CODE --run RUN` (the last three for each
-// run that it finishes); else it returns false. It comes before cobra and YAML, which these do not
-// need: many of the last may start in one second.
+// background runs the calls that background runs make; for other arguments it returns false:
+//
+//   - `start ID`
+//   - `finish --tick ID`, in the place of a supervisor that was killed
+//   - `finish MUTEX CODE --run RUN`, with all after finish once for each run that it finishes
+//
+// It comes before cobra and YAML, because these calls need neither, and many of the last may start
+// in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store

@@ -176,8 +176,8 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 	return config
 }
 
-// checkAfterEdit reads the schedule, and what this machine has to say of it, as if files had
-// another text.
+// checkAfterEdit reads the schedule as if files had another text, and what this machine has to say
+// of it.
 func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedule, error) {
 	file, err := a.findConfig()
 	if err != nil {
@@ -216,7 +216,7 @@ type liveStore struct {
 	of   schedule.Store
 }
 
-// longestUse is how long answers may still use the store of before an edit.
+// longestUse is how long answers may still use the earlier store after an edit.
 const longestUse = time.Minute
 
 func (l *liveStore) with(s *schedule.Schedule, make func()) {

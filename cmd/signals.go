@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals returns two contexts: the first signal that tells sched to end ends terminate, the second
-// kill. Causes name it ("by SIGTERM"). Until release signals do nothing else. Ignored SIGHUPs stay
-// ignored, as by nohup(1). SIGINT counts also if a shell ignores it for &: `sched work` uses it.
+// signals returns two contexts. The first signal that tells sched to end ends terminate, and the
+// second ends kill. Their causes name the signal ("by SIGTERM"). Until release the signals do
+// nothing else. Ignored SIGHUPs stay ignored, as by nohup(1). SIGINT counts even if a shell ignores
+// it for &: `sched work` uses it.
 func signals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())

@@ -24,8 +24,8 @@ func (st *storages) store(s *schedule.Schedule) mutex.Store {
 	return st.remote
 }
 
-// closeStore closes the database, and ends the connections to the store; what is still on its way
-// has a moment to arrive.
+// closeStore closes the database, and ends the connections to the store. Commands that are still on
+// their way to the store have a moment to arrive.
 func (st *storages) closeStore() {
 	if st.caller != nil {
 		st.caller.Self.Close()

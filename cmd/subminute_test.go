@@ -38,7 +38,7 @@ func (b *box) begin(clock string, env ...string) (tick *exec.Cmd, end func() (ou
 }
 
 // slots returns the outcome of each slot of a task in the first minute of these tests, by its
-// second. A slot with two records, or one that is missing, fails the test.
+// second. A missing slot, or a slot with two records, fails the test.
 func (b *box) slots(task string, every int) map[int]record {
 	b.Helper()
 	all := map[int]record{}

@@ -35,7 +35,7 @@ type testTerminal struct {
 	ended chan struct{}
 }
 
-// A cell is what is in one column of a row.
+// A cell is the text in one column of a row.
 type cell struct{ text, look string }
 
 // newTestTerminal opens a terminal (pty(7)) and returns its other side.

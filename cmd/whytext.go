@@ -174,7 +174,7 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 	return facts
 }
 
-// printRunning prints live runs that are not of the last slot, and those that wait for a tick.
+// printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
 func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
 	for _, row := range w.Live {
 		last := w.Answer.Last

@@ -115,9 +115,9 @@ func (a workCommand) reportLast(o runOptions) {
 	}
 }
 
-// worker reads the schedule once, to print at the start what is wrong with it, and to learn its
-// state folder and zone. Only a missing file is an error; the ticks mind every other mistake, until
-// it is mended.
+// worker reads the schedule once: to print its mistakes at the start, and to learn its state folder
+// and zone. Only a missing file is an error. The ticks report every other mistake, until it is
+// mended.
 func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
@@ -167,7 +167,7 @@ func (o workOptions) tick(self, file string, minute time.Time) []string {
 	return argv
 }
 
-// stopSignals receives signals that end sched, except those that are ignored, as by nohup(1).
+// stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1).
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {

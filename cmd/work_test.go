@@ -297,7 +297,7 @@ tasks:
 	}
 }
 
-// stubborn are tasks that end with KILL alone, and one that can be asked.
+// stubborn are tasks that end with KILL alone, and a task that can be asked.
 const stubborn = `
 defaults:
   kill_after: KILL_AFTER

@@ -40,7 +40,7 @@ func TestDaylightSaving(t *testing.T) {
 			"2026-03-08 05:30:00", // 00:30 EST, then 02:30 is missing
 			"2026-03-08 08:30:00"}},
 
-		// one that lives in the gap of every year is never due, and says so in finite time
+		// a job in the gap of every year is never due, and Next says so in finite time
 		{"America/New_York", "*/5 2 * MAR SUN#2", "2026-01-01 00:00", "2080-01-01 00:00", nil},
 
 		// New York, 2026-11-01: 02:00 EDT becomes 01:00 EST (06:00 UTC)

@@ -131,7 +131,7 @@ func (c *converter) fileOfCronD() string {
 	return file
 }
 
-// around returns the longer names that come from what is around the command: the file of a folder
+// around returns the longer names that do not come from the command, but from the file of a folder
 // cron.d, how often the line is due, and its user.
 func (c *converter) around(short string) (all []longer) {
 	if file := c.fileOfCronD(); file != "" {

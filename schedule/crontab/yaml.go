@@ -134,7 +134,7 @@ type writer struct {
 	places []schedule.Place // of the lines
 }
 
-// from says that the line of the crontab says what is written next.
+// from says which line of the crontab the next written lines come from.
 func (w *writer) from(line int) { w.place.Line, w.place.Column = line, 1 }
 
 func (w *writer) line(format string, args ...any) {

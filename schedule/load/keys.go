@@ -12,8 +12,8 @@ import (
 //
 //  1. add the field to the type that it belongs to, such as schedule.Schedule or schedule.Task;
 //  2. add a row to its table: its name, the scopes that may have it, how its value is read, what it
-//     means, and which values it may have (is). A value replaces an inherited one, merges with it, or
-//     has a setter of its own, called set…. With any key, false takes the inherited value away;
+//     means, and which values it may have (is). A value replaces an inherited one, merges with it,
+//     or has a setter of its own, called set…. With any key, false takes the inherited value away;
 //  3. write the reader, if no reader of yamldoc.Reader or of this package will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of
 //     problems_test.go.

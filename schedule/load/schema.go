@@ -19,8 +19,8 @@ func Modeline(path string) string { return "# yaml-language-server: $schema=" + 
 // SchemaFile is what the schema is called beside a schedule.
 const SchemaFile = "schedule.schema.json"
 
-// Schema returns the JSON Schema by which editors complete and check a schedule. It is the same for
-// the file of a schedule and for one that is included.
+// Schema returns the JSON Schema by which editors complete and check a schedule. The main file and
+// included files have the same schema.
 func Schema() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

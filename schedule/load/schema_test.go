@@ -370,7 +370,7 @@ func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
 	}
 }
 
-// The schema in docs is the one for the modelines of our examples, and each of them has one that
+// The schema in docs is the schema of the modelines of our examples. The modeline of each example
 // leads to it.
 func TestTheExamplesLeadEditorsToTheSchema(t *testing.T) {
 	const kept = "../../docs/schedule.schema.json"

@@ -155,7 +155,8 @@ func readZone(l *loader, n *node) (*time.Location, bool) {
 	return zone, true
 }
 
-// zoneHint proposes the zone of a city, or one that differs from the name in its case or in spaces.
+// zoneHint proposes the zone of a city, or a zone that differs from the name in its case or in
+// spaces.
 func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"

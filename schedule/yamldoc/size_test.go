@@ -17,7 +17,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// FuzzParseSize: what is written of a size is read as the same.
+// FuzzParseSize: ParseSize reads the text that SizeText writes as the same size.
 func FuzzParseSize(f *testing.F) {
 	f.Add("10MB")
 	f.Add("0.3KB")

@@ -35,7 +35,7 @@ func (r *Reader) RefuseBool(n *Node, hint string) bool {
 // QuotesHint is the hint for a true or false that may be meant as a name.
 const QuotesHint = "write it in quotes if that is its name"
 
-// RequireMapping refuses what is no mapping. The message calls it what.
+// RequireMapping refuses a value that is no mapping. The message calls the value what.
 func (r *Reader) RequireMapping(n *Node, what string) bool {
 	if !n.IsMapping() {
 		if n.IsNull() {
@@ -48,7 +48,7 @@ func (r *Reader) RequireMapping(n *Node, what string) bool {
 	return true
 }
 
-// RequireList refuses what is no list.
+// RequireList refuses a value that is no list.
 func (r *Reader) RequireList(n *Node, hint string) bool {
 	if !r.RequireValue(n, "") {
 		return false
