@@ -24,8 +24,8 @@ type check struct {
 	tickSignals map[string][]event // that ticks got, by the number of the tick
 	tellers     map[string]*tick   // by run: the first tick whose output names it; nil before teller needs it
 	windows     []window
-	unwritable  []window        // while which the folder was full or read-only
-	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute
+	unwritable  []window        // in which the folder was full or read-only
+	calledLost  map[string]bool // runs whose record join excused; they may have run, in a second tick of their minute
 	unread      bool            // the history is damaged at the end, and was not set aside
 	findings
 }
@@ -62,10 +62,10 @@ func (of *campaign) check() findings {
 	return c.findings
 }
 
-// join adds the records that were read before the history was damaged. None may have changed, with
-// three exceptions: a missed slot gives way to what became of it after all; it may be found again,
-// in another gap, by a tick that has not its record any more; and a run whose row is gone, but
-// whose process is not, adds its row again.
+// join adds the records that were read before the history was damaged. No record may have changed,
+// with three exceptions. A missed slot gives way to a later record of it. A tick that no longer has
+// the record of a missed slot may find the slot again, in another gap. A run that lives though its
+// row is gone adds its row again.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
@@ -90,8 +90,8 @@ func (c *check) join(records []record) {
 	}
 }
 
-// slots looks for the one outcome of every slot since the first tick. A slot whose minute was
-// ticked or replayed again may have as many as there were ticks, but none of them may be "missed".
+// slots looks for the one outcome of every slot, beginning with the first tick. A slot whose minute
+// was ticked or replayed again may have as many outcomes as there were ticks, but no "missed".
 func (c *check) slots() {
 	byTask := map[string][]record{}
 	for _, r := range c.records {
@@ -107,7 +107,7 @@ func (c *check) slots() {
 			last = t.minute
 		}
 	}
-	due, open := map[string]int{}, map[string]int{} // slots that a record covers, and those of them with no record of their own
+	due, open := map[string]int{}, map[string]int{} // slots of a record, and how many of them have no own record
 	for minute := c.from; !minute.After(last); minute = minute.Add(time.Minute) {
 		for _, t := range c.campaign.tasks {
 			for _, slot := range t.due(minute) {
@@ -122,9 +122,9 @@ func (c *check) slots() {
 				}
 				switch {
 				case len(own) > 0:
-					of = own // a record for several slots gives way to that of one
+					of = own // a record for several slots gives way to a record for one slot
 				case len(of) > 1 && slices.ContainsFunc(of, c.lostWithHistory):
-					of = of[:1] // what was found to be missed once more
+					of = of[:1] // the slot was found to be missed once more
 				}
 				ticks := slices.DeleteFunc(slices.Clone(c.ticks), func(k *tick) bool { return !k.couldStart(t.name, minute) })
 				c.slot(t, slot, ticks, of, traces[t.name+slot.String()])
@@ -186,7 +186,7 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 }
 
 // unrecorded reports whether one of the ticks lived while the folder was full or read-only. The
-// next tick may not know of it, and run once what seems to be missed.
+// next tick may not know of it, and run once a slot that seems to be missed.
 func (c *check) unrecorded(ticks []*tick) bool {
 	return slices.ContainsFunc(ticks, func(t *tick) bool {
 		from, to := c.span(t)
@@ -194,8 +194,9 @@ func (c *check) unrecorded(ticks []*tick) bool {
 	})
 }
 
-// missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other
-// record was lost with a damaged history, so that sched could not know of it.
+// missedBesides reports a "missed" beside another record of the slot: "missed" gives way to other
+// outcomes. It is excused if the other record was lost with a damaged history, so that sched could
+// not know of it.
 func (c *check) missedBesides(missed record, records []record, what string) {
 	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
 	if len(others) > 0 {
@@ -205,8 +206,8 @@ func (c *check) missedBesides(missed record, records []record, what string) {
 	}
 }
 
-// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not
-// know of it any more.
+// lostWithHistory reports whether a record was in a damaged history, so that ticks did not know of
+// it any more.
 func (c *check) lostWithHistory(r record) bool {
 	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
 }
@@ -230,8 +231,8 @@ func (c *check) span(t *tick) (from, to int) {
 	return span[0], span[1]
 }
 
-// spanAfter returns the lines between which the first tick lived that can have found out that a
-// slot was missed.
+// spanAfter returns the lines between which the first tick after a slot lived: it can have found
+// out that the slot was missed.
 func (c *check) spanAfter(slot time.Time) (from, to int) {
 	for _, t := range c.ticks {
 		if !t.replay && t.minute.After(slot) {
@@ -241,8 +242,8 @@ func (c *check) spanAfter(slot time.Time) (from, to int) {
 	return 0, 0
 }
 
-// truth checks that each record is true, and that its hooks fired: once each, or once more where a
-// kill came before that was written down.
+// truth checks that each record is true, and that its hooks fired: once each, or twice if a kill
+// came before sched wrote down that the hook had fired.
 func (c *check) truth() {
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -286,8 +287,8 @@ func (c *check) truth() {
 	}
 }
 
-// firingWasKilled reports whether the process that first fired a hook was killed: one of the run,
-// or of the tick that found the run.
+// firingWasKilled reports whether the process that first fired a hook was killed: a process of the
+// run, or of the tick that found the run.
 func (c *check) firingWasKilled(s *trace, fired []event) bool {
 	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
 		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {
@@ -307,7 +308,7 @@ func (c *check) assignTick(r record, s *trace) {
 		s.tick = t.name()
 		s.signals = append(s.signals, c.tickSignals[s.tick]...)
 		from, to := c.span(t)
-		if s.first == 0 || from < s.first { // a minute may come twice, and each of its ticks may have begun the run
+		if s.first == 0 || from < s.first { // a minute may come twice, and each of its ticks may have started the run
 			s.first = from
 		}
 		s.last = max(s.last, to)
@@ -315,19 +316,19 @@ func (c *check) assignTick(r record, s *trace) {
 	if t := c.teller(r.Run); t != nil && s.tick == "" {
 		belongs(t)
 	}
-	for _, t := range c.ticks { // a tick may be killed before it tells of what the schedule has it start
+	for _, t := range c.ticks { // a tick may be killed before it tells of a run that it starts
 		if r.Origin == "" && t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
 			belongs(t)
 		}
 	}
-	for _, other := range c.traces { // the run of a slot that is called lost under another id, since its row is gone
+	for _, other := range c.traces { // the run of a slot that is called lost under another id, because its row is gone
 		if s.tick == "" && other.task.name == s.task.name && other.slot.Equal(s.slot) {
 			s.first, s.last = other.first, max(s.last, other.last)
 		}
 	}
 }
 
-// teller returns the first tick that tells of a run, in whatever minute; nil where none does.
+// teller returns the first tick that tells of a run, in any minute; nil if no tick does.
 func (c *check) teller(run string) *tick {
 	if c.tellers == nil {
 		c.tellers = map[string]*tick{}
@@ -350,12 +351,12 @@ func slotName(task string, slot time.Time) string {
 	return fmt.Sprintf("%s at %s", task, slot.UTC().Format(time.RFC3339))
 }
 
-// overlaps looks for a command that goes on after the next one with its mutex has begun. A command
-// that was killed writes no end, but nothing else either. It compares attempts and not runs: a run
-// that waits between two attempts may have given its mutex back.
+// overlaps looks for a command that goes on after the next command with its mutex has begun. A
+// command that was killed writes no end, but nothing else either. overlaps compares attempts and
+// not runs: a run that waits between two attempts may have given its mutex back.
 func (c *check) overlaps() {
 	newest := map[string]attemptOf{}      // the attempt that began last, of each mutex
-	follower := map[attemptOf]attemptOf{} // the one that began after this one, with the same mutex
+	follower := map[attemptOf]attemptOf{} // the attempt that began after this one, with the same mutex
 	for _, e := range c.events {
 		name, this := c.tasks[e.task].lock(), attemptOf{e.run, e.attempt}
 		switch {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// triggeredBy is how the origin begins of a run that a hook has triggered. A retry of it has the
-// same cause and another origin.
+// triggeredBy begins the origin of a run that a hook has triggered. A retry of it has the same
+// cause and another origin.
 const triggeredBy = "triggered by "
 
 // chains checks that each run of a task that triggers another one has triggered exactly one run,

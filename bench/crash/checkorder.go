@@ -8,22 +8,21 @@ import (
 	"sort"
 )
 
-// A comer is a run that has begun, and that needed a mutex or a seat.
+// A comer is a run that has begun, and needed a mutex or a seat.
 type comer struct {
 	run   string
-	began int // the first line of its hooks and commands: what it needs it had before
-	tick  int // the line in which the tick began that has started it
+	began int // the first line of its hooks and commands: it got its mutex and seat before
+	tick  int // the line in which its tick began
 }
 
 // order checks "first come, first served": no run passed another one that stood before it in the
 // queue for its mutex, or for a seat of its pool, from before it came until after it had begun.
-// That is all that is promised. Whose process was killed has no place until another one waits in
-// its stead. So what counts is a place that one process has kept all the while; who came before it
-// is not asked for.
+// sched promises no more than that. A run whose process was killed has no place until another
+// process waits in its stead. So only a place counts that one process has kept all the while.
 //
-// A run that waits comes when it is first seen in the queue, and may pass those that have begun to
-// wait later than itself: it may have lost its place for a while. All others come with their tick,
-// and may pass nobody.
+// A run that waits comes when it is first seen in the queue. It may pass runs that have begun to
+// wait later than itself: it may have lost its place for a while. All other runs come with their
+// tick, and may pass no run.
 func (c *check) order() {
 	c.linesOfLooks()
 	ticks := map[string]int{}
@@ -60,8 +59,8 @@ func (c *check) linesOfLooks() {
 	}
 }
 
-// passed looks for a run that stood in a queue when the comer came, and still stood there when that
-// had begun.
+// passed looks for a run that stood in a queue when the comer came, and still stood there when the
+// comer had begun.
 func (c *check) passed(b *comer, queue string) {
 	after, _ := slices.BinarySearchFunc(c.looks, int64(b.began)+1, func(l look, line int64) int { return cmp.Compare(l.from, line) })
 	if after == len(c.looks) {
@@ -84,8 +83,8 @@ func (c *check) passed(b *comer, queue string) {
 	}
 }
 
-// came returns the last look before the comer came; -1 for none. Own is since when it waits; ""
-// where it was seen in no queue.
+// came returns the last look before the comer came; -1 for none. own says since when the comer
+// waits; "" if it was seen in no queue.
 func (c *check) came(b *comer, queue string, after int) (before int, own string) {
 	for i := after; i >= 0; i-- {
 		for p := range c.looks[i].standing {
@@ -101,8 +100,9 @@ func (c *check) came(b *comer, queue string, after int) (before int, own string)
 	return n - 1, ""
 }
 
-// beforeStanding returns the last look that had ended before a place was taken that is seen in look
-// i; -1 for none. It may have been taken while the last look was under way in which it is not seen.
+// beforeStanding returns the last look that had surely ended before a place, seen in look i, was
+// taken; -1 for none. The last look that does not see the place does not count: the place may have
+// been taken while that look was under way.
 func (c *check) beforeStanding(i int, p place) int {
 	for i > 0 && c.looks[i-1].standing[p] {
 		i--

@@ -9,7 +9,7 @@ import (
 )
 
 // pool looks for more commands of the pool at once than it has seats, and for skips that name
-// holders which had none. It compares attempts and not runs: a run that waits between two attempts
+// holders without a seat. It compares attempts and not runs: a run that waits between two attempts
 // may have given its seat back.
 func (c *check) pool() {
 	first, last := map[attemptOf]int{}, map[attemptOf]int{}
@@ -39,8 +39,8 @@ func (c *check) pool() {
 	c.emptyAgain()
 }
 
-// emptyAgain checks that no seat is lost: the last tick, before which all runs had ended, has begun
-// as many of the pool as it has seats.
+// emptyAgain checks that no seat is lost: before the last tick all runs had ended, so it must start
+// as many runs of the pool as the pool has seats.
 func (c *check) emptyAgain() {
 	last := c.ticks[len(c.ticks)-1]
 	began := 0
@@ -58,8 +58,8 @@ func (c *check) emptyAgain() {
 // holders finds the runs that the reason of a skip names.
 var holders = regexp.MustCompile(`\(run ([0-9a-f]{12})`)
 
-// fullPools checks what skips say of a full pool: all seats were taken, by different runs of the
-// tasks of the pool.
+// fullPools checks skips because of a full pool: different runs of tasks of the pool must have all
+// seats.
 func (c *check) fullPools() {
 	for _, r := range c.records {
 		if r.Outcome != "skipped" || !strings.HasPrefix(r.Reason, "pool "+poolName+" is full") {

@@ -4,8 +4,8 @@ package main
 
 import "strings"
 
-// requested checks that every request that sched confirmed has one record, and that none ran that
-// was taken back. A request that was killed before it was confirmed may have a record or none.
+// requested checks that every confirmed request has one record, and that no request ran that was
+// taken back. A request that was killed before sched confirmed it may have a record or no record.
 func (c *check) requested() {
 	records, traces := map[string][]record{}, c.traces
 	uncertain := map[string]int{}
@@ -61,5 +61,5 @@ func (c *check) confirmed(a asked, lines []int, records []record, t *trace) {
 	}
 }
 
-// cancelledBy is how the reason begins of a request that was taken back.
+// cancelledBy begins the reason of a request that was taken back.
 const cancelledBy = "cancelled by"

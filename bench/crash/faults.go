@@ -19,7 +19,7 @@ import (
 // filled quickly.
 const diskSize = "size=96m"
 
-// mount makes a small disk for the state folder, where this process may mount.
+// mount makes a small disk for the state folder, if this process may mount.
 func (c *campaign) mount() {
 	if os.Getenv("CRASH_NAMESPACE") != "" {
 		err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
@@ -47,8 +47,8 @@ func (c *campaign) save() {
 	}
 }
 
-// A faultKind is something that goes wrong with the state folder: for a while, or once where it has
-// no end.
+// A faultKind is something that goes wrong with the state folder: for a while, or once if it has no
+// end.
 type faultKind struct {
 	name  string
 	begin func(*campaign, *rand.Rand) error
@@ -107,7 +107,7 @@ func (c *campaign) injectFaults(over <-chan struct{}) {
 
 func (c *campaign) filler() string { return filepath.Join(c.disk, "filler") }
 
-// fill takes all the room on the disk, also what was given back since it was called last.
+// fill takes all the room on the disk, also the room that was freed after its last call.
 func fill(c *campaign) {
 	file, err := os.OpenFile(c.filler(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -131,8 +131,8 @@ func remount(c *campaign, _ *rand.Rand) error {
 		if err == nil {
 			return nil
 		}
-		// One of sched has opened a file through the view before it was read-only, and may keep it
-		// for long: the next view is without it.
+		// A process of sched has opened a file through the view before it was read-only, and may
+		// keep the file open for long. The next view is without that file.
 		unix.Unmount(c.state(), unix.MNT_DETACH)
 		if err != unix.EBUSY || time.Now().After(end) {
 			return err
@@ -195,8 +195,7 @@ func damageHistory(c *campaign, r *rand.Rand) error {
 	return err
 }
 
-// noteSetAside writes into the journal which damaged histories were set aside since it was called
-// last.
+// noteSetAside writes into the journal which damaged histories were set aside after its last call.
 func (c *campaign) noteSetAside() {
 	files, _ := filepath.Glob(c.history() + ".damaged-*Z*")
 	for _, file := range files {

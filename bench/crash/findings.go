@@ -27,8 +27,8 @@ type findings struct {
 	all        int // slots
 	asked      int // requests that sched confirmed
 	cancelled  int // of these
-	triggered  int // runs that were to trigger another one
-	compared   int // runs that stood in a queue when one that came later began
+	triggered  int // runs that had to trigger another one
+	compared   int // runs that stood in a queue when a run that came later began
 	runs       int
 	setAside   int
 }
@@ -40,8 +40,8 @@ type window struct {
 }
 
 // faultWindows finds the windows in which records may have been lost. A full or read-only folder
-// counts until the last tick has ended that saw it. With a damaged history goes what was added
-// since it was read last, until it was set aside.
+// counts until the last tick that saw it has ended. A damaged history counts from the last time it
+// was read until it was set aside: records of that time are lost with it.
 func (c *check) faultWindows() {
 	alive, known, reading, now := map[string]bool{}, 0, 0, 0
 	for _, e := range c.events {
@@ -82,8 +82,8 @@ func (c *check) lastEnd(ticks map[string]bool, line int) int {
 	return line
 }
 
-// wrongUnlessExcused reports a violation, unless a fault between the two lines of the journal
-// explains it; that is counted as a loss.
+// wrongUnlessExcused reports a violation. If a fault between the two lines of the journal explains
+// it, it counts as a loss instead.
 func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
 	if why := c.excusedBy(from, to); why != "" {
 		c.excuse(why, format, a...)
@@ -96,7 +96,7 @@ func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format str
 func (c *check) excusedBy(from, to int) string {
 	for _, w := range c.windows {
 		if w.name == damagedHistory && to < w.from {
-			to = c.putAway(to) // it may have been in no history yet when that was read
+			to = c.putAway(to) // it may not have been in the history yet when that was read
 		}
 		if from <= w.to && to >= w.from {
 			return w.name
@@ -110,8 +110,8 @@ func (f *findings) excuse(why, format string, a ...any) {
 	f.excused = append(f.excused, why+": "+fmt.Sprintf(format, a...))
 }
 
-// putAway returns the line in which a tick had ended that began after the given line, and in a
-// folder that could be written: by then the history had what had ended before.
+// putAway returns the line in which a tick ended that began after the given line, in a writable
+// folder. By then the history had all that had ended before the given line.
 func (c *check) putAway(line int) int {
 	after := map[string]bool{}
 	for _, e := range c.events[line:] {
@@ -150,7 +150,7 @@ func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	c.violations = append(c.violations, b.String())
 }
 
-// leftovers looks for what should be gone: processes, held locks, runs without an end.
+// leftovers looks for things that should be gone: processes, held locks, runs without an end.
 func (c *check) leftovers() {
 	for _, p := range busy(c.processes()) {
 		c.wrong(nil, nil, "a process is left: %s", p)

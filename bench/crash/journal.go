@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A journal is what commands and hooks write down themselves, outside the state folder; this
-// program adds what it does. Each line is one write(2) with O_APPEND, so the order of the lines is
-// the order in which things happened: no clock is compared.
+// A journal is written by commands and hooks, outside the state folder. This program adds its own
+// actions. Each line is one write(2) with O_APPEND, so the order of the lines is the order in which
+// things happened: no clock is compared.
 type journal struct {
 	file *os.File
 }
@@ -26,7 +26,7 @@ type event struct {
 	tick    string // the number of the tick that started the process, CRASH_TICK
 	attempt int
 	detail  string
-	outcome string // that a hook found in its environment, or what a signal did
+	outcome string // as a hook found it in its environment, or what a signal did
 }
 
 // The lines of commands and hooks.
@@ -37,8 +37,8 @@ const (
 	hookFired    = "hook"  // detail is the hook's name
 )
 
-// The lines of this program. Each is written before what it is about, but faultEnded and tickEnded
-// are written after it.
+// The lines of this program. It writes each line before the action, but faultEnded and tickEnded
+// after it.
 const (
 	tickBegan       = "tick"      // slot is the minute
 	tickEnded       = "ticked"    // detail says how the tick ended
@@ -81,7 +81,7 @@ func (j *journal) ends() (ends []int64) {
 	return ends
 }
 
-// read returns all lines. One that is not whole is an error of this program.
+// read returns all lines. A torn line is an error of this program.
 func (j *journal) read() (events []event) {
 	text, err := os.ReadFile(j.file.Name())
 	must(err)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kill sends signals until over is closed. Its choices follow the seed as far as the processes that
-// live at the moment do.
+// kill sends signals until over is closed. Its choices follow the seed, as far as the same
+// processes live at the moment.
 func (c *campaign) kill(over <-chan struct{}) {
 	r := c.random("kills")
 	for {
@@ -52,9 +52,9 @@ func (c *campaign) kill(over <-chan struct{}) {
 	}
 }
 
-// victim chooses a kind of process that is there, and then one of it: there are few ticks and many
-// commands. Ticks are chosen less often, or hardly any run would begin. It leaves the forks of
-// ticks alone, since they show no run.
+// victim first chooses a kind of process and then a process of that kind, because there are few
+// ticks and many commands. It chooses ticks less often, or hardly any run would begin. It leaves
+// the forks of ticks alone, because they show no run.
 func victim(r *rand.Rand, all []process) process {
 	for {
 		kind := kinds[r.IntN(len(kinds))]
@@ -77,8 +77,8 @@ func (c *campaign) signal(s unix.Signal, p process) {
 	unix.Kill(p.pid, s)
 }
 
-// killAll kills all processes until none is left. First it stops them: what lived on for a moment
-// would react to the end of the others.
+// killAll kills all processes until no process is left. First it stops them: a process that lived
+// on for a moment would react to the end of the others.
 func (c *campaign) killAll() {
 	stopped := map[int]bool{}
 	for more := true; more; {

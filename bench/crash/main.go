@@ -4,10 +4,10 @@
 // and damages its history. Then it compares what sched recorded with what the commands wrote down
 // themselves. See README.md in this folder.
 //
-// schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock,
-// requester.go asks for runs and takes requests back, killer.go and faults.go disturb all of it,
-// queues.go watches who waits, and check.go, those beside it and truth.go look for what was lost,
-// untrue, done twice or out of turn.
+// schedule.go makes the schedule. ticker.go starts the ticks and replays, and sets the clock.
+// requester.go asks for runs and takes requests back. killer.go and faults.go disturb all of it.
+// queues.go watches the queues. The files check*.go and truth.go look for runs that were lost,
+// recorded wrongly, done twice or out of turn.
 package main
 
 import (
@@ -39,15 +39,15 @@ type campaign struct {
 	ticks    []*tick
 	from     time.Time // the first minute
 	clock    testClock
-	longGap  time.Time // the first minute of the last long gap; zero: there was none
+	longGap  time.Time // the first minute of the last long gap; zero: no gap yet
 	asides   map[string]bool
 	requests requests
 	looks    []look   // at the queues
 	before   []record // that were in the history when it was damaged
-	// goingBefore are the slots whose rows had no outcome at that time. The row is lost unless a
+	// goingBefore are the slots whose rows had no outcome at that time. Such a row is lost unless a
 	// process of its run lives and writes it again.
 	goingBefore map[string]bool
-	notes       []string // what could not be done
+	notes       []string // steps that this program could not do
 }
 
 func main() {
@@ -82,8 +82,9 @@ func main() {
 	}
 }
 
-// enterNamespace starts this program again, as root in mounts of its own, so that what it mounts is
-// gone with it. It reports whether it did, after that has ended.
+// enterNamespace starts this program again, as root in mounts of its own, so that its mounts are
+// gone when it ends. It waits for that process and exits with its code. It returns false if we are
+// not root, are in the mounts already, or the start fails.
 func enterNamespace() bool {
 	if os.Geteuid() != 0 || os.Getenv("CRASH_NAMESPACE") != "" {
 		return false
@@ -92,7 +93,7 @@ func enterNamespace() bool {
 	c.Env = append(os.Environ(), "CRASH_NAMESPACE=1")
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: syscall.SIGTERM}
-	signal.Ignore(os.Interrupt) // it is for the one that has something to clean up
+	signal.Ignore(os.Interrupt) // the signal is for the child, which has something to clean up
 	runtime.LockOSThread()      // Pdeathsig is sent when the thread ends
 	if err := c.Start(); err != nil {
 		return false
@@ -108,7 +109,7 @@ func newCampaign(seed uint64) *campaign {
 	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}, goingBefore: map[string]bool{}}
 	c.requests.uncertain = map[string]int{}
 	c.from = time.Now().UTC().Truncate(time.Minute)
-	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that no zombie stays of what was killed
+	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that killed processes leave no zombies
 	for _, name := range []string{"disk", "ticks", "tmp"} {
 		must(os.Mkdir(c.path(name), 0o700))
 	}
@@ -143,7 +144,7 @@ func (c *campaign) random(purpose string) *rand.Rand {
 func (c *campaign) path(name string) string { return filepath.Join(c.dir, name) }
 func (c *campaign) state() string           { return filepath.Join(c.disk, "state") }
 
-// runFor ticks, kills and makes faults for so long.
+// runFor ticks, kills and makes faults for the given time.
 func (c *campaign) runFor(length time.Duration) {
 	over := make(chan struct{})
 	time.AfterFunc(length, func() { close(over) })
@@ -158,10 +159,10 @@ func (c *campaign) runFor(length time.Duration) {
 // patience is how long processes that are not killed may take to end. The machine may be slow.
 const patience = 90 * time.Second
 
-// quiesce waits until all processes have ended, with ticks that are not killed: they finish what
-// was lost, answer the requests that wait, and put all of it into the history.
+// quiesce waits until all processes have ended, with ticks that are not killed. These ticks finish
+// lost runs, answer the requests that wait, and put all of it into the history.
 func (c *campaign) quiesce() {
-	const least, most = 3, 20 // requests wait for five minutes at most, and for those before them
+	const least, most = 3, 20 // requests wait for five minutes at most, and for the requests before them
 	for n := 0; n < least || n < most && len(c.waiting()) > 0; n++ {
 		c.settle()
 		t := c.startTick(c.nextMinute())

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A process is one of sched, or of a command or hook that it started, as it was when processes
-// looked.
+// A process is a process of sched, or of a command or hook that sched started, as it was when
+// processes looked.
 type process struct {
 	pid  int
 	kind string
@@ -40,14 +40,14 @@ const (
 	daemon      = "daemon"
 )
 
-// kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with
-// all others.
+// victim chooses from kinds, each as often as it stands here. Daemons are killed only with all
+// others.
 var kinds = []string{
 	tickProcess, requesting, witness, supervisor, supervisor, supervisor, successor, command, command, child,
 	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,
 }
 
-// processes returns those that have our journal in their environment, by pid.
+// processes returns the processes that have our journal in their environment, by pid.
 func (c *campaign) processes() (all []process) {
 	mine := []byte("\x00CRASH_JOURNAL=" + c.journal.file.Name() + "\x00")
 	lines := map[int]string{}
@@ -78,7 +78,7 @@ func (c *campaign) processes() (all []process) {
 	return all
 }
 
-// describe finds from its arguments and its environment what a process is.
+// describe finds the kind of a process, by its arguments and its environment.
 func describe(pid int, argv []string, environ []byte) process {
 	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"), line: strings.Join(argv, " ")}
 	arg := func(i int) string { return append(argv, make([]string, 8)...)[i] }
@@ -128,12 +128,12 @@ func (p process) String() string {
 	return fmt.Sprintf("%d %s of run %s, tick %s: %.200s", p.pid, p.kind, short(p.run), p.tick, p.line)
 }
 
-// with reports whether the other one is of a run of this one.
+// with reports whether the other process is of a run of this process.
 func (p process) with(other process) bool {
 	return p.run != "" && p.run == other.run || slices.Contains(p.more, other.run) || slices.Contains(other.more, p.run)
 }
 
-// watches reports whether it watches the background runs of its tick.
+// watches reports whether the process watches the background runs of its tick.
 func (p process) watches() bool {
 	return p.kind == witness || p.kind == supervisor || p.kind == successor
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // A place says that a run waits in the queue for a mutex, or for the seats of a pool. It is read
-// from the row of the run. Two looks that find an equal place find a run that has not left the
-// queue in between.
+// from the row of the run. If two looks find an equal place, the run has not left the queue in
+// between.
 type place struct {
 	queue string // the name of the mutex; of the pool with a "#"
 	since string // sorts places as they are served
@@ -20,7 +20,7 @@ type place struct {
 	owner int64 // the process that waits
 }
 
-// A look is who stood in the queues at one moment.
+// A look has the places that were taken at one moment.
 type look struct {
 	from, to int64 // how long the journal was before the look, and after it; then the first line that was not there yet
 	standing map[place]bool
@@ -41,7 +41,7 @@ func (c *campaign) observe(over <-chan struct{}) {
 	}
 }
 
-// standing returns the places that are kept. What a process left that was killed is none.
+// standing returns the places that are taken. The place of a killed process does not count.
 func (c *campaign) standing() map[place]bool {
 	all := map[place]bool{}
 	db, err := state.OpenRead(c.state(), time.Second)

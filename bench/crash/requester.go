@@ -22,7 +22,7 @@ type requests struct {
 	uncertain map[string]int // by task: how many commands were killed or failed before they printed a run
 }
 
-// An asked run is one that sched said it will run.
+// An asked run is a run that sched promised.
 type asked struct {
 	run, task string
 	cancelled bool // sched said that it will not run
@@ -64,13 +64,13 @@ func (c *campaign) request(over <-chan struct{}) {
 	}
 }
 
-// answersRequests reports whether a request for a task is answered while the task is also due: a
-// mutex that a background task of the minute takes first, minute for minute, is never free for it.
+// answersRequests reports whether a request for a task is answered while the task is also due. If a
+// background task takes the mutex first in each minute, the mutex is never free for the request.
 func (t task) answersRequests() bool {
 	return t.mutex == "" || t.mutex == "-" && (t.every > 1 || !t.background()) && t.does != "daemon"
 }
 
-// ask asks for a run of a task with one of the commands: what it asks for is a task or a run.
+// ask asks for a run of a task with one of the commands. what is a task or a run.
 func (c *campaign) ask(command, what, task, later string) {
 	args := []string{command, what, "--json"}
 	if later != "" {

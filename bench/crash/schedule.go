@@ -17,7 +17,7 @@ type task struct {
 	every       int    // due in the minutes that this divides; 0 is 1
 	seconds     []int  // of those minutes; nil is the first
 	mutex       string // "-" is without_overlapping with its own
-	waits       string // wait_at_most, of one with without_overlapping: wait; "" is one that is skipped
+	waits       string // wait_at_most, for without_overlapping: wait; "": it is skipped
 	pool        bool   // it needs a seat of the pool
 	does        string // see taskScript; "" is works
 	beats       int    // how long the command takes, in fifths of a second
@@ -29,17 +29,17 @@ type task struct {
 	once        bool   // missed: once
 	condition   bool   // it has a condition command, which says no in some minutes
 	hooks       bool   // of every kind
-	triggers    string // the task that it starts when it has ended, however; see chains
+	triggers    string // the task that it starts when it has ended, with any outcome; see chains
 	chained     bool   // it has no time of its own
 }
 
 func (t task) background() bool { return strings.HasPrefix(t.name, "back") }
 
-// makeTasks makes tasks of every kind; how long they take, and how often they are due, is left to
-// chance.
+// makeTasks makes tasks of every kind. Chance decides how long they take, and how often they are
+// due.
 func makeTasks(r *rand.Rand) []task {
 	upTo := func(n int) int { return 1 + r.IntN(n) }
-	const second = "$((SCHED_ATTEMPT < 2))" // the exit code of one that succeeds when it is tried again
+	const second = "$((SCHED_ATTEMPT < 2))" // the exit code of a task that succeeds when it is tried again
 	return []task{
 		// In the foreground, in this order.
 		{name: "front", hooks: true},
@@ -117,7 +117,7 @@ func (t task) cron() string {
 	return strings.TrimSpace(strings.Join(seconds, ",") + " " + strings.Replace(minutes, "*/1 ", "* ", 1))
 }
 
-// lock names the mutex that the task takes; "" is none.
+// lock names the mutex that the task takes; "" if it takes no mutex.
 func (t task) lock() string {
 	if t.mutex == "-" {
 		return t.name
@@ -234,7 +234,7 @@ say end "$code"
 exit "$code"
 `
 
-// poolName names the pool of tasks with one.
+// poolName names the pool of tasks with a pool.
 const poolName = "few"
 
 // seats is how many runs of tasks with a pool may go on at once.

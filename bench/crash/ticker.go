@@ -21,24 +21,24 @@ type tick struct {
 	minute time.Time
 	replay bool   // with --at
 	only   string // the task of --only
-	quiet  bool   // nothing was killed any more
+	quiet  bool   // nothing is killed any more
 	done   chan struct{}
 	status unix.WaitStatus // when done is closed
 }
 
 func (t *tick) name() string { return strconv.Itoa(t.number) }
 
-// The pace of the ticks: a minute begins when the tick of the one before has ended, but not faster
-// or slower than this. Cron would not wait for a tick either.
+// The pace of the ticks: a minute begins when the tick of the minute before has ended, but not
+// faster or slower than this. Cron would not wait for a tick either.
 const (
 	fastest = 400 * time.Millisecond
 	slowest = 1000 * time.Millisecond
 	crowd   = 150 // no tick while so many processes live
 )
 
-// tick starts ticks until over is closed. Now and then a few minutes or hours pass without one, as
-// on a machine that was off or whose clock was set; the clock is set back; a minute gets a second
-// tick; or a minute of the past is replayed.
+// tick starts ticks until over is closed. Now and then one of these happens: a few minutes or hours
+// pass without a tick, as on a machine that was off or whose clock was set; the clock is set back;
+// a minute gets a second tick; or a minute of the past is replayed.
 func (c *campaign) tick(over <-chan struct{}) {
 	r := c.random("ticks")
 	for {
@@ -64,7 +64,7 @@ func (c *campaign) tick(over <-chan struct{}) {
 	}
 }
 
-// nextMinute is the minute after that of the clock; the first one, when none was ticked.
+// nextMinute is the minute after the clock's; the first minute, if no minute was ticked yet.
 func (c *campaign) nextMinute() time.Time {
 	if len(c.ticks) == 0 {
 		return c.from
@@ -72,11 +72,11 @@ func (c *campaign) nextMinute() time.Time {
 	return c.clock.minute().Add(time.Minute)
 }
 
-// jump returns the minute that the clock shows where it would show next: mostly that one.
+// jump returns the minute that the clock shows instead of next: mostly next itself.
 func (c *campaign) jump(r *rand.Rand, next time.Time) time.Time {
 	by := time.Duration(0)
 	switch n := r.IntN(200); {
-	case len(c.ticks) == 0: // what lies before the first tick was not missed
+	case len(c.ticks) == 0: // slots before the first tick were not missed
 	case n < 15:
 		by = time.Duration(1+r.IntN(3)) * time.Minute
 	case n < 18: // so long that the older slots of a task have one record together
@@ -91,8 +91,8 @@ func (c *campaign) jump(r *rand.Rand, next time.Time) time.Time {
 	return c.from
 }
 
-// replay starts a tick of a minute of the past: of a recent one, or of one in the last long gap,
-// often its first. Sometimes it is for one task alone.
+// replay starts a tick of a past minute: a recent one, or a minute in the last long gap, often its
+// first. Sometimes the tick is for one task alone.
 func (c *campaign) replay(r *rand.Rand) {
 	minute := c.clock.minute().Add(-time.Duration(r.IntN(15)) * time.Minute)
 	if !c.longGap.IsZero() && r.IntN(2) == 0 {
@@ -149,15 +149,15 @@ type testClock struct{ at atomic.Int64 }
 func (c *testClock) set(minute time.Time) { c.at.Store(minute.Unix()) }
 func (c *testClock) minute() time.Time    { return time.Unix(c.at.Load(), 0).UTC() }
 
-// watched is the environment of what this program kills: its journal, by which processes finds it,
-// and the clock. That begins late in its minute, so that the slots of later seconds are reached
-// soon.
+// watched is the environment of processes that this program kills. It has the journal, by which
+// processes finds them, and the clock. The clock begins late in its minute, so that slots of later
+// seconds come soon.
 func (c *campaign) watched() []string {
 	clock := c.clock.minute().Add(56500 * time.Millisecond).Format(time.RFC3339Nano)
 	return append(c.environment(), "SCHED_TEST_CLOCK="+clock, "CRASH_JOURNAL="+c.journal.file.Name())
 }
 
-// environment is that of cron, and little else.
+// environment is the environment that cron gives, and little else.
 func (c *campaign) environment() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.dir, "TMPDIR=" + c.path("tmp")}
 }
@@ -181,8 +181,8 @@ func (c *campaign) awaitTick(t *tick, limit time.Duration) bool {
 	}
 }
 
-// A reaper waits for all children of this process: those that it started, and those whose parents
-// have ended.
+// A reaper waits for all children of this process: children that it started, and orphans that
+// became its children.
 type reaper struct {
 	mu    sync.Mutex
 	ended map[int]func(unix.WaitStatus)

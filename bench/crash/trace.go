@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A record is what `sched history --json` says of a slot, or of several.
+// A record is what `sched history --json` says of one slot or several slots.
 type record struct {
 	Run      string    `json:"run"`
 	Task     string    `json:"task"`
@@ -30,10 +30,10 @@ type record struct {
 	Triggered []linkage `json:"triggered"`
 }
 
-// A cause is the run after which another one was triggered.
+// A cause is the run that triggered another run.
 type cause struct{ Task, Run, Outcome string }
 
-// A linkage is a run that another one has triggered.
+// A linkage is a run that another run has triggered.
 type linkage struct{ Task, Run string }
 
 func isFailure(outcome string) bool {
@@ -43,13 +43,13 @@ func isFailure(outcome string) bool {
 // ran reports whether the record is about a run.
 func (r record) ran() bool { return r.Outcome == "succeeded" || isFailure(r.Outcome) }
 
-// covers reports whether the record is about the slot. What was asked for is about none.
+// covers reports whether the record is about the slot. The record of a request is about no slot.
 func (r record) covers(slot time.Time) bool {
 	return r.Origin == "" && (r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot))
 }
 
 // recorded returns what `sched history` says now: all of it, unless the arguments say otherwise.
-// That process is not killed: it is not in processes.
+// processes does not find that process, so it is not killed.
 func (c *campaign) recorded(args ...string) (records []record, err error) {
 	out, err := os.CreateTemp(c.dir, "history-")
 	must(err)
@@ -82,13 +82,13 @@ type trace struct {
 	signals  []event // the signals that its processes got, and the tick that started it
 }
 
-// An attempt is what the command wrote.
+// An attempt is what the command of an attempt wrote.
 type attempt struct {
 	began int    // how many times
 	code  string // empty while it wrote no end
 }
 
-// collectTraces sorts the journal by run. A line with a run is of one of its processes.
+// collectTraces sorts the journal by run. A line with a run comes from one of its processes.
 func (c *check) collectTraces() {
 	for _, e := range c.events {
 		if e.what == signalSent && slices.Contains([]string{tickProcess, forked, witness, supervisor, successor}, e.detail) {
@@ -148,7 +148,8 @@ func (s *trace) gotSignal(kinds ...string) bool {
 	})
 }
 
-// watchers are the kinds of processes of which one must have been killed if the run is lost.
+// watchers are kinds of processes. If the run is lost, a process of one of these kinds must have
+// been killed.
 func (s *trace) watchers() []string {
 	if s.task.background() && len(s.attempts) > 0 {
 		return []string{witness, supervisor, successor, finish, forked}

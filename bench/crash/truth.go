@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// longerThanATakeover is a number of beats, a second. The witness of a killed supervisor may need
-// so long on a busy machine before it finds the command. A command that has ended by then, and
-// whose pid was not written down, has no known exit code.
+// longerThanATakeover is a number of beats, a second. On a busy machine the witness of a killed
+// supervisor may need that long before it finds the command. If the command has ended by then, and
+// its pid was not written down, its exit code is not known.
 const longerThanATakeover = 5
 
-// contradiction says what the trace of a run contradicts in its record; empty when nothing.
+// contradiction says how the trace of a run contradicts its record; empty if it does not.
 func contradiction(r record, s *trace) string {
 	code := -1
 	if r.ExitCode != nil {
@@ -84,11 +84,10 @@ func failureContradiction(r record, s *trace, code int, wrote string) string {
 	return ""
 }
 
-// killedAsking is how the reason begins of a slot whose tick was killed while its condition command
-// ran.
+// killedAsking begins the reason of a slot whose tick was killed while its condition command ran.
 const killedAsking = "sched run was killed while it asked"
 
-// hooks checks that the hooks of a record fired, and no others.
+// hooks checks that the hooks of a record fired, and no other hooks.
 func (c *check) hooks(r record, s *trace) {
 	must := s.task.hooksFor(r.Outcome)
 	if strings.HasPrefix(r.Reason, cancelledBy) {
