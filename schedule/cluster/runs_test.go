@@ -187,8 +187,8 @@ func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 	}
 }
 
-// The attack: somebody who can write to the store publishes a run whose output is /etc/shadow, of
-// the server itself or of another server, and lets the server show it.
+// The attack: somebody who can write to the store publishes a run whose output is /etc/shadow. The
+// run names this server or another one, and the attacker asks the server to show its output.
 func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	store := storetest.New()
 	put := func(change func(*outcome.Record)) {

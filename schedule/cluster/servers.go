@@ -62,9 +62,9 @@ func (s Server) place() string {
 // Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.Age >= quietAfter }
 
-// Announce announces that a tick of self begins or goes on, and which runs live there. It returns
+// Announce announces that a tick of self begins or goes on, and which runs live there. Offset is
 // how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
-// round trip), and what is wrong with the servers. It takes three calls.
+// round trip). Found is what is wrong with the servers. Announce takes three calls.
 func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
 	all, now, err := readServers(ctx, store)
 	if err != nil {

@@ -65,7 +65,7 @@ func request(t *schedule.Task, at time.Time, origin string) state.Row {
 // Reason returns a typed reason as it is kept: one line without control characters.
 func Reason(typed string) string { return humanize.Line(strings.Join(strings.Fields(typed), " ")) }
 
-// Because returns what somebody did, with the reason, if there is one.
+// Because returns what somebody did, followed by the reason, if there is one.
 func Because(what, reason string) string {
 	if reason = Reason(reason); reason != "" {
 		return what + ": " + reason

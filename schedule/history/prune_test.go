@@ -13,7 +13,7 @@ import (
 
 var tiny = state.Budget{Rows: 20, Time: time.Hour}
 
-// pruneAll goes through a whole pass and returns what it removed.
+// pruneAll goes through a whole pass and returns the outputs of the runs that it removed.
 func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []state.Output, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {

@@ -39,9 +39,9 @@ func (e Edit) Check() error {
 	return nil
 }
 
-// Apply makes the edit the crontab. It keeps a copy of the old crontab in a folder, makes sure that
-// the crontab has not changed meanwhile, replaces it, and reads it back. After a kill at any
-// moment, or an error, the crontab is the old one or the new one.
+// Apply makes the edit the crontab. It keeps a copy of the old crontab in a folder, and makes sure
+// that the crontab has not changed meanwhile. Then it replaces the crontab and reads it back. After
+// a kill at any moment, or an error, the crontab is the old one or the new one.
 func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
 	if err := e.Check(); err != nil {
 		return "", err

@@ -42,7 +42,7 @@ func ExampleTarget_Send() {
 	// {"text":"[shop] nightly-report failed: exit code 7\non web-1, due 2026-11-21 02:30:00 +00:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table: orders\n```"}
 }
 
-// An error says whether to try again, and has none of the URL's secrets in it.
+// An error says whether to try again, and has no secret of the URL in it.
 func ExampleTarget_Send_error() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "channel_is_archived", http.StatusGone)

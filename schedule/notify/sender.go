@@ -58,8 +58,8 @@ type Sender struct {
 	owner *state.Owner // of the messages that this process sends; nil before the first message
 }
 
-// NewSender returns a Sender whose attempts end when ctx is done, and whose outbox is in db, which
-// stays open until the caller closes it.
+// NewSender returns a Sender with its outbox in db. Its attempts end when ctx is done. The caller
+// closes db; the Sender does not.
 func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
 	s := &Sender{db: db, env: env, slots: make(chan struct{}, attemptsAtOnce)}
 	s.ctx, s.stop = context.WithCancel(ctx)

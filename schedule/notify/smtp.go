@@ -15,9 +15,9 @@ import (
 )
 
 // A session sends one mail over one connection. It leads the dialogue itself, because go-mail's
-// Client (v0.8.1) sends to no address if the server refuses one address, hides the code of a reply,
-// and ignores the context after TCP is connected. The commands and the ways to authenticate are
-// from go-mail.
+// Client (v0.8.1) has three flaws. It sends to no address if the server refuses one address, it
+// hides the code of a reply, and it ignores the context after TCP is connected. The commands and
+// the ways to authenticate are from go-mail.
 type session struct {
 	attempt
 	*smtp.Client

@@ -11,8 +11,8 @@ import (
 	"sched/schedule/outcome"
 )
 
-// cpu reports the processor time of each operation, which other processes of the machine do not
-// change as they change the time of the clock. It returns what to call at the end.
+// cpu reports the processor time of each operation, because other processes of the machine do not
+// change it as they change the elapsed time. It returns the function to call at the end.
 func cpu(b *testing.B) (done func()) {
 	used := func() time.Duration {
 		var r syscall.Rusage
@@ -23,7 +23,7 @@ func cpu(b *testing.B) (done func()) {
 	return func() { b.ReportMetric(float64((used()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op") }
 }
 
-// BenchmarkOpenWriteClose is what an idle tick pays: it opens the database, writes the covered
+// BenchmarkOpenWriteClose does what an idle tick does: it opens the database, writes the covered
 // minute, and closes it.
 func BenchmarkOpenWriteClose(b *testing.B) {
 	dir := folder(b)
@@ -123,8 +123,8 @@ func million(b *testing.B, dir string) {
 	}
 }
 
-// BenchmarkAMillionRuns asks what commands and pages ask. Set STATE_BENCH_DIR to keep the database
-// for the next time.
+// BenchmarkAMillionRuns runs the queries of commands and pages. Set STATE_BENCH_DIR to keep the
+// database for the next time.
 func BenchmarkAMillionRuns(b *testing.B) {
 	if testing.Short() {
 		b.Skip("a minute is needed to make the database")

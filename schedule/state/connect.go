@@ -81,7 +81,7 @@ func (f *file) connect() error {
 		_, err = setJournal(conn, "TRUNCATE")
 	}
 	if !sameFile(f.stat(), info) {
-		err = errNotReady // another process set the file aside meanwhile: what we saw means nothing
+		err = errNotReady // another process set the file aside meanwhile, so our result means nothing
 	}
 	if err != nil {
 		return errors.Join(err, closeConn(conn))
@@ -165,7 +165,7 @@ func (f *file) newJournal(conn *sql.DB) error {
 	return err
 }
 
-// upgrade runs the migrations that the file does not have, and takes a file that was moved to a
+// upgrade runs the migrations that the file does not have. It takes a file that was moved to a
 // network file system out of WAL mode.
 func (f *file) upgrade() error {
 	conn, version, mode, err := f.dial(f.path(), "rw")

@@ -27,8 +27,8 @@ func smallDisk(t *testing.T, kilobytes int) string {
 	return dir
 }
 
-// A full disk costs what it hinders, and damages nothing. When there is room again the same process
-// goes on.
+// A full disk hinders writes, and damages nothing. When there is room again the same process goes
+// on.
 func TestTheDiskIsFull(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(smallDisk(t, 1024), "state")

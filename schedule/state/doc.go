@@ -3,8 +3,8 @@
 // folder that another user could change.
 //
 // A run is a row of the table run, from the moment at which its slot is due until it is pruned.
-// There is no other form of a run: what waits, what lives, what was skipped or missed and what has
-// ended are rows. The phase of a row says what is going on with it (Phase), and its owner says
+// There is no other form of a run: runs that wait, live or have ended, and slots that were skipped
+// or missed, are rows. The phase of a row says what is going on with it (Phase), and its owner says
 // which process is responsible.
 //
 // The types of this package divide the database by subject:

@@ -28,7 +28,7 @@ func (e *olderError) Error() string {
 	return e.path + " was written by an older sched; the next tick brings it up to date"
 }
 
-// A StaleError says that a row is not what its caller believed: another process has changed it.
+// A StaleError says that a row is not as its caller believed: another process has changed it.
 // Nothing was changed.
 type StaleError struct {
 	Run   string

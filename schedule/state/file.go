@@ -22,7 +22,7 @@ type file struct {
 
 	mu       sync.RWMutex // protects the fields below, which opening the file anew replaces
 	conn     *sql.DB      // nil when the file could not be opened anew
-	info     os.FileInfo  // what conn has open; nil for memory, and when there was no file
+	info     os.FileInfo  // the file open in conn; nil for memory, and when there was no file
 	setAside string
 	closed   bool
 	used     atomic.Int64 // when a call began last, in nanoseconds since 1970
@@ -88,7 +88,7 @@ func (f *file) ready() error {
 	}
 }
 
-// moved reports whether another file is at the path than the one that conn has.
+// moved reports whether the file at the path is another one than the file open in conn.
 func (f *file) moved() bool {
 	if f.access == memory {
 		return false

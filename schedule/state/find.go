@@ -26,7 +26,7 @@ type Query struct {
 	Since     time.Time // slots at or after it
 	Until     time.Time // slots before it
 	Slot      time.Time // exactly this slot
-	Below     Position  // rows that stand below it: older ones
+	Below     Position  // rows below it: older ones
 	Ended     bool      // rows that have ended alone
 	Limit     int
 	Snapshots bool // fill in Row.Snapshot
@@ -39,7 +39,7 @@ type Position struct {
 	ID   string
 }
 
-// Matches reports whether a row of one slot is one that q says, whatever its Limit.
+// Matches reports whether q describes a row of one slot, whatever its Limit.
 func (q Query) Matches(r Row) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&

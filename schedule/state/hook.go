@@ -111,7 +111,7 @@ const nobody = 0
 // removes them.
 func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 
-// ForgetHooks removes what was noted of the hooks of an incident.
+// ForgetHooks removes the notes about the hooks of an incident.
 func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
 	return db.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", incident)

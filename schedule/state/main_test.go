@@ -76,7 +76,7 @@ func (c *child) kill() {
 	_ = c.Wait()
 }
 
-// run runs another process, and returns what it printed.
+// run runs another process, and returns its output.
 func run(t testing.TB, name, dir string, change ...func(*exec.Cmd)) string {
 	t.Helper()
 	c := start(t, name, dir, change...)

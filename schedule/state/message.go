@@ -57,11 +57,11 @@ type Limit struct {
 type Attempts struct {
 	Tries     int
 	Tried     time.Time // the last one
-	Failing   time.Time // since when they fail; zero when none did
+	Failing   time.Time // when the first one failed; zero when none did
 	Error     string    // of the last one
 	Refused   bool      // for good: there is no other attempt
 	Reported  bool      // people have read of it
-	Addresses []int     // indexes of those that the next attempt is for; empty for all
+	Addresses []int     // indexes of the addresses that the next attempt is for; empty for all
 }
 
 const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status, tries, tried, failing, error, reported,
@@ -153,8 +153,8 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 	return full, err
 }
 
-// own makes o the owner of a message that is due and that nobody has, if no older ping of the
-// sender is being sent.
+// own makes o the owner of a message if the message is due, nobody owns it, and no older ping of
+// the sender is being sent.
 func own(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
 	did, err := q.ExecContext(ctx, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
 		o.ID, id)

@@ -34,7 +34,7 @@ func (b box) put(m Message, ours bool) {
 	}
 }
 
-// takes takes what is due, and checks which messages that are.
+// takes takes the messages that are due, and checks which messages they are.
 func (b box) takes(at time.Time, want ...string) (taken []Message) {
 	b.t.Helper()
 	var got []string

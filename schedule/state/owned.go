@@ -290,8 +290,8 @@ func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	return stop, err
 }
 
-// update is one change in a transaction of its own. The first parameter of its text is the run, the
-// second the owner.
+// update makes one change in a transaction of its own. The first parameter of its text is the run,
+// the second the owner.
 func (o Owned) update(ctx context.Context, run, text string, args ...any) error {
 	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, args...) })
 }

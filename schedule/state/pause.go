@@ -113,7 +113,7 @@ func (p Pauses) Change(ctx context.Context, change func(all map[string]Pause) ma
 			return err
 		}
 		changed := change(all)
-		if len(all) == 0 && len(changed) > 0 { // what is there may be of another
+		if len(all) == 0 && len(changed) > 0 { // the pauses that are there may be of another schedule
 			if _, err := q.ExecContext(ctx, "DELETE FROM pause"); err != nil {
 				return err
 			}

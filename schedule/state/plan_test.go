@@ -214,7 +214,7 @@ func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 		c.kill()
 	}
 	db := open(t, dir)
-	must(t, oneMinute(db)) // takes what the last one has left
+	must(t, oneMinute(db)) // takes the rows that the last process has left
 	must(t, oneMinute(db))
 	must(t, db.CheckPages(ctx))
 	covered, err := db.Values().Covered(ctx)

@@ -21,10 +21,10 @@ type Budget struct {
 	Least int // the step removes so many rows, however long that takes
 }
 
-// SmallStep is what a tick can spare.
+// SmallStep is the budget that a tick can spare.
 var SmallStep = Budget{Rows: 500, Time: 25 * time.Millisecond}
 
-// Pruned is what one step of pruning has done.
+// Pruned is the result of one step of pruning.
 type Pruned struct {
 	Rows        int
 	Outputs     []Output // the caller removes the files
@@ -72,7 +72,7 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget
 	return did, err
 }
 
-// A pruning is one step.
+// A pruning is one step of pruning.
 type pruning struct {
 	ctx    context.Context
 	q      querier
@@ -165,8 +165,8 @@ func (p *pruning) spent() bool {
 // most returns how many rows the step may remove.
 func (p *pruning) most() int { return max(p.budget.Rows, p.budget.Least) }
 
-// removeAll removes the rows that which selects, a chunk (?2) at a time, until no such rows are
-// left (done) or the step has to end.
+// removeAll removes the rows that which selects, a chunk (?2) at a time. It ends when no such rows
+// are left (done), or the step has to end.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
 		most := max(1, min(chunk, p.most()-p.did.Rows))

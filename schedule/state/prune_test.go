@@ -8,7 +8,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// prune prunes until nothing is left to do, and returns what went.
+// prune prunes until nothing is left to do, and returns the outputs of the removed runs.
 func prune(t *testing.T, db *DB, now time.Time, keep Keep, budget Budget) (outputs []Output, steps int) {
 	t.Helper()
 	for {

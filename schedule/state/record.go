@@ -22,7 +22,7 @@ import (
 //   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
 //     comes first.
 //   - A row of several slots stands for the slots without a row of their own: it loses a slot when
-//     the slot gets one.
+//     the slot gets a row.
 //   - A second run of a slot is a row that the schedule did not ask for.
 //
 // When share is true, and from then on, runs wait for Published.
@@ -54,7 +54,7 @@ func (r Row) givesWay() bool {
 	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
 }
 
-// recordFirst orders rows so that those which depend on others come last.
+// recordFirst orders rows so that rows which depend on other rows come last.
 func recordFirst(a, b Row) int {
 	rank := func(r Row) int {
 		switch {
@@ -197,7 +197,7 @@ func (rec *recorder) leaveOut(row *Row) error {
 	return err
 }
 
-// A rangeRow is what Record needs to know of a row of several slots.
+// A rangeRow has the fields of a row of several slots that Record needs.
 type rangeRow struct {
 	longRow
 	id, reason string
@@ -271,7 +271,7 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 	return true, errors.Join(err, setValue(ctx, q, keyShared, true))
 }
 
-// Unshare ends what Record began with share: no run waits to be published any more.
+// Unshare undoes share in Record: no run waits to be published any more.
 func (r Runs) Unshare(ctx context.Context) error {
 	shared := false
 	err := r.store.read(ctx, func(q querier) error { return value(ctx, q, keyShared, &shared) })

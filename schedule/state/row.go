@@ -138,8 +138,8 @@ func (r Row) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// Queued reports whether the run waits for its mutex, for a seat or for the end of a pause, before
-// anything of it has started. A process watches it, or the next tick gives it to a process.
+// Queued reports whether the run waits for its mutex, for a seat or for the end of a pause, and has
+// not started. A process watches it, or the next tick gives it to a process.
 func (r Row) Queued() bool {
 	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
 }
@@ -173,8 +173,8 @@ func (r Row) NotBegun() bool { return r.Phase == Waiting && r.Attempt.Number == 
 // watches it meanwhile.
 func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempt.Number > 0 }
 
-// Waits reports whether the run waits for its turn or for a tick, so that no command of it lives or
-// is about to start.
+// Waits reports whether the run waits for its turn or for a tick. No command of it lives or is
+// about to start.
 func (r Row) Waits() bool { return r.Phase == Waiting || r.Queued() }
 
 // Resting reports whether the process that watches the run waits for its next attempt.

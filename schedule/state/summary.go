@@ -102,7 +102,7 @@ type sum struct {
 	took, late []int64
 }
 
-// summed is what a Summary takes from a row.
+// summed has the columns of a row that a Summary needs.
 type summed struct {
 	task, id       string
 	outcome        outcome.Outcome
@@ -216,8 +216,8 @@ type Usual struct {
 }
 
 // usualRuns bounds the successful runs of each task that Usual counts. usualLooks bounds the runs
-// that it reads for them, so a task that has failed ten thousand times costs no more than one that
-// has not.
+// that it reads for them. So a task with ten thousand failures costs no more than a task without
+// failures.
 const (
 	usualRuns  = 50
 	usualLooks = 200
@@ -259,7 +259,7 @@ func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual
 	return usual, err
 }
 
-// numbers reads what group_concat wrote.
+// numbers reads the text that group_concat wrote.
 func numbers(list string) (all []int64) {
 	for text := range strings.SplitSeq(list, ",") {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {

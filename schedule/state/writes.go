@@ -18,7 +18,7 @@ type writes struct {
 // A pendingWrite waits for a transaction.
 type pendingWrite struct {
 	op   func(querier) error
-	turn chan bool // true: commit what waits; false: it is done
+	turn chan bool // true: commit the waiting writes; false: it is done
 	err  error
 }
 

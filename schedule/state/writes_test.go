@@ -58,7 +58,7 @@ func TestWritesThatComeTogetherDoNotDisturbEachOther(t *testing.T) {
 	}
 }
 
-// Runs begin together, or none of them does.
+// Runs begin together, or no run of them begins.
 func TestRunsBeginAllOrNone(t *testing.T) {
 	t.Parallel()
 	db := open(t, t.TempDir())

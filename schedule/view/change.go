@@ -52,8 +52,8 @@ func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
 	return shown, err
 }
 
-// ChangesBelow returns up to limit changes below an id (0 for all) that a state folder has, the
-// newest first, and whether there are more.
+// ChangesBelow returns the changes in a state folder below an id (0: all), at most limit, the
+// newest first. More says whether there are others.
 func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (changes []Change, more bool, err error) {
 	db, err := state.OpenRead(folder, state.Patience)
 	if err != nil {

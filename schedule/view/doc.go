@@ -1,6 +1,6 @@
-// Package view answers the questions that people and programs ask of a schedule: which tasks it has
-// and when they run next, how it is doing, why a task ran or did not, what became of its slots,
-// what a run printed, which slots are due in a time, and which servers share it.
+// Package view answers the questions that people and programs ask of a schedule. Which tasks does
+// it have, and when do they run next? How is it doing? Why did a task run, or not? What became of
+// its slots? What did a run print? Which slots are due in a time? Which servers share it?
 //
 // The answers are the objects of docs/json.md. They have one encoder, JSON, for `--json` of the
 // commands and for the HTTP API. The texts for people are made of the same values. Answering writes

@@ -176,7 +176,7 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Re
 	return page, next, nil
 }
 
-// ran returns the outcomes, of those given, of runs that took place. If no outcomes are given, it
+// ran returns the given outcomes that runs have which took place. If no outcomes are given, it
 // returns all such outcomes.
 func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {

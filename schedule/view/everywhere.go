@@ -17,8 +17,8 @@ import (
 )
 
 // slotElsewhere says what became of a slot of a one_server task on the other servers of the store.
-// It returns "" if the task runs on every server, if the slot ran here or is yet to come, and if
-// the store does not answer, which it reports.
+// It returns "" if the task runs on every server, and if the slot ran here or is yet to come. If
+// the store does not answer, it reports that and returns "".
 func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
 	s := w.source
 	store := s.Controls.Store
@@ -138,8 +138,9 @@ func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
 	return rows
 }
 
-// nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen),
-// if no server of the store is known to have run or claimed that slot or a later one.
+// nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen).
+// It leaves out tasks of which a server of the store is known to have run or claimed that slot or a
+// later one.
 func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	store := s.Controls.Store
 	if store == nil || of.Outage != nil {

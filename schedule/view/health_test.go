@@ -17,7 +17,7 @@ import (
 	"sched/schedule/state"
 )
 
-// noon is the time of these tests. It is near the real one, which is in the ids of runs.
+// noon is the time of these tests. It is near the real time, which is in the ids of runs.
 var noon = time.Now().UTC().Truncate(time.Minute)
 
 // scheduleIn makes a schedule of tasks that are due every minute, in a folder of the test.
@@ -155,7 +155,7 @@ func TestWhatIsSlow(t *testing.T) {
 	}
 }
 
-// A begunRun is one that a process looks after: this test.
+// A begunRun is a run that a process, this test, looks after.
 type begunRun struct {
 	t     *testing.T
 	db    *state.DB

@@ -48,7 +48,8 @@ func poolOf(of schedule.Pool, holders []mutex.Holder) *Pool {
 	return p
 }
 
-// Full says in words that every seat is taken, and by whom; "" while one is free, and for nil.
+// Full says in words that every seat is taken, and by whom. It returns "" while a seat is free, and
+// for nil.
 func (p *Pool) Full() string {
 	if p == nil || len(p.holders) < p.Seats {
 		return ""

@@ -87,7 +87,7 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 // OneRequest returns the request whose run has that id (see history.OneRun). If there is no such
 // request, its ID is empty.
 func (s Source) OneRequest(name string) (state.Row, error) {
-	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports what cannot be read
+	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports the error
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)

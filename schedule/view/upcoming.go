@@ -17,9 +17,9 @@ type Upcoming struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-// Upcoming returns the slots at or after from and before to, in the order of their times, and slots
-// of the same time in file order. It returns at most limit slots. It begins after the slot of the
-// task that after names; the zero value is before all slots. More reports whether there are others.
+// Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
+// time come in file order. It returns at most limit slots. It begins after the slot of the task
+// that after names; the zero value is before all slots. More reports whether there are others.
 func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	names := TaskNames(s.Schedule)

@@ -91,7 +91,7 @@ func (s Source) Kept() []state.Row {
 	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.KeptSlot() })
 }
 
-// Text says what it waits for, at the time now.
+// Text says what the run waits for, at the time now.
 func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	text := "waiting"
 	if w.Attempt > 1 {

@@ -54,8 +54,9 @@ type Inquiry struct {
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
-// Why explains the minute of a task that holds at or, for the zero time, the last minute at which
-// it was due and the next one. The error is an *Error for a task that is not in the schedule.
+// Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
+// which the task was due, and the next one. The error is an *Error for a task that is not in the
+// schedule.
 func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, error) {
 	all, err := s.Records(ctx)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 const linkDescriptor = 3
 
 // A Link is a tick's end of the socket to its `sched work`. The tick writes a byte when its minute
-// is covered in the ledger, and only then the next tick starts, so minutes are covered in order.
-// `sched work` writes a byte to stop new starts. If either is killed, the other goes on.
+// is covered in the ledger. Only then the next tick starts, so minutes are covered in order. `sched
+// work` writes a byte to stop new starts. If either is killed, the other goes on.
 type Link struct{ socket *os.File }
 
 // InheritLink returns the link that this process inherited. The processes that it starts do not
