@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// crontabMinutes is for how many whole minutes each program runs the crontab.
+// crontabMinutes is how many whole minutes each program runs the crontab.
 const crontabMinutes = 2
 
-// crontab runs a crontab as it is with `sched work`, and then with supercronic if that is on the
-// PATH: a hundred commands of two seconds that are due in each minute, and one of each second.
+// crontab runs the same crontab with `sched work`, and then with supercronic if that is on the
+// PATH. The crontab has a hundred commands of two seconds that are due in each minute, and a
+// command that is due each second.
 func (b *bench) crontab() {
 	b.crontabWith("sched work", b.path("sched"), "work", "-q", "-c")
 	program, err := exec.LookPath("supercronic")
@@ -29,7 +30,7 @@ func (b *bench) crontab() {
 	b.crontabWith("supercronic", program, "-quiet")
 }
 
-// crontabWith measures one of the programs, whose last argument is the crontab.
+// crontabWith measures one of the programs. The crontab is added as the last argument.
 func (b *bench) crontabWith(what, program string, args ...string) {
 	dir := b.path("crontab-" + filepath.Base(program))
 	must(os.Mkdir(dir, 0o700))

@@ -4,9 +4,9 @@ package main
 
 import "fmt"
 
-// forecast measures the forecast of a week of 1,000 tasks as a whole process: a twentieth of them
-// is due every minute, a fifth every five minutes, a fourth each hour and the rest once a day, at
-// night; one in five is in the foreground, and each second one has a mutex.
+// forecast measures the forecast of a week of 1,000 tasks as a whole process. A twentieth of the
+// tasks is due every minute, a fifth every five minutes, a fourth each hour, and the rest once a
+// day, at night. Every fifth task is in the foreground, and every second one has a mutex.
 func (b *bench) forecast() {
 	dir := b.schedule("forecast", 1000, func(i int) string {
 		cron := fmt.Sprintf("%d %d * * *", i%60, i%7)

@@ -19,14 +19,15 @@ import (
 // shell and date(1).
 const stamp = `command: "date +%s%N >> started"`
 
-// lateness measures with `sched work`, in real minutes, how late commands are: a hundred background
-// tasks of two seconds, beside a hundred bare forks; and tasks that are due every second and every
-// ten seconds, beside a loop that waits for the clock and starts the same command.
+// lateness measures with `sched work`, in real minutes, how late commands are. First it measures a
+// hundred background tasks of two seconds, beside a hundred bare forks. Then it measures tasks that
+// are due every second and every ten seconds, beside a loop that waits for the clock and starts the
+// same command.
 func (b *bench) lateness() {
 	hundred := b.due("late-hundred", 100, `background: true, command: "`+waits+`"`)
 	var bare [][]float64
 	b.work(hundred, 5, func() {
-		time.Sleep(30 * time.Second) // in the middle of a minute: the machine has had nothing to do for as long as before one
+		time.Sleep(30 * time.Second) // in the middle of a minute: by then the machine has been idle, as before a tick
 		bare = append(bare, b.forks(100, strings.Replace(waits, "started", "forks", 1)))
 	})
 	figures := map[int][]float64{}
@@ -57,7 +58,7 @@ tasks:
 `), 0o600))
 	var loop []float64
 	b.work(often, 2, func() {
-		for range 50 { // between the seconds, where sched has nothing to do
+		for range 50 { // between the seconds, when sched has nothing to do
 			at := time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)
 			time.Sleep(time.Until(at))
 			loop = append(loop, ms(time.Since(at))+b.forks(1, "date +%s%N >> forks")[0])
@@ -89,7 +90,7 @@ func (b *bench) work(dir string, minutes int, beside func()) {
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
 		beside()
 	}
-	// A second before the minute ends: what was due in it has started, and the next tick has not.
+	// A second before the minute ends: all tasks due in it have started, and the next tick has not.
 	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(59*time.Second + 500*time.Millisecond)))
 	must(unix.Kill(pid, unix.SIGTERM))
 	var status unix.WaitStatus

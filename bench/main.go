@@ -23,14 +23,14 @@ import (
 	"sched/schedule/state"
 )
 
-// settle is how long the benchmark waits before a measured program makes files: for 5 s after files
-// were removed an ext4 without a journal is slow to make new ones (recently_deleted in
-// fs/ext4/ialloc.c), and in real life a minute lies between two ticks.
+// settle is how long the benchmark waits before a measured program makes files. For 5 s after files
+// were removed, an ext4 without a journal is slow to make new ones (recently_deleted in
+// fs/ext4/ialloc.c). In real life a minute lies between two ticks.
 const settle = 6 * time.Second
 
 type bench struct {
 	dir  string
-	out  *os.File // what the measured programs print
+	out  *os.File // the output of the measured programs
 	rows [][4]string
 	over bool
 }
@@ -66,8 +66,8 @@ func main() {
 }
 
 // install builds programs as a release is built, and copies them as an installation does. The
-// linker writes a file in small pieces, of which the kernel later maps fewer at once: a start of
-// that file takes a tenth more than one of its copy.
+// linker writes a file in small pieces, so the kernel later maps fewer pages of it at once. To
+// start that file takes a tenth longer than to start its copy.
 func (b *bench) install(packages ...string) {
 	built := b.path("built")
 	must(os.Mkdir(built, 0o700))
@@ -77,8 +77,8 @@ func (b *bench) install(packages ...string) {
 	must(os.CopyFS(b.dir, os.DirFS(built)))
 }
 
-// rest waits for settle. The program stays mapped meanwhile, so that it stays in memory, as on a
-// server: some virtual machines give back the pages of files that no process has mapped, and each
+// rest waits for settle. It keeps the program mapped meanwhile, so that it stays in memory, as on a
+// server. Some virtual machines give back the pages of files that no process has mapped. Then each
 // tick of a benchmark would read the program from the disk.
 func (b *bench) rest() {
 	program, err := os.Open(b.path("sched"))
@@ -121,8 +121,8 @@ func (b *bench) due(name string, n int, keys string) (dir string) {
 	return b.schedule(name, n, func(int) string { return `cron: "* * * * *", ` + keys })
 }
 
-// idle measures ticks in which nothing is due: daily tasks, none in this hour or the two that
-// follow.
+// idle measures ticks in which nothing is due: daily tasks, but no task in this hour or the next
+// two.
 func (b *bench) idle() {
 	hour := time.Now().UTC().Hour()
 	took, limits := map[int]float64{}, map[int]float64{100: 5, 1_000: none, 10_000: none}
@@ -148,7 +148,7 @@ func (b *bench) idle() {
 	b.row("idle tick, 10000 tasks: wall", took[10_000]/took[1_000], "× that of 1000 tasks", 10)
 }
 
-// gap measures the first tick after a month off: its machine had 1,000 daily tasks.
+// gap measures the first tick of a machine with 1,000 daily tasks that was off for a month.
 func (b *bench) gap() {
 	dir := b.path("idle-1000")
 	last := time.Now().UTC().AddDate(0, -1, 0).Truncate(time.Minute)
@@ -168,7 +168,7 @@ func (b *bench) gap() {
 }
 
 // hundred measures 100 foreground tasks, and 100 background tasks with a hook each. The folders are
-// used again, so that each tick also puts the runs of the one before it into the history.
+// used again, so that each tick also puts the runs of the last tick into the history.
 func (b *bench) hundred() {
 	foreground := b.due("foreground", 100, `command: "true"`)
 	background := b.due("background", 100, `command: "true", after: "true", background: true`)
@@ -187,8 +187,8 @@ func (b *bench) hundred() {
 }
 
 // thousand starts 1,000 background tasks at once, and looks whether each ran and is recorded. The
-// folder is used again, as on a server: a first tick makes some thousand files, which may take long
-// for five minutes after others were removed (see settle).
+// folder is used again, as on a server. A first tick makes some thousand files. That may take long
+// for five minutes after other files were removed (see settle).
 func (b *bench) thousand() {
 	const command, rounds = "echo $SCHED_TASK >> ran; date +%s%N >> started", 6
 	dir := b.due("thousand", 1000, `background: true, command: "`+command+`"`)
@@ -212,7 +212,8 @@ func (b *bench) thousand() {
 	b.row("1000 background tasks at once: not run once in each tick and recorded", float64(1000-b.recorded(dir, rounds)), "", 0)
 }
 
-// recorded counts the tasks that wrote so many lines and have as many records, each a success.
+// recorded counts the tasks that wrote the number of lines and have as many records, each a
+// success.
 func (b *bench) recorded(dir string, times int) (n int) {
 	c := exec.Command(b.path("sched"), "history", "--json", "-n", "0")
 	c.Dir = dir

@@ -19,7 +19,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A sample is what a program took, with all that it started.
+// A sample is how long a program took, with all processes that it started.
 type sample struct {
 	first time.Duration // until the program itself ended
 	all   time.Duration // until the last process that it left behind ended
@@ -61,15 +61,15 @@ func (b *bench) tree(dir, program string, args ...string) (s sample) {
 	return s
 }
 
-// used returns the CPU time of all processes that this one waited for, and that those waited for.
+// used returns the CPU time of all processes that this process, or its children, waited for.
 func used() time.Duration {
 	var usage unix.Rusage
 	must(unix.Getrusage(unix.RUSAGE_CHILDREN, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// start starts a program of the benchmark. Its output goes to a file: it must not be a terminal, as
-// cron's pipe is none.
+// start starts a program of the benchmark. Its output goes to a file: it must not be a terminal,
+// because under cron it is a pipe.
 func (b *bench) start(dir, program string, args ...string) (pid int) {
 	argv := append([]string{b.path(program)}, args...)
 	process, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Files: []*os.File{nil, b.out, os.Stderr}})
@@ -78,8 +78,8 @@ func (b *bench) start(dir, program string, args ...string) (pid int) {
 	return process.Pid
 }
 
-// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. A child that fails
-// ends the benchmark: its figure would mean nothing.
+// wait waits for a child, -1 for any, and returns its pid; 0 if no child is left. A child that
+// fails ends the benchmark: its figure would mean nothing.
 func (b *bench) wait(which int) (pid int) {
 	var status unix.WaitStatus
 	err := error(unix.EINTR)
@@ -114,9 +114,9 @@ func median(values []float64) float64 {
 
 const none = -1 // no budget
 
-// busyness returns how many times as long as on a machine at rest a program took, since others had
-// its processors. It is at least 1, and at most both what work of this process takes just now, and
-// what the program took for each second that it had a processor.
+// busyness estimates how many times as long as on a machine at rest a program took, because other
+// programs had the processors. It is the smaller of two ratios of time to CPU time: of work in this
+// process now, and of the program. It is at least 1.
 func (s sample) busyness() float64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -137,7 +137,7 @@ func (b *bench) row(what string, figure float64, unit string, limit float64) {
 	b.busyRow(what, figure, unit, limit, nil)
 }
 
-// busyRow adds a figure of samples with that busyness: by that factor the budget is larger, and the
+// busyRow adds a figure of samples with a busyness. The budget is larger by that factor, and the
 // table says so.
 func (b *bench) busyRow(what string, figure float64, unit string, limit float64, busy []float64) {
 	decimals, budget, verdict, factor := 2, "", "", 1.0

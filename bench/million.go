@@ -18,7 +18,7 @@ import (
 	"sched/schedule/state"
 )
 
-// What the history of the part "million" holds: 200 tasks, due in each of the last 5,000 minutes.
+// The history of the part "million" holds 200 tasks, due in each of the last 5,000 minutes.
 const (
 	manyTasks   = 200
 	manyMinutes = 5000
@@ -29,7 +29,7 @@ const (
 func (b *bench) million() {
 	dir := b.due("million", manyTasks, `command: "true", background: true`)
 	b.fill(filepath.Join(dir, ".sched"))
-	b.sched(dir, "run") // so that all is well for status, which has its runs to look at
+	b.sched(dir, "run") // so that all is well for status, which looks at these runs
 	for _, question := range []string{"status", "status --prometheus -", "list", "history", "history --failed", "history task-7",
 		"history task-7 --failed", "why task-7"} {
 		b.ask(dir, manyTasks, question)
@@ -43,7 +43,7 @@ func (b *bench) million() {
 	b.prune(dir)
 }
 
-// fill makes the history. One run in a hundred failed, and one slot in eleven was skipped.
+// fill makes the history. 1 % of the runs failed, and one slot in eleven was skipped.
 func (b *bench) fill(state string) {
 	must(os.Mkdir(state, 0o700))
 	db, err := history.Open(state)
@@ -94,8 +94,8 @@ func (b *bench) ask(dir string, tasks int, question string) {
 	b.busyRow(fmt.Sprintf("a million runs, %d tasks: `sched %s`", tasks, question), median(ms), "ms", limit, busy)
 }
 
-// prune measures ticks that record one run, first with nothing to remove, and then with nearly
-// everything. Pruning is done once a day, so in between the last pass is dated back to the day
+// prune measures ticks that record one run, first with nothing to remove, and then with nearly all
+// records to remove. A tick prunes once a day, so in between the last pass is dated back to the day
 // before.
 func (b *bench) prune(dir string) {
 	write := func(keep string) {

@@ -53,8 +53,8 @@ func (b *bench) serve() {
 	b.beside(dir, url, token)
 }
 
-// crowd has eight people look at the largest pages at the same time, several times: the server is
-// as large then as it gets.
+// crowd has eight people look at the largest pages at the same time, several times. Then the server
+// uses as much memory as it ever does.
 func (b *bench) crowd(site, token string) {
 	var all sync.WaitGroup
 	for range 8 {
@@ -68,8 +68,8 @@ func (b *bench) crowd(site, token string) {
 	all.Wait()
 }
 
-// beside measures ticks that record 20 runs each: in the folder of the server, whose pages are
-// open, and in another one with the same history, in turn.
+// beside measures ticks that record 20 runs each. They run in turn in the folder of the server,
+// whose pages are open, and in another folder with the same history.
 func (b *bench) beside(dir, url, token string) {
 	const tasks = 20
 	text, err := os.ReadFile(filepath.Join(b.due("beside", tasks, `command: "true"`), "schedule.yaml"))

@@ -69,7 +69,7 @@ func (b *bench) took(dir, at string) float64 {
 	return 1e3 * time.Since(begun).Seconds()
 }
 
-// locks returns how many locks a second so many goroutines take and release, for two seconds.
+// locks returns how many locks a second a number of goroutines take and release, for two seconds.
 func (b *bench) locks(url string, at int) float64 {
 	store, err := stores.Open(mutex.Config{Servers: []string{url}, Namespace: "locks"})
 	must(err)
@@ -94,7 +94,8 @@ func (b *bench) locks(url string, at int) float64 {
 	return float64(sum) / 2
 }
 
-// redis starts a Redis on a free port of this machine; without one on the PATH the URL is empty.
+// redis starts a Redis on a free port of this machine. Without redis-server on the PATH the URL is
+// empty.
 func (b *bench) redis() (url string, stop func()) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return "", nil

@@ -16,8 +16,8 @@ import (
 const waits = "date +%s%N >> started; sleep 2"
 
 // starts measures a hundred background tasks of two seconds that are due together, with `sched
-// run`: how long after the call they start, beside bare forks of the same commands by another Go
-// program; and while they run, the memory of all that is ours.
+// run`. It measures how long after the call they start, beside bare forks of the same commands by
+// another Go program. While they run, it measures the memory of all processes of sched.
 func (b *bench) starts() {
 	dir := b.due("starts", 100, `background: true, after: "true", command: "`+waits+`"`)
 	figures := map[string][]float64{}
@@ -48,8 +48,8 @@ func (b *bench) starts() {
 	b.row("100 waiting background runs: memory (PSS) of all that is ours", median(figures["memory"]), "MiB", 12)
 }
 
-// startsOf runs a tick of n tasks, and returns how many ms after the call each command ran, the
-// memory of ours while all wait, in MiB, and how many ms `sched run` took.
+// startsOf runs a tick of n tasks. It returns how many ms after the call each command ran, the
+// memory of sched while all wait, in MiB, and how many ms `sched run` took.
 func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned float64) {
 	os.Remove(filepath.Join(dir, "started"))
 	b.uncover(dir)
@@ -59,7 +59,7 @@ func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned fl
 	for len(times(dir, "started")) < n && time.Since(begun) < time.Minute {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(time.Until(begun.Add(1600 * time.Millisecond))) // they wait for two seconds, after one of which the supervisor is at rest
+	time.Sleep(time.Until(begun.Add(1600 * time.Millisecond))) // tasks wait for 2 s; after 1 s the supervisor is at rest
 	memory = memoryOf(b.path("sched"))
 	for b.wait(-1) != 0 {
 	}
@@ -72,9 +72,9 @@ func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned fl
 	return late, memory, returned
 }
 
-// bareForks has a Go program that does nothing else start n shells with the command at once
-// (bench/forks), and returns how many ms after the call each ran. It is a process that starts with
-// the call, as `sched run` is.
+// bareForks has a Go program that does nothing else (bench/forks) start n shells with the command
+// at once. It returns how many ms after the call each ran. The call starts a process, as with
+// `sched run`.
 func (b *bench) bareForks(n int, command string) (late []float64) {
 	dir := b.path("bare")
 	os.MkdirAll(dir, 0o700)
@@ -87,7 +87,7 @@ func (b *bench) bareForks(n int, command string) (late []float64) {
 	return late
 }
 
-// memoryOf returns the memory of all processes of the program at a path, in MiB. What several share
+// memoryOf returns the memory of all processes of the program at a path, in MiB. Shared memory
 // counts in parts (PSS in proc_pid_smaps(5)).
 func memoryOf(program string) (mib float64) {
 	programs, _ := filepath.Glob("/proc/[0-9]*/exe")

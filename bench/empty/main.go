@@ -1,4 +1,4 @@
-// Command empty does nothing: what any Go program costs at least.
+// Command empty does nothing. It shows what any Go program costs at least.
 package main
 
 func main() {}

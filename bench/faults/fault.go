@@ -17,19 +17,19 @@ type fault struct {
 	kind    kind
 	options []string // of each redis-server
 	begin   func(*trial)
-	end     func(*trial)  // nil: begin was all
+	end     func(*trial)  // nil: the fault is over when begin returns
 	atLeast time.Duration // how long it goes on at least
-	outage  bool          // no majority answers or grants, so what does not wait for the store may be skipped
-	after   time.Duration // and so long after its end
+	outage  bool          // no majority answers or grants, so slots that do not wait for the store may be skipped
+	after   time.Duration // how long that goes on after its end
 	forgets bool          // Redis loses data: a slot may run again, and a run begin beside another one
 	freezes bool          // the first server stands still: its lease runs out, and its commands go on when it thaws
 	skews   map[int]time.Duration
 }
 
-// lease of the schedule: the least there is, so that what takes longer than one is soon tested.
+// lease of the schedule: the shortest, so that faults of more than a lease take little time.
 const lease = 5 * time.Second
 
-// faults are all that is tried.
+// faults are all faults that are tried.
 func faults() []fault {
 	on := func(n int, f redistest.Fault) func(*trial) { return func(t *trial) { t.store.set(n, f) } }
 	mend := func(t *trial) { t.store.set(len(t.store.most), redistest.Fault{}) }
@@ -51,7 +51,7 @@ func faults() []fault {
 		{name: "a server is frozen for longer than a lease", kind: three, freezes: true, begin: func(t *trial) { t.freeze(0) },
 			end: func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
 		{name: "one Redis takes 300 ms", kind: one, begin: on(1, slow), end: mend},
-		{name: "one Redis half-closes", kind: one, begin: on(1, half), end: mend, outage: true}, // the one answer says who it is
+		{name: "one Redis half-closes", kind: one, begin: on(1, half), end: mend, outage: true}, // only the greeting is answered
 		{name: "one Redis refuses for 400 ms, again and again", kind: one, begin: blips, end: func(t *trial) { t.blips.Wait() }},
 		{name: "one Redis refuses", kind: one, begin: on(1, refuse), end: mend, outage: true},
 		{name: "one Redis swallows its answers", kind: one, begin: on(1, swallow), end: mend, outage: true},
@@ -64,7 +64,7 @@ func faults() []fault {
 	}, append(databaseFaults("PostgreSQL", postgres), databaseFaults("MariaDB", mariadb)...)...)
 }
 
-// databaseFaults are what is tried with a database, which loses no data.
+// databaseFaults are the faults that are tried with a database, which loses no data.
 func databaseFaults(name string, k kind) []fault {
 	on := func(f redistest.Fault) func(*trial) { return func(t *trial) { t.store.set(1, f) } }
 	mend := on(redistest.Fault{})
@@ -81,7 +81,7 @@ func databaseFaults(name string, k kind) []fault {
 	}
 }
 
-// restart restarts the first Redis server; what it keeps is for its options to say.
+// restart restarts the first Redis server. Its options decide which data it keeps.
 func restart(t *trial) { t.store.redis[0].Restart() }
 
 func flush(t *trial) {
@@ -113,7 +113,7 @@ func blips(t *trial) {
 func (t *trial) freeze(server int) {
 	t.frozen.Store(int64(server) + 1)
 	t.signal(server, syscall.SIGSTOP)
-	t.signal(server, syscall.SIGSTOP) // those that were forked meanwhile
+	t.signal(server, syscall.SIGSTOP) // processes that were forked meanwhile
 }
 
 func (t *trial) thaw(server int) {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// The long version is `go run ./bench/faults`. Here most of the time all wait. A tick waits two
-// seconds for Redis, which may be too little on a machine that is busy with all of this: what ran
-// nowhere is tried once more, alone.
+// The long version is `go run ./bench/faults`. Here all wait most of the time. A tick waits two
+// seconds for Redis, which may be too little on a machine that is busy with these tests. So if a
+// slot ran nowhere, its fault is tried once more, alone.
 func TestNoSlotRunsTwiceOrNowhereWhateverFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")

@@ -1,11 +1,12 @@
 //go:build linux
 
 // Command faults ticks one schedule on many servers, each with real processes, while Redis, the
-// network, the clocks or a server itself fails in one way after the other. Then it reads in a file
-// that all commands write what ran twice, nowhere, or beside itself. See README.md in this folder.
+// network, the clocks or a server itself fails in one way after the other. Then it reads a file
+// that all commands write, and finds slots that ran twice or nowhere, and tasks that ran beside
+// themselves. See README.md in this folder.
 //
-// fault.go lists the faults, store.go what they are done to, trial.go ticks the servers, and
-// verdict.go judges what ran.
+// fault.go lists the faults, store.go starts the stores that fail, trial.go ticks the servers, and
+// verdict.go judges the runs.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"sched/mutex/sqltest"
 )
 
-// A store is the Redis servers of a trial or its database, and the networks to them: one for most
-// servers of the schedule, and one for a few.
+// A store is the Redis servers of a trial or its database, and the networks to them: a network for
+// most servers of the schedule, and one for a few.
 type store struct {
 	redis     []*redistest.Server
 	database  *sqltest.Server
@@ -32,7 +32,7 @@ const (
 
 var databases = map[kind]sqltest.Kind{postgres: sqltest.Postgres, mariadb: sqltest.MariaDB}
 
-// saves has a redis-server keep each write, also when it is killed.
+// saves makes a redis-server keep each write, also when it is killed.
 var saves = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
 func startStore(t testing.TB, k kind, options ...string) *store {
@@ -54,7 +54,7 @@ func startStore(t testing.TB, k kind, options ...string) *store {
 	return s
 }
 
-// url is the store as most servers name it, or the few.
+// url is the URL of the store for most servers, or for the few.
 func (s *store) url(few bool) string {
 	if s.sentinels != nil {
 		return s.sentinels.URL
@@ -73,7 +73,7 @@ func (s *store) url(few bool) string {
 	return "[" + strings.Join(urls, ", ") + "]"
 }
 
-// set has both networks to the first n servers of the store fail; the zero Fault mends them.
+// set makes both networks to the first n servers of the store fail; the zero Fault mends them.
 func (s *store) set(n int, f redistest.Fault) {
 	for i := range n {
 		s.most[i].Set(f)
@@ -81,7 +81,7 @@ func (s *store) set(n int, f redistest.Fault) {
 	}
 }
 
-// cutOff has the network of the few servers fail, to all Redis servers.
+// cutOff makes the network of the few servers fail, to all Redis servers.
 func (s *store) cutOff(f redistest.Fault) {
 	for _, p := range s.few {
 		p.Set(f)

@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// A trialSize says how much is ticked, and how fast.
+// A trialSize says how many ticks a trial has, and how fast they come.
 type trialSize struct {
 	servers, tasks, minutes int
-	minute                  time.Duration // how long one takes
+	minute                  time.Duration // how long a minute takes
 	binary                  string        // sched, with the clock of the tests
 }
 
 // A trial is a schedule on several servers while one fault goes on. Its minutes are shorter than
-// real ones: each tick is told by SCHED_TEST_CLOCK which it is.
+// real ones: SCHED_TEST_CLOCK tells each tick its minute.
 type trial struct {
 	testing.TB
 	fault     fault
@@ -57,7 +57,7 @@ func build(t testing.TB, dir string) string {
 
 func newTrial(tb testing.TB, f fault, size trialSize) *trial {
 	t := &trial{TB: tb, fault: f, size: size, store: startStore(tb, f.kind, f.options...), dir: tb.TempDir()}
-	t.first = time.Now().UTC().Truncate(time.Minute).Add(time.Hour) // after all that Redis takes for the present: no slot is one of before
+	t.first = time.Now().UTC().Truncate(time.Minute).Add(time.Hour) // no slot is in the past by the clock of Redis
 	for i := range size.servers {
 		if err := os.MkdirAll(t.folder(i), 0o700); err != nil {
 			t.Fatal(err)
@@ -76,16 +76,16 @@ func name(server int) string { return fmt.Sprintf("web-%d", server+1) }
 // few is how many servers have a network of their own, a fifth.
 func (t *trial) few() int { return max(1, t.size.servers/5) }
 
-// The names of tasks begin with what is expected of them.
+// The names of tasks begin with the promise that is checked.
 const (
 	once  = "once"  // each slot runs on one server
-	waits = "waits" // the same, and it waits for the store
-	locks = "locks" // never beside itself
+	waits = "waits" // each slot runs on one server, and waits for the store
+	locks = "locks" // the task never runs beside itself
 )
 
-// schedule is the schedule of a server: the same on each but for the network to the store. A task
-// with a lock runs for one and a half minutes, and for less than a lease: one that has lost its
-// lock to an outage has ended before others may have it.
+// schedule is the schedule of a server. It is the same on each server but for the network to the
+// store. A task with a lock runs for one and a half minutes, but for less than a lease: if an
+// outage takes its lock, it has ended before another run may get the lock.
 func (t *trial) schedule(server int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: trial\nlease: %s\nstore: %s\nenv: {SERVER: %s, JOURNAL: %s}\n", lease, t.store.url(server >= t.size.servers-t.few()), name(server), t.journal())
@@ -107,8 +107,8 @@ func (t *trial) schedule(server int) string {
 
 func (t *trial) journal() string { return filepath.Join(t.dir, "journal") }
 
-// settling is how many minutes follow at most on those that are judged, in which what waited is
-// made up.
+// settling is how many minutes follow at most on the minutes that are judged. In them, slots that
+// waited run.
 func (t *trial) settling() int { return int((lease+4*time.Second)/t.size.minute) + 2 }
 
 // at is the real time at which a minute begins.
@@ -117,7 +117,7 @@ func (t *trial) at(minute int) time.Time { return t.begun.Add(time.Duration(minu
 func (t *trial) nextMinute() int { return int(time.Since(t.begun)/t.size.minute) + 1 }
 
 // run ticks all servers through all minutes. The fault begins in the middle of a minute, after a
-// quarter of them, and ends in the middle of one after three fifths.
+// quarter of the minutes. It ends in the middle of a minute, after three fifths.
 func (t *trial) run() {
 	begins := max(1, t.size.minutes/4)
 	t.faultEnds = max(begins+1, t.size.minutes*3/5)
@@ -163,8 +163,8 @@ func (t *trial) someWait() bool {
 	return false
 }
 
-// tickAll starts the tick of a minute on each server, at the time at which its clock shows it, and
-// returns when the minute is over.
+// tickAll starts the tick of a minute on each server, when its clock shows that minute. It returns
+// when the minute is over.
 func (t *trial) tickAll(minute int) {
 	for i := range t.size.servers {
 		skew := t.fault.skews[i]

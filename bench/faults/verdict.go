@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A verdict is what became of the slots of a trial.
+// A verdict is the outcome of the slots of a trial.
 type verdict struct {
 	fault           string
 	slots           int // that are judged
 	ran             int
-	skipped         int // that ran nowhere, and may: in an outage, of tasks that do not wait
+	skipped         int // that ran nowhere, as they may: in an outage, of tasks that do not wait
 	twice           int
 	withLocks       int // runs with a lock
 	overlapped      int
 	failed, ticks   int
 	took            time.Duration
 	violations      []string
-	serious         bool // one of them is that something ran twice, or beside itself
+	serious         bool // a slot ran twice, or a task beside itself
 	onServers       map[string]int
 	least, mostRuns int // of one server
 }
@@ -42,8 +42,8 @@ func (v *verdict) violate(format string, a ...any) {
 	}
 }
 
-// An event is a line of the journal: each is one write(2) with O_APPEND, so their order is that in
-// which things happened.
+// An event is a line of the journal. Each line is one write(2) with O_APPEND, so their order is the
+// order in which things happened.
 type event struct{ what, task, slot, server, run string }
 
 func (t *trial) events() (all []event) {
@@ -70,7 +70,7 @@ func (t *trial) key(minute, task int) string {
 	return fmt.Sprintf("%s-%d %s", kindOf(task), task, t.first.Add(time.Duration(minute)*time.Minute).Format(time.RFC3339))
 }
 
-// kindOf is how the name of a one_server task begins: each third waits.
+// kindOf begins the name of a one_server task: each third task waits.
 func kindOf(task int) string {
 	if task%3 == 2 {
 		return waits
@@ -139,7 +139,7 @@ func (t *trial) judgeSlot(v *verdict, minute, task int, runs map[string][]event)
 	}
 }
 
-// inOutage reports whether a slot may have been skipped since no majority answered, or granted
+// inOutage reports whether a slot may have been skipped because no majority answered, or granted
 // anything.
 func (t *trial) inOutage(minute int) bool {
 	begins, patience := t.at(minute), 3*time.Second

@@ -1,5 +1,5 @@
-// Command forks starts a command so many times at once, and waits for all of them: what that costs
-// a Go program that does nothing else.
+// Command forks starts a command a number of times at once, and waits for all of them. It shows
+// what that costs a Go program that does nothing else.
 //
 //	forks 100 'sleep 2'
 package main

@@ -1,4 +1,5 @@
-// Command loop runs `sh -c true` a hundred times, one after another: what the work itself costs.
+// Command loop runs `sh -c true` a hundred times, one after another. It shows what the work itself
+// costs.
 package main
 
 import (
