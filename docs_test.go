@@ -22,8 +22,8 @@ func pages(t *testing.T) []string {
 	return files(t, func(name string) bool { return strings.HasSuffix(name, ".md") })
 }
 
-// files returns what git would see of the working tree, as far as names tell: no hidden folder, no
-// state folder.
+// files returns the files of the working tree that git would see, as far as names tell: no hidden
+// folder, no state folder.
 func files(t *testing.T, is func(name string) bool) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -59,7 +59,7 @@ var fence = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```$")
 func prose(page string) string { return fence.ReplaceAllString(page, "") }
 
 // anchors returns the anchors of a page as GitHub makes them: of each heading, in lower case,
-// without punctuation, and with -1, -2 … where one comes again.
+// without punctuation, and with -1, -2 … if an anchor comes again.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(prose(page), -1) {
@@ -113,8 +113,8 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// Comments, scripts and messages name pages from the root of the repository, and no page that is
-// not in it.
+// Comments, scripts and messages name pages from the root of the repository. Each page that they
+// name exists.
 func TestPagesThatCodeCitesExist(t *testing.T) {
 	cited := regexp.MustCompile(`(?:^|[^\w/.])((?:docs/[\w-]+|README|CONTRIBUTING)\.md(?:#[\w-]+)?)`)
 	code := files(t, func(name string) bool {
@@ -155,8 +155,8 @@ func TestEveryPageHasItsQuestionAndItsLineInTheIndex(t *testing.T) {
 	}
 }
 
-// followed is the page that follows runs through functions: every name with a dot in it is one of
-// ours.
+// followed is the page that follows runs through functions: every name with a dot in it is a name
+// of ours.
 const followed = "docs/internals/how-a-run-works.md"
 
 // A name in backticks with a dot in it (cmd.Main, Tick.Run) is an identifier, unless it is a file
@@ -188,7 +188,7 @@ func TestNamesInTheDocsExist(t *testing.T) {
 	}
 }
 
-// isFile reports whether a name with a dot in it is that of a file.
+// isFile reports whether a name with a dot in it is the name of a file.
 func isFile(name string) bool {
 	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
 }
@@ -204,8 +204,8 @@ func TestTheLayoutHasEveryPackage(t *testing.T) {
 	}
 }
 
-// A path in backticks that begins with one of our folders exists; one of a Go file exists there or
-// below schedule.
+// A path in backticks that begins with one of our folders exists. A path of a Go file exists there
+// or below schedule.
 func TestFilesInTheDocsExist(t *testing.T) {
 	ours := regexp.MustCompile(`^(cmd|schedule|mutex|docs|examples|bench|\.ci)(/[\w.*-]+)+/?$`)
 	source := regexp.MustCompile(`^[\w./-]+\.(go|txtar)$`)
@@ -229,7 +229,7 @@ func TestFilesInTheDocsExist(t *testing.T) {
 	}
 }
 
-// inline returns what stands in backticks outside of fenced blocks.
+// inline returns the text in backticks outside of fenced blocks.
 func inline(page string) (found []string) {
 	for _, code := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose(page), -1) {
 		found = append(found, code[1])
@@ -237,7 +237,7 @@ func inline(page string) (found []string) {
 	return found
 }
 
-// A code span that goes on in the next line would hide what comes after it from these tests.
+// A code span that goes on in the next line would hide the text after it from these tests.
 func TestCodeSpansEndInTheirLine(t *testing.T) {
 	for _, page := range pages(t) {
 		if page == "CHANGELOG.md" {
@@ -342,7 +342,7 @@ func TestTheGuideFromLaravelHasEveryMethod(t *testing.T) {
 	}
 }
 
-// The README fits on a few screens; what is longer has a page.
+// The README fits on a few screens. Longer texts have pages.
 func TestTheReadmeIsShort(t *testing.T) {
 	lines := 0
 	for scanner := bufio.NewScanner(strings.NewReader(text(t, "README.md"))); scanner.Scan(); {

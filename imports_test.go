@@ -57,7 +57,7 @@ var order = []string{
 	".",
 }
 
-// owners says which package alone knows a library, or which two.
+// owners says which package alone imports a library, or which two packages.
 var owners = map[string]string{
 	"github.com/spf13":           "cmd",
 	"golang.org/x/term":          "cmd/terminal",
@@ -101,7 +101,7 @@ var owners = map[string]string{
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
 
-// impure is what they must not touch.
+// impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
 
 // but lists the exceptions.
@@ -157,7 +157,7 @@ func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {
 	}
 }
 
-// What several servers share is reached through mutex.Store: another driver changes one package.
+// Other packages reach a store through mutex.Store: another driver changes one package.
 func TestNothingOutsideMutexNamesADriver(t *testing.T) {
 	for _, path := range sources(t) {
 		path = filepath.ToSlash(path)
@@ -174,7 +174,7 @@ func TestNothingOutsideMutexNamesADriver(t *testing.T) {
 	}
 }
 
-// The proof of an import is worth something only if the evaluator in it shares nothing with the one
+// The proof of an import is worth something only if its evaluator shares nothing with the evaluator
 // that it checks.
 func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	found := 0
@@ -219,7 +219,7 @@ func sources(t *testing.T) (paths []string) {
 	return paths
 }
 
-// uses returns the imports of a file, and what it uses of them as path.Name.
+// uses returns the imports of a file, and the names that it uses of them, as path.Name.
 func uses(file *ast.File) (imports, names []string) {
 	paths := map[string]string{}
 	for _, spec := range file.Imports {
@@ -241,5 +241,5 @@ func uses(file *ast.File) (imports, names []string) {
 	return imports, names
 }
 
-// within reports whether used is what, or a package below it.
+// within reports whether used is the package what, or a package below it.
 func within(used, what string) bool { return used == what || strings.HasPrefix(used, what+"/") }

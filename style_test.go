@@ -15,11 +15,11 @@ func columns(line string) int {
 	return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
 }
 
-// comment matches a line that is a comment alone. What stands behind code, what is indented in a
-// comment (a table, an example), and directives are not prose.
+// comment matches a line that is a comment alone. Comments behind code, indented text in a comment
+// (a table, an example), and directives are not prose.
 var comment = regexp.MustCompile(`^\t*// \S`)
 
-// output begins what an example prints.
+// output begins the output of an example.
 var output = regexp.MustCompile(`^\t*// (Output|Unordered output):`)
 
 func TestCommentsAreOneHundredColumnsWideAtMost(t *testing.T) {

@@ -1,6 +1,5 @@
-// Command croncheck waits for two minutes of sched under cron and checks them. See .ci/cron, which
-// makes the folder that it is given. The other argument is the pid of a cron that runs nothing
-// else.
+// Command croncheck waits for two minutes of sched under cron and checks them. Its arguments are
+// the folder that .ci/cron makes, and the pid of a cron that runs nothing else.
 package main
 
 import (
@@ -140,7 +139,7 @@ func notes(task string, minute time.Time, event string) (found [][]string) {
 	return found
 }
 
-// at returns when the task noted the event, in nanoseconds; 0 when it did not.
+// at returns when the task noted the event, in nanoseconds; 0 if it did not.
 func at(task string, minute time.Time, event string) (ns int64) {
 	if n := notes(task, minute, event); len(n) > 0 {
 		fmt.Sscan(n[0][3], &ns)
@@ -198,7 +197,7 @@ func read(name string) string {
 
 func clock(minute time.Time) string { return minute.Format("15:04") }
 
-// until waits for a condition; what does not come in time ends everything.
+// until waits for a condition. If it is not met in time, the program ends.
 func until(what string, condition func() bool) {
 	for ; !condition(); time.Sleep(poll) {
 		if time.Now().After(deadline) {

@@ -1,6 +1,6 @@
-// Command cronhourcheck compares when a cron with a fast clock started its jobs with when `sched
-// run --dry-run` would start the tasks that were imported from its crontab. See .ci/cronhour, which
-// says what its arguments are.
+// Command cronhourcheck compares two lists of times: when a cron with a fast clock started its
+// jobs, and when `sched run --dry-run` would start the tasks that were imported from its crontab.
+// .ci/cronhour describes the arguments.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// Jobs start a little after their minute has begun, on a busy machine so late that it is over by
-// cron's clock. That is allowed to few of them, to one or a quarter of a line, and not by much;
-// none may be early.
+// Jobs start a little after their minute has begun. On a busy machine the minute may be over by
+// then, by cron's clock. Few jobs may be so late: one of a line or a quarter of them, and at most
+// by mostLate. No job may be early.
 const (
 	mostLate   = 5 * time.Minute
 	fewAreLate = 0.05
@@ -63,7 +63,7 @@ func main() {
 }
 
 // compare reports whether a job started as often as its task is due, and each time in that minute
-// or a little later; late is how many times it was later than the minute.
+// or a little later. late is how many times it started after the minute.
 func compare(due, started []time.Time) (late int, same bool) {
 	if len(due) != len(started) {
 		return 0, false
@@ -80,9 +80,9 @@ func compare(due, started []time.Time) (late int, same bool) {
 	return late, late <= 1 || late*4 <= len(due)
 }
 
-// started returns when each job started, by cron's clock: it stood lead before begin when the real
-// one stood at what the file real says, and goes faster. A job that was started several times
-// within one minute, which is how cron makes up for a gap, has that minute once.
+// started returns when each job started, by cron's clock. That clock showed lead before begin at
+// the time in the file real, and goes faster. To make up for a gap, cron starts a job several times
+// within one minute; started has that minute once.
 func started(begin time.Time) map[string][]time.Time {
 	real := time.Unix(0, int64(number(text("real"))))
 	all := map[string][]time.Time{}
