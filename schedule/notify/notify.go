@@ -32,9 +32,9 @@ type Target struct {
 // A Ping is a GET request to exactly that URL. The request says nothing but that an event happened.
 type Ping struct {
 	URL string `json:"url"` // http or https
-	// Protocol selects the pinging API of healthchecks.io instead, with a POST request. The end of
-	// the path is the event and the outcome, the parameter rid is the run's id, and the body is the
-	// end of the output.
+	// Protocol selects the pinging API of healthchecks.io instead. The end of the path is the event
+	// and the outcome, the parameter rid is the run's id, and the end of the output is the body of
+	// a POST request.
 	Protocol bool `json:"protocol,omitempty"`
 }
 

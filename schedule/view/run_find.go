@@ -12,8 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// FindRun returns the record of the run with that id (see history.DB.Get), or an error with the
-// names that may have been meant.
+// FindRun returns the record of the run with that id (see history.DB.Get). Otherwise its error says
+// why there is no record, with a hint.
 func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
