@@ -40,7 +40,7 @@ func (c *check) pool() {
 }
 
 // emptyAgain checks that no seat is lost: before the last tick all runs had ended, so it must start
-// as many runs of the pool as the pool has seats.
+// at least as many runs of the pool as the pool has seats.
 func (c *check) emptyAgain() {
 	last := c.ticks[len(c.ticks)-1]
 	began := 0

@@ -14,7 +14,8 @@ const MostBody = 64 << 10
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// Guard comes before every route: it sets headers for browsers, and refuses what no caller may ask.
+// Guard comes before every route: it sets headers for browsers, and refuses requests that no caller
+// may send.
 func (a *access) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

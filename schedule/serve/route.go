@@ -21,7 +21,7 @@ type route struct {
 	value        any   // a value of the type of the answer
 	errors       []int // statuses of problems, besides everyError
 	bare         bool  // it needs no schedule
-	waits        bool  // it takes seconds, and no CPU
+	waits        bool  // it waits for seconds, and takes no place of Server.work
 	foresees     bool  // it takes seconds of CPU; one such request at a time
 	handle       func(*request) (any, error)
 }

@@ -55,7 +55,7 @@ func (s *sessions) useLink(code string) (Scope, bool) {
 }
 
 // begin begins a session and returns the value of its cookie. If there are too many sessions, it
-// forgets the ones that end first.
+// forgets the one that ends first.
 func (s *sessions) begin(one session) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
