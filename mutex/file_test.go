@@ -75,14 +75,14 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	return os.NewFile(uintptr(fd), "an inherited lock")
 }
 
-// programs are what this test binary does in place of its tests, as another process.
+// programs are the programs that this test binary runs in place of its tests, as another process.
 var programs = map[string]func(store mutex.Files, args []string){"take": take, "takeAndBreak": takeAndBreak}
 
 func TestMain(m *testing.M) {
 	if program := programs[os.Getenv("MUTEX_TEST_PROGRAM")]; program != nil {
 		program(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
 		fmt.Println("done")
-		bufio.NewReader(os.Stdin).ReadString('\n') // what was taken is kept until the test has looked
+		bufio.NewReader(os.Stdin).ReadString('\n') // locks are kept until the test has looked
 		return
 	}
 	os.Exit(m.Run())

@@ -60,7 +60,7 @@ func HolderOf[V string | []byte](text V) Holder {
 // A HeldError says that another run has the mutex or the key.
 type HeldError struct {
 	Name   string // of the mutex, or the key of the claim
-	Holder Holder // without a Run when what it wrote cannot be read
+	Holder Holder // without a Run if its value cannot be read
 }
 
 func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Holder) }

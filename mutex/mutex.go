@@ -16,10 +16,10 @@
 // # Non-goals
 //
 //   - Whether a task is due, or runs when the answer is unknown: the caller decides that.
-//   - Waiting for a lock, an order of those who want it, and re-entrance.
+//   - Waiting for a lock, an order among runs that want it, and re-entrance.
 //   - A lease that fences: a run that was stopped for longer than its lease goes on beside the next
 //     one until it learns of the loss.
-//   - Making up for an outage, or for a store that forgets: it grants again what it has lost.
+//   - Making up for an outage, or for a store that forgets: it grants lost locks again.
 package mutex
 
 import (
@@ -47,8 +47,8 @@ type Locks interface {
 
 	// Claim takes key for holder, for every server, and keeps it until the given time at least;
 	// every claim of a key must give the same time. To claim again for the same run changes
-	// nothing. It returns *HeldError when another run has the key; any other error means that this
-	// is unknown.
+	// nothing. It returns *HeldError if another run has the key. After any other error it is
+	// unknown who has it.
 	Claim(ctx context.Context, key string, until time.Time, holder Holder) error
 
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.
@@ -62,15 +62,16 @@ type Lock interface {
 	// lives as long as they do; none if the lock does not depend on processes.
 	Inherit() []*os.File
 
-	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for one that lasts
-	// as long as the processes of its run.
+	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for a lock that
+	// lasts as long as the processes of its run.
 	Lease() time.Duration
 
 	// Leased returns when the lease began last, at the earliest; zero for a lock that is no lease.
 	Leased() time.Time
 
-	// Renew begins the lease anew. It returns *LostError when the run did not have the mutex all
-	// the time, even if it has it again; after any other error this is unknown.
+	// Renew begins the lease anew. It returns *LostError if the run did not have the mutex all the
+	// time, even if it has it again. After any other error it is unknown whether the run has the
+	// mutex.
 	Renew(ctx context.Context) error
 
 	// Describe replaces what people read about the holder, but not its Run. A failure is silent.

@@ -79,7 +79,7 @@ func (n Need) Names() []string {
 	return names
 }
 
-// Sitting returns the holders of seats among those who hold something, in the order of the seats.
+// Sitting picks the holders of seats from held, in the order of the seats.
 func (n Need) Sitting(held map[string]Holder) (holders []Holder) {
 	for _, seat := range Seats(n.Pool, n.Seats) {
 		if holder, taken := held[seat]; taken {

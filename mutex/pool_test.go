@@ -186,7 +186,7 @@ func TestNeverMoreThanThereAreSeats(t *testing.T) {
 		if most.Load() > 3 || got.Load() == 0 {
 			t.Errorf("%d at once, %d in all", most.Load(), got.Load())
 		}
-		for i := range 3 { // and no seat was lost; what did not become known to those who asked is given back a little later
+		for i := range 3 { // and no seat was lost; a seat whose grant got no answer is given back a little later
 			h, err := need.Acquire(ctx, open(), seatHolder(fmt.Sprint("after-", i)))
 			for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 				answers()

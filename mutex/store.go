@@ -33,8 +33,8 @@ type Store interface {
 	// Config returns what the store was opened with, for other processes of the run.
 	Config() Config
 
-	// Close undoes what calls without an answer may have left behind, as far as the store answers
-	// within a quarter of a second, and ends the connections.
+	// Close undoes the effects of calls without an answer, as far as the store answers within a
+	// quarter of a second, and ends the connections.
 	Close() error
 }
 
@@ -89,7 +89,7 @@ func Each(n int, do func(i int)) {
 const DefaultLease = 60 * time.Second
 
 // A Config says which store the servers of a schedule share. Its JSON, for other processes of a
-// run, has the passwords; what fmt prints of it has none.
+// run, has the passwords; fmt prints none of them.
 type Config struct {
 	Servers   []string      // URLs, as the driver reads them; of several independent servers a majority decides
 	Dir       string        // the files of certificates in the URLs are relative to it

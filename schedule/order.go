@@ -18,8 +18,8 @@ func Split(slots []Slot) (background, foreground []Slot) {
 	return background, foreground
 }
 
-// UntilSecond cuts the slots, which are in the order of their times, after those that are due until
-// the given second.
+// UntilSecond cuts slots, which are in the order of their times, behind the last slot that is due
+// by the given second.
 func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 	for i, slot := range slots {
 		if slot.At.After(second) {

@@ -44,7 +44,7 @@ type Schedule struct {
 	// no labels if no task asks for a label.
 	Machine placement.Machine
 
-	Warnings []Problem // what is allowed and probably not meant
+	Warnings []Problem // things that are allowed and probably not meant
 	Left     []Problem // of a crontab: why the lines with these places are no tasks
 	Digest   string    // of the text of every file that was read, in hexadecimal
 

@@ -61,7 +61,7 @@ func (c *check) faultWindows() {
 		case tickEnded:
 			delete(alive, e.tick)
 		case historyRead:
-			known = reading // what was added while it was read may not be in it
+			known = reading // records that were added during the read may be missing in it
 		case historySetAside:
 			c.windows = append(c.windows, window{damagedHistory, known, e.at})
 			c.setAside++

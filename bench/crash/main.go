@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A campaign is one schedule with its folder, and what this program does with it.
+// A campaign is one schedule with its folder, and the state of this program.
 type campaign struct {
 	dir      string // of the schedule, the journal, and all else but the state folder
 	disk     string // holds the state folder, and is small where we may mount

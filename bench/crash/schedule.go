@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A task is one of the schedule, and what its command does.
+// A task is a task of the schedule, and what its command does.
 type task struct {
 	name        string
 	every       int    // due in the minutes that this divides; 0 is 1

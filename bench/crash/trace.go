@@ -82,7 +82,7 @@ type trace struct {
 	signals  []event // the signals that its processes got, and the tick that started it
 }
 
-// An attempt is what the command of an attempt wrote.
+// An attempt is what the command of one attempt wrote.
 type attempt struct {
 	began int    // how many times
 	code  string // empty while it wrote no end

@@ -31,7 +31,7 @@ func entryOf(text string) (e entry) {
 // Bounds of what a table may cost its readers, whoever wrote it.
 const (
 	mostEntries = 10_000         // that are read
-	pageSize    = 1000           // of one request, and what one reader removes
+	pageSize    = 1000           // of one request, and of the entries that one reader removes
 	cleanAfter  = 24 * time.Hour // they were over or deleted: a server may have missed that
 )
 
@@ -73,7 +73,8 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 	return values, err
 }
 
-// readTable reads a table of one server, up to a bound, and removes some of what was over then.
+// readTable reads a table of one server, up to a bound, and removes some of the entries that were
+// over before overAt.
 func readTable(ctx context.Context, c *server, table string, overAt int64) (map[string]entry, error) {
 	entries := map[string]entry{}
 	var over []string
@@ -113,7 +114,7 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 // Tail returns values of a log, the newest first, merged from all servers.
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte, error) {
 	from := skip
-	if len(s.servers) > 1 { // what is merged is counted from the newest on
+	if len(s.servers) > 1 { // merged values are counted from the newest on
 		from = 0
 	}
 	logs, err := query(ctx, s, func(ctx context.Context, c *server) ([]string, error) {

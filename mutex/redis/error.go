@@ -78,7 +78,7 @@ func (s *server) failed(text, hint string) *mutex.StoreError {
 	return &mutex.StoreError{Text: "redis at " + s.name + " " + text, Hint: hint}
 }
 
-// line is what a server said, in one line, without the passwords that it may quote.
+// line is the text of a server in one line, without the passwords that it may quote.
 func (s *server) line(said string) string {
 	for _, secret := range []string{s.options.Password, s.options.SentinelPassword} {
 		if secret != "" {

@@ -147,7 +147,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		return mutex.Holder{}, err
 	}
 	text, servers := most(found[0])
-	free := len(found[0])-servers >= s.majority() // what a minority has is nobody's, and goes too
+	free := len(found[0])-servers >= s.majority() // a value on a minority is nobody's, and goes too
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {

@@ -1,8 +1,8 @@
 // Package redis is the store of mutexes on Redis: one server, the primary that Sentinels name, a
 // Redis Cluster, or several independent servers of which a majority decides (Redlock).
 //
-// redsync takes, renews and releases locks and claims; go-redis speaks to the servers. Ours is what
-// they leave open:
+// redsync takes, renews and releases locks and claims; go-redis speaks to the servers. This package
+// adds what they leave open:
 //
 //   - The value of a key is JSON with the holder and a nonce of the attempt. So a skip can name the
 //     holder, and a failed attempt removes nothing but what it set itself.
@@ -37,7 +37,7 @@ const timeout = 2 * time.Second
 type Store struct {
 	config  mutex.Config
 	servers []*server
-	undos   sync.Map                      // key by value: what may be there though its attempt has failed
+	undos   sync.Map                      // key by value: values that may be there though their attempts have failed
 	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 

@@ -89,7 +89,7 @@ func (s *Store) outage(failed []error) error {
 	return s.join(failed)
 }
 
-// Risks returns what may go wrong with the servers as they are set up, as far as they tell.
+// Risks returns what may go wrong with the settings of the servers, as far as the servers tell.
 func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	found, err := query(ctx, s, func(ctx context.Context, c *server) ([]mutex.Risk, error) {
 		node := c.UniversalClient

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Traffic is what a Redis was asked for.
+// Traffic counts the requests to a Redis.
 type Traffic struct {
 	Connections int            // on which something was asked
-	Commands    map[string]int // by their names in upper case; those that scripts call are not counted
+	Commands    map[string]int // by their names in upper case; commands of scripts are not counted
 }
 
 // Sum is how many commands there were.
@@ -24,7 +24,7 @@ func (t Traffic) Sum() (n int) {
 	return n
 }
 
-// TrafficOf returns what the server is asked for while f runs, by its own account (MONITOR).
+// TrafficOf returns the traffic of the server while f runs, as the server counts it (MONITOR).
 func (s *Server) TrafficOf(t testing.TB, f func()) Traffic {
 	t.Helper()
 	monitor := dial(t, s.Address)

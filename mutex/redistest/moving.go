@@ -158,8 +158,8 @@ func until(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Certificates are the paths of PEM files: a CA, and what it has signed for 127.0.0.1 and for a
-// client.
+// Certificates are the paths of PEM files: a CA, a certificate that it has signed for 127.0.0.1 and
+// for clients, and its key.
 type Certificates struct{ CA, Cert, Key string }
 
 // MakeCertificates makes them in a folder of the test.

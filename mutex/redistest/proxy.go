@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Fault is what a proxy does to those who connect to it. The zero Fault passes everything on.
+// A Fault is what a proxy does to its clients. The zero Fault passes everything on.
 type Fault struct {
-	Refuse  bool          // there is nobody: connections are refused, and those that are there break
-	Silent  bool          // connections are made and nothing is ever answered; what is sent does not arrive
+	Refuse  bool          // connections are refused, and open ones break
+	Silent  bool          // connections are made, requests do not arrive, and nothing is answered
 	Swallow bool          // requests arrive and are done, and no answer comes back
 	HalfEnd bool          // after each answer the connection is closed in one direction
 	Cut     Cut           // a connection breaks
-	After   int           // so many requests, or answers, pass before it breaks
+	After   int           // how many requests, or answers, pass before it breaks
 	Delay   time.Duration // of each answer
 }
 
@@ -54,7 +54,7 @@ func StartProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// Set changes what the proxy does, for connections that are there too.
+// Set changes what the proxy does, also for open connections.
 func (p *Proxy) Set(f Fault) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -130,7 +130,7 @@ func (p *Proxy) listen() {
 	}()
 }
 
-// serve passes on what goes through one connection, as far as the fault of the moment lets it.
+// serve passes on the data of one connection, as far as the fault of the moment lets it.
 func (p *Proxy) serve(client net.Conn) {
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *Proxy) pass(to, from net.Conn, answers bool) {
 		bytes []byte
 		due   time.Time
 	}
-	pieces := make(chan piece, 1000) // a delay is one of the way, not of each piece after the other
+	pieces := make(chan piece, 1000) // pieces are delayed together, not one after the other
 	go func() {
 		defer close(pieces)
 		for {

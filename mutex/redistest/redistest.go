@@ -32,7 +32,7 @@ type Server struct {
 	Log     string // the path of its log
 
 	t     testing.TB
-	ready string // what its log says then
+	ready string // the line of its log that says that it is ready
 	args  []string
 	pid   int
 	shell *exec.Cmd
@@ -156,8 +156,8 @@ func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 // Resume lets a paused process go on.
 func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
-// Restart kills the process and starts another on the same port, which knows nothing but what the
-// options had the first one save.
+// Restart kills the process and starts another on the same port. The new process has only the data
+// that the first one saved, by its options.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

@@ -25,7 +25,7 @@ func proxyTo(t *testing.T, server *sqltest.Server) (*redistest.Proxy, string) {
 	return proxy, strings.Replace(server.URL(""), server.Address, strings.TrimPrefix(proxy.URL, "redis://"), 1)
 }
 
-// refused checks that an error is one of the store with these words.
+// refused checks that an error is a *StoreError with these words.
 func refused(t *testing.T, err error, words string) {
 	t.Helper()
 	var down *mutex.StoreError
@@ -327,7 +327,7 @@ func TestAReadOnlyDatabaseSaysSoUntilItTakesWrites(t *testing.T) {
 	})
 }
 
-// A process that claims removes what has ended, and leaves alone what has not.
+// A process that claims removes rows that have ended, and no other rows.
 func TestClaimsThatAreOverAreRemoved(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))

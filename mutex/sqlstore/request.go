@@ -33,7 +33,7 @@ type row struct {
 	value []byte
 }
 
-// An operation is what is done on one connection. It may be repeated.
+// An operation uses one connection. It may be repeated.
 type operation func(context.Context, *sql.Conn) ([]row, error)
 
 // run runs a statement.

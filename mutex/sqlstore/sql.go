@@ -28,7 +28,7 @@ SELECT id FROM {log} WHERE schedule = ? AND name = ? ORDER BY id DESC LIMIT 1 OF
 	selectVersion = `SELECT COALESCE(MAX(version), 0) FROM {version}`
 )
 
-// A dialect is what the databases write differently.
+// A dialect has the SQL that the databases write differently.
 type dialect struct {
 	name       string // for people
 	now        string
@@ -40,7 +40,7 @@ type dialect struct {
 	migrations [][]string // [v] makes tables of version v into tables of version v+1
 }
 
-// MySQL changes the values of a row in this order, and each assignment sees those before it. In
+// MySQL changes the values of a row in this order, and each assignment sees the ones before it. In
 // both dialects a run that has the row already keeps its value: see Store.undo.
 var mysqlDialect = &dialect{
 	name: "MySQL",

@@ -40,7 +40,7 @@ type Store struct {
 	prepared atomic.Bool             // the tables are there, and of our version
 	silent   atomic.Pointer[silence] // nil when the last request was answered
 	claimed  atomic.Bool             // this process has claimed something: Close removes rows that have ended
-	undos    sync.Map                // name by value: what may be there though its attempt has failed
+	undos    sync.Map                // name by value: values that may be there though their attempts have failed
 	attempts chan *attempt           // to workers that collect a batch
 	workers  chan struct{}           // one value of each worker
 }

@@ -74,7 +74,7 @@ type attempt struct {
 }
 
 // take gives a row to the run of a holder. The error is *HeldError when another run has it; after
-// any other one this is unknown.
+// any other error this is unknown.
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	if has := mutex.HolderOf(found); has.Run != holder.Run || has.Run == "" {
 		return &mutex.HeldError{Name: name, Holder: has}
 	}
-	s.undos.Delete(string(found)) // an attempt that was executed late is what the run has now
+	s.undos.Delete(string(found)) // an attempt that was executed late counts for the run now
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 }
 
 func (l *lease) Inherit() []*os.File   { return nil } // a lease does not depend on processes
-func (l *lease) Describe(mutex.Holder) {}             // what the row says of its holder does not change
+func (l *lease) Describe(mutex.Holder) {}             // the holder in the row does not change
 func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
 func (l *lease) Leased() time.Time     { return *l.leased.Load() }
 

@@ -25,7 +25,7 @@ import (
 type target struct {
 	*dialect
 	user     *url.Userinfo
-	hosts    string // of several ones of PostgreSQL, the one that takes writes counts
+	hosts    string // of several hosts of PostgreSQL, the host that takes writes counts
 	database string
 	prefix   string // of the tables, which may have the schema before it
 	options  url.Values
@@ -35,7 +35,7 @@ const defaultPrefix = "sched_"
 
 var dialects = map[string]*dialect{"postgres": postgresDialect, "postgresql": postgresDialect, "mysql": mysqlDialect, "mariadb": mysqlDialect}
 
-// IsURL reports whether a URL begins as one of a database does.
+// IsURL reports whether a URL begins like the URL of a database.
 func IsURL(text string) bool {
 	scheme, _, is := strings.Cut(text, "://")
 	return is && dialects[scheme] != nil

@@ -186,8 +186,8 @@ func Require(t testing.TB, program string) string {
 	return path
 }
 
-// StartReplica starts a server that streams what s, a PostgreSQL, commits, and has s wait for it
-// with each commit. It ends with the test.
+// StartReplica starts a replica of s, a PostgreSQL. Each commit of s waits for the replica. The
+// replica ends with the test.
 func (s *Server) StartReplica() *Server {
 	s.t.Helper()
 	dir, err := os.MkdirTemp("", "sql")

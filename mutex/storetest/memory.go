@@ -1,5 +1,5 @@
-// Package storetest has what every driver of package mutex promises, as one test that runs against
-// each of them, and a store in memory, for tests of others.
+// Package storetest has one test of the promises of package mutex, which runs against every driver.
+// It also has a store in memory, for tests of other packages.
 package storetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sched/mutex"
 )
 
-// ErrDown is what a Memory says that is down, or whose answer was lost.
+// ErrDown is the error of a Memory that is down, or whose answer was lost.
 var ErrDown = errors.New("the store does not answer")
 
 // A Memory is a mutex.Store in this process, with a clock that tests set and faults that they ask

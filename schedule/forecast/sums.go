@@ -246,7 +246,7 @@ func (c *collector) result() *Sums {
 	return f
 }
 
-// An end is when a run ends, and what it uses until then.
+// An end is the end of a run, and what the run uses until then.
 type end struct {
 	at          int64
 	cpu, memory int64

@@ -229,7 +229,8 @@ func TestALoginLinkWorksOnce(t *testing.T) {
 	}
 }
 
-// A body of a gigabyte is refused at once, and one that does not say how long it is at 64 KiB.
+// A body of a gigabyte is refused at once. A body that does not tell its length is refused at 64
+// KiB.
 func TestABodyOfAGigabyte(t *testing.T) {
 	b := newBox(t, shop)
 	for name, length := range map[string]int64{"that says so": 1 << 30, "that does not": -1} {
@@ -473,7 +474,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 			if !strings.Contains(strings.Join(tasks.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
 				t.Errorf("%v", tasks.header)
 			}
-			for range 2 { // what is made without the history is not kept
+			for range 2 { // a forecast without the history is not kept
 				ahead := b.call(call{scope: ScopeRead, method: "GET", route: "/forecast"})
 				b.wants("a forecast", ahead, 200, `"known": "unknown"`)
 				if !strings.Contains(strings.Join(ahead.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {

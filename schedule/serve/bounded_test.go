@@ -83,7 +83,7 @@ func TestWhatIsAnsweredStays(t *testing.T) {
 	heard(third, "200 OK")
 }
 
-// A slowListener accepts connections on which what is written is sent a moment later.
+// A slowListener accepts connections that send what is written a moment later.
 type slowListener struct{ net.Listener }
 
 func (l slowListener) Accept() (net.Conn, error) {

@@ -104,7 +104,7 @@ func followChanges(e *events, w *watcher, last string) {
 	for {
 		all, wake, ok := listener.Next()
 		if !ok {
-			return // what it has not seen yet is forgotten: it is to come back
+			return // events that it has not seen are forgotten: it must connect again
 		}
 		for _, one := range all {
 			if e.send(one.ID, one.Name, one.Value) != nil {

@@ -41,7 +41,7 @@ func showTimeline(made *page) error {
 	t := p.timeline()
 	every := p.rows(p.judged())
 	rows := p.filtered(every)
-	all, _ := p.View.Records(p.request.Context()) // read tells of the error; what is to come is shown all the same
+	all, _ := p.View.Records(p.request.Context()) // read tells of the error; slots to come are shown all the same
 	defer all.Close()
 	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
 	p.put(`<h1 class="hidden">Timeline</h1>`)
