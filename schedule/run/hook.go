@@ -32,11 +32,11 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	defer func() { h.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
-		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
-		Keep:    before && h.keeps(),
+		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.r.Environ, Variables: variables,
+		Keep:    before && h.r.keeps(),
 		Lenient: !before, // the hooks after a run start even if the command could not
 	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.Dir, h.record)))
+	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.record)))
 	if err == nil { // without that file the hook runs nevertheless
 		defer captured.Close()
 		spec.Output = captured
@@ -47,7 +47,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	h.forked(name, p.PID)
 	if spec.Keep {
-		h.keep(p)
+		h.r.keep(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }
@@ -78,15 +78,15 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
 // for the command.
 func (h *hooks) begin(name string) bool {
-	if h.row.ID == "" {
+	if h.r.row.ID == "" {
 		return true
 	}
 	for _, hook := range h.begun() {
 		if hook.Name != name {
 			continue
 		}
-		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.record.Run, hook.PID) {
-			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.record.Run, hook.PID); {
+		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.record.Run, hook.PID) {
+			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.record.Run, hook.PID); {
 				time.Sleep(pollEvery)
 			}
 			h.ended(name, "")
@@ -97,30 +97,30 @@ func (h *hooks) begin(name string) bool {
 		}
 	}
 	fire := true
-	err := h.write(func(ctx context.Context) (err error) {
-		fire, err = h.own.HookBegun(ctx, h.row.ID, name, clock.Now())
+	err := h.r.write(func(ctx context.Context) (err error) {
+		fire, err = h.r.own.HookBegun(ctx, h.r.row.ID, name, clock.Now())
 		return err
 	}, nil)
-	return fire || err != nil && !h.isTaken(err)
+	return fire || err != nil && !h.r.isTaken(err)
 }
 
 // forked notes the process of a hook.
 func (h *hooks) forked(name string, pid int) {
-	h.write(func(ctx context.Context) error { return h.own.HookForked(ctx, h.row.ID, name, pid) }, nil)
+	h.r.write(func(ctx context.Context) error { return h.r.own.HookForked(ctx, h.r.row.ID, name, pid) }, nil)
 }
 
 // ended notes that a hook has ended, with a note on how it failed, or none.
 func (h *hooks) ended(name, note string) {
-	h.write(func(ctx context.Context) error { return h.own.HookEnded(ctx, h.row.ID, name, clock.Now(), note) }, nil)
+	h.r.write(func(ctx context.Context) error { return h.r.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), note) }, nil)
 }
 
 // mark notes that a notification or a request of a hook was made.
 func (h *hooks) mark(name string) {
-	h.write(func(ctx context.Context) error {
-		if _, err := h.own.HookBegun(ctx, h.row.ID, name, clock.Now()); err != nil {
+	h.r.write(func(ctx context.Context) error {
+		if _, err := h.r.own.HookBegun(ctx, h.r.row.ID, name, clock.Now()); err != nil {
 			return err
 		}
-		return h.own.HookEnded(ctx, h.row.ID, name, clock.Now(), "")
+		return h.r.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), "")
 	}, nil)
 }
 
@@ -132,10 +132,10 @@ func (h *hooks) fired(name string) bool {
 // begun returns the hooks that have begun, in this process or in earlier ones; none if the database
 // cannot be read.
 func (h *hooks) begun() []state.Hook {
-	if h.row.ID == "" {
+	if h.r.row.ID == "" {
 		return nil
 	}
-	begun, _ := h.own.Hooks(context.Background(), h.row.ID)
+	begun, _ := h.r.own.Hooks(context.Background(), h.r.row.ID)
 	return begun
 }
 
@@ -150,7 +150,7 @@ func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(h.variables(result.Attempts), outcomeVariables(result)...)
+		variables := append(h.r.variables(result.Attempts), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -161,8 +161,8 @@ func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 // hookDir is the folder of the task. If that folder does not exist, it is the schedule's folder: an
 // on_failure hook must be able to report just that.
 func (h *hooks) hookDir() string {
-	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
-		return h.task.Dir
+	if info, err := os.Stat(h.r.task.Dir); err == nil && info.IsDir() {
+		return h.r.task.Dir
 	}
-	return h.task.Folder
+	return h.r.task.Folder
 }

@@ -135,7 +135,7 @@ func lastBegun(before []schedule.Hook, begun map[string]state.Hook) (last int, e
 
 // awaitOrphan goes on with a before-hook that a supervisor had started when it was killed.
 func (h *hooks) awaitOrphan(ctx context.Context, name string) (note string) {
-	pid := h.left.hookPID
+	pid := h.r.left.hookPID
 	age := process.Age(pid)
 	if p, ok := process.Adopt(pid); ok {
 		return awaitHook(ctx, name, p, age)

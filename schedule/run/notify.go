@@ -22,14 +22,14 @@ type keyedHooks struct {
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
 // delivered.
 type hooks struct {
-	*Run
+	r          *Run
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
 }
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
 func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
-	hooks := h.task.Hooks
+	hooks := h.r.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
 		all = append(all, keyedHooks{"on_success", hooks.OnSuccess})
@@ -47,7 +47,7 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok, _ := h.DB.Runs().Previous(context.Background(), h.record.Task, h.record.Run)
+		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.record.Task, h.r.record.Run)
 		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
@@ -74,10 +74,10 @@ func (h *hooks) queue(f keyedHooks, result outcome.Record) {
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
 // too.
 func (h *hooks) queueStartPings() {
-	for i, hook := range h.task.Hooks.After {
+	for i, hook := range h.r.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.soFar())
+			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.r.soFar())
 		}
 	}
 }
@@ -101,15 +101,15 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	}
 	if !h.wanted(n, event, result) {
 		if n.On != nil {
-			h.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
+			h.r.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.record.Run, Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{Run: h.r.record.Run, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
-	if h.Sender.Put(d) {
+	if h.r.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
 	h.mark(mark) // after a kill before this, the message is put in again, and may be sent again
@@ -117,7 +117,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.record.Run + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.r.record.Run + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }
@@ -140,14 +140,14 @@ func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outco
 // send begins an attempt for each delivery that this process put into the outbox, and returns at
 // once.
 func (h *hooks) send() {
-	h.Sender.Send(h.deliveries...)
+	h.r.Sender.Send(h.deliveries...)
 	h.deliveries = nil
 }
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
-	sender, zone := h.task.Sender, h.zone()
+	sender, zone := h.r.task.Sender, h.r.zone()
 	in := func(t time.Time) time.Time {
 		if t.IsZero() {
 			return t
@@ -156,7 +156,7 @@ func (h *hooks) message(id string, event notify.Event, result outcome.Record) no
 	}
 	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
-		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.task.Description,
+		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.r.task.Description,
 		Run: result.Run, Server: result.Server,
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),

@@ -146,7 +146,7 @@ func (r *Run) begins(owner int64) {
 // newRun returns a run without its row, its lock and its output.
 func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
 	r := &Run{Caller: c, task: task, record: record}
-	r.hooks = &hooks{Run: r}
+	r.hooks = &hooks{r: r}
 	return r
 }
 

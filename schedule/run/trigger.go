@@ -41,19 +41,19 @@ func (h *hooks) request(hook, task string, result outcome.Record) state.Row {
 }
 
 func (h *hooks) ask(r state.Row) error {
-	if h.DB.InMemory() {
+	if h.r.DB.InMemory() {
 		return errors.New("the state folder cannot be written")
 	}
-	_, err := h.DB.Runs().Request(context.Background(), r)
+	_, err := h.r.DB.Runs().Request(context.Background(), r)
 	return err
 }
 
 // startTriggered starts what the hooks have asked for, unless this process is told to end: then the
 // next tick does. A state folder that cannot be written is for ticks, too.
 func (h *hooks) startTriggered(result outcome.Record) {
-	ending := h.Terminate != nil && h.Terminate.Err() != nil
-	if len(result.Triggered) == 0 || ending || h.DB.InMemory() {
+	ending := h.r.Terminate != nil && h.r.Terminate.Err() != nil
+	if len(result.Triggered) == 0 || ending || h.r.DB.InMemory() {
 		return
 	}
-	StartTriggered(h.Dir, h.task.Sender.File, h.Environ) // after an error the next tick does
+	StartTriggered(h.r.Dir, h.r.task.Sender.File, h.r.Environ) // after an error the next tick does
 }
