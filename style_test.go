@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,4 +51,57 @@ func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {
 			}
 		}
 	}
+}
+
+// refused are words that make a reader stop. Say what acts, and repeat the noun.
+var refused = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`(?i)\b(that|those) of\b`), "repeat the noun"},
+	{regexp.MustCompile(`, since (it|they|the|a|an|no|we|each|what|that|this|there|only|nobody)\b|[.:] Since\b`), "write because"},
+	{regexp.MustCompile(`(^|[.:;] )Where\b`), "write if or when"},
+	{regexp.MustCompile(`(^|[.:;] )(Who|Whoever|What|Whatever|One)\b`), "begin with what acts"},
+	{regexp.MustCompile(`\b(is|are|was|were) none\b`), "repeat the noun"},
+}
+
+func TestCommentsAreInPlainWords(t *testing.T) {
+	t.Parallel()
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_templ.go") }) {
+		for _, c := range comments(t, name) {
+			for _, r := range refused {
+				if found := r.pattern.FindString(c.text); found != "" {
+					t.Errorf("%s:%d: %q: %s", name, c.line, found, r.instead)
+				}
+			}
+		}
+	}
+}
+
+// A writtenComment is a comment of a file, its lines in one, without code that stands in it.
+type writtenComment struct {
+	line int
+	text string
+}
+
+func comments(t *testing.T, name string) (all []writtenComment) {
+	t.Helper()
+	lines := token.NewFileSet()
+	file, err := parser.ParseFile(lines, name, text(t, name), parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range file.Comments {
+		if strings.Contains(group.Text(), "Output:") {
+			continue
+		}
+		var prose []string
+		for line := range strings.Lines(group.Text()) {
+			if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "  ") {
+				prose = append(prose, strings.TrimSpace(line))
+			}
+		}
+		all = append(all, writtenComment{lines.Position(group.Pos()).Line, strings.Join(prose, " ")})
+	}
+	return all
 }

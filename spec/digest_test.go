@@ -173,7 +173,7 @@ func nameOf(f *ast.FuncDecl) string {
 	return fmt.Sprint(name, ".", f.Name.Name)
 }
 
-// What a model says that it is a model of must be there.
+// Every function that a model names must exist.
 func TestTheModelsNameFunctionsThatExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, root := range []string{"../schedule", "../mutex"} {

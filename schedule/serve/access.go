@@ -3,8 +3,8 @@ package serve
 import "net/http"
 
 // An access decides what each caller may do: by token, session, key in a path, or user of a socket.
-// Guard comes before every route. Who and Key identify the caller. docs/serve.md has the threats.
-// An access is safe for concurrent use.
+// Guard comes before every route. The methods Caller and Key identify the caller. docs/serve.md has
+// the threats. An access is safe for concurrent use.
 type access struct {
 	Config
 	tokens   tokens

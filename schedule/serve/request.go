@@ -99,7 +99,7 @@ func (s *Server) admit(of route, r *http.Request) (Who, error) {
 	case ScopeOpen, ScopeBadge, ScopeHook: // a key is in the path
 		return Who{From: s.access.Address(r)}, nil
 	}
-	who, err := s.access.Who(r)
+	who, err := s.access.Caller(r)
 	if err == nil && !who.Scope.Allows(of.scope) {
 		err = NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
 			"%s may %s, and this needs %s", who.Name, who.Scope, of.scope)

@@ -147,7 +147,7 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 }
 
 func (s *Server) mayLook(r *http.Request) (Who, error) {
-	who, err := s.access.Who(r)
+	who, err := s.access.Caller(r)
 	if err == nil && !who.Scope.Allows(ScopeRead) {
 		err = NewProblem(http.StatusForbidden, "", "it is not allowed")
 	}

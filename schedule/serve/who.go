@@ -32,8 +32,8 @@ func whoIs(ctx context.Context) Who {
 	return who
 }
 
-// Who identifies the caller. The error is a *Problem.
-func (a *access) Who(r *http.Request) (Who, error) {
+// Caller identifies the caller. The error is a *Problem.
+func (a *access) Caller(r *http.Request) (Who, error) {
 	if user, ok := peerOf(r.Context()); ok {
 		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The documents are those of the OCI image specification.
+// The documents are as the OCI image specification has them.
 type (
 	descriptor struct {
 		MediaType   string            `json:"mediaType"`
