@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"math"
 	"time"
@@ -228,4 +229,65 @@ type As struct {
 	Group string `json:"group,omitempty"` // a name or a gid; empty: the group of the user
 	Umask *int   `json:"umask,omitempty"` // 0 to 0o777
 	Nice  *int   `json:"nice,omitempty"`  // -20 to 19, as getpriority(2) counts
+}
+
+// TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
+var TriggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
+
+// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
+func (t *Task) Triggers() (all []Trigger) {
+	for i, hooks := range [][]Hook{t.Hooks.After, t.Hooks.OnSuccess, t.Hooks.OnFailure, t.Hooks.OnRecovery} {
+		for _, hook := range hooks {
+			if hook.Trigger != "" {
+				all = append(all, Trigger{t.Name, TriggerKeys[i], hook.Trigger, hook.Place})
+			}
+		}
+	}
+	return all
+}
+
+// A Trigger is a hook that starts another task.
+type Trigger struct {
+	From  string // the task whose hook it is
+	Key   string // of the hook, such as on_success
+	Task  string // that it starts
+	Place Place
+}
+
+// Triggers returns the triggers of all tasks by the task that they start, in file order.
+func (s *Schedule) Triggers() map[string][]Trigger {
+	by := map[string][]Trigger{}
+	for _, t := range s.Tasks {
+		for _, trigger := range t.Triggers() {
+			by[trigger.Task] = append(by[trigger.Task], trigger)
+		}
+	}
+	return by
+}
+
+// Shift is ShiftOn for servers without names, and for one_server, which needs the same shift.
+func (t *Task) Shift() time.Duration { return t.shift("spread\x00" + t.Name) }
+
+// ShiftOn returns by how many whole minutes, less than the spread, a task is due later on a server.
+// The names of task and server give the same number in every version of sched.
+func (t *Task) ShiftOn(server string) time.Duration {
+	return t.shift("spread\x00" + t.Name + "\x00" + server)
+}
+
+func (t *Task) shift(seed string) time.Duration {
+	minutes := uint64(t.Spread / time.Minute)
+	if minutes == 0 {
+		return 0
+	}
+	return time.Duration(hash(seed)%minutes) * time.Minute
+}
+
+// hash spreads seeds evenly over all numbers.
+func hash(seed string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	sum := h.Sum64()
+	sum ^= sum >> 32
+	sum *= 0x9e3779b97f4a7c15 // FNV alone leaves short seeds close to each other
+	return sum ^ sum>>29
 }
