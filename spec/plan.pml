@@ -5,8 +5,7 @@
  *   plan       tick.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take, state.Plan.Commit
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       run.Handover.Give, run.GiveTo, run.Run.TakeBack. The code begins a row as one of the
- *              supervisor; the model begins it, and then gives it: one more place for a kill
+ *   give       run.Handover.Give, run.GiveTo, run.Run.TakeBack
  *   collect    run.Caller.CollectLost, run.Caller.take, state.Owned.Take, run.Run.settle
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.Again, state.Owned.Defer,
@@ -28,8 +27,9 @@
  * waiting for a mutex, and pools (wait.pml); the store (claim.pml, lease.pml); a machine that
  * restarts.
  *
- * -DTWICE: a second tick of minute 1, as if a crontab had two lines. -DFOREGROUND: the tick supervises. -DSTORE_WAITS: a slot may wait for the store. -DRETRIES: an
- * attempt may fail, and the next one starts at once or in a later tick.
+ * -DTWICE: a second tick of minute 1, as if a crontab had two lines. -DFOREGROUND: the tick supervises. -DSTORE_WAITS: a slot may wait for the store. -DRETRIES=1: an
+ * attempt may fail, and the next one starts at once or in a later tick. -DQUEUES: a run may wait for its
+ * mutex in the queue of its process.
  */
 #ifndef KILLS
 #define KILLS 2
@@ -37,10 +37,17 @@
 #ifndef SLOTS
 #define SLOTS 2
 #endif
-#define LAST 3 /* the last tick */
-#define NOBODY 15
-#define SUP(t) (4 + (t)) /* owners: a tick, its supervisor, the finish of a slot */
-#define FIN(s) (7 + (s))
+#ifndef TICKS
+#define TICKS 3
+#endif
+#ifndef RETRIES
+#define RETRIES 0
+#endif
+#define LAST TICKS /* the last tick */
+#define NOBODY 31
+#define SUP(t) (TICKS + 1 + (t)) /* owners: a tick, its supervisor, the finish of a slot */
+#define FIN(s) (2 * TICKS + 1 + (s))
+#define OWNERS (2 * TICKS + 4)
 
 mtype = { NONE, WAITING, PLANNED, READY, RUNNING, FINISHING, ENDED }
 mtype = { OPEN, MISSED, SKIPPED, RAN, LOST }
@@ -50,11 +57,12 @@ mtype = { NOT_YET, LIVES, OVER }
 mtype phase[3] = NONE, outcome[3] = OPEN;
 byte owner[3] = NOBODY, tries[3], covered;
 bool waits[3], hookEnded[3]; /* waits: for what it waited stays noted while it is planned */
-bit attempt[3];              /* of the first attempt 0 */
+byte attempt[3];             /* of the first attempt 0 */
+bool queued[3];              /* it waits for the mutex, in the queue of its process */
 
 /* The kernel: processes, and which of them have the file of the mutex open. */
 mtype cmd[3] = NOT_YET;
-bool live[10], supKilled[4], tickOver[4], forked[3];
+bool live[OWNERS], supKilled[TICKS + 1], tickOver[TICKS + 1], forked[3];
 bool given[3];
 #define H_TICK 1
 #define H_SUP 2
@@ -81,7 +89,7 @@ bool quiet;
 #ifdef NO_GOES_ON
 #define GOES_ON(s) false
 #else
-#define GOES_ON(s) (last != 0 && last != s && phase[last] != ENDED && phase[last] != WAITING && (BACKGROUND && !DEAD(owner[last]) || phase[last] == RUNNING && cmd[last] == LIVES))
+#define GOES_ON(s) (last != 0 && last != s && phase[last] != ENDED && phase[last] != WAITING && !queued[last] && (BACKGROUND && !DEAD(owner[last]) || phase[last] == RUNNING && cmd[last] == LIVES))
 #endif
 #define FREE(s) (lock[1] == 0 && lock[2] == 0 && !GOES_ON(s))
 
@@ -113,7 +121,7 @@ inline finished(s) {
 inline forget(s) {
 	phase[s] = ENDED; owner[s] = NOBODY; outcome[s] = RAN;
 	fired[s] = (fired[s] > 0 || tries[s] == 2); tries[s] = 0; hookEnded[s] = 0;
-	cmd[s] = NOT_YET; starts[s] = 0; attempt[s] = 0; waits[s] = 0; given[s] = 0; heldBy[s] = 0; forked[s] = 0;
+	cmd[s] = NOT_YET; starts[s] = 0; attempt[s] = 0; waits[s] = 0; queued[s] = 0; given[s] = 0; heldBy[s] = 0; forked[s] = 0;
 	if :: last == s -> last = 0 :: else fi
 }
 
@@ -143,10 +151,11 @@ inline plan() {
 #else
 		:: phase[s] == PLANNED && DEAD(owner[s]) ->
 #endif
+			EVENT(s, E_BACK)
 			owner[s] = NOBODY;
 			if
-			:: waits[s] -> EVENT(s, E_LEFT) phase[s] = WAITING
-			:: else -> EVENT(s, E_LEFT) phase[s] = NONE
+			:: waits[s] -> phase[s] = WAITING
+			:: else -> phase[s] = NONE
 			fi
 		:: else
 		fi;
@@ -166,7 +175,11 @@ inline plan() {
 /* One step of the process that has the row. Blind: it has none of the descriptors. */
 inline supervise(s, me, has) {
 	if
-	:: phase[s] == READY ->
+#ifdef QUEUES
+	:: atomic { phase[s] == READY && queued[s] && FREE(s) -> queued[s] = false; last = s; heldBy[s] = t; lock[s] = has }
+#endif
+	:: atomic { phase[s] == READY -> EVENT(s, E_FINISH) queued[s] = false; settle(s, RAN) } /* a hook before it failed, it was stopped, it waited too long */
+	:: phase[s] == READY && !queued[s] ->
 #ifdef COMMIT_AFTER_FORK
 		atomic { EVENT(s, E_FORK) fork(s, has) }
 		atomic { owner[s] == me -> EVENT(s, E_START) phase[s] = RUNNING }
@@ -177,15 +190,15 @@ inline supervise(s, me, has) {
 	:: phase[s] == RUNNING && cmd[s] == OVER ->
 		if
 		:: atomic { EVENT(s, E_FINISH) settle(s, RAN) }
-#ifdef RETRIES
-		:: atomic { !attempt[s] -> EVENT(s, E_AGAIN) attempt[s] = 1; phase[s] = READY; cmd[s] = NOT_YET }
-		:: atomic { !attempt[s] && BACKGROUND && me != SUP(LAST) -> EVENT(s, E_DEFER) attempt[s] = 1; phase[s] = WAITING; owner[s] = NOBODY; cmd[s] = NOT_YET }
+#if RETRIES > 0
+		:: atomic { attempt[s] < RETRIES -> EVENT(s, E_AGAIN) attempt[s]++; phase[s] = READY; cmd[s] = NOT_YET }
+		:: atomic { attempt[s] < RETRIES && BACKGROUND && me != SUP(LAST) -> EVENT(s, E_DEFER) attempt[s]++; phase[s] = WAITING; owner[s] = NOBODY; cmd[s] = NOT_YET }
 			lock[s] = 0
 #endif
 		fi
 	:: atomic { phase[s] == RUNNING && cmd[s] == NOT_YET -> EVENT(s, E_FINISH) settle(s, LOST) } /* it was in the middle of the start */
 	:: phase[s] == FINISHING && BACKGROUND ->
-		atomic { EVENT(s, E_HAND) live[FIN(s)] = true; forked[s] = false; heldBy[s] = me - 4; owner[s] = FIN(s) }
+		atomic { EVENT(s, E_TO_FINISH) live[FIN(s)] = true; forked[s] = false; heldBy[s] = me - SUP(0); owner[s] = FIN(s) }
 		atomic { forked[s] = true; if :: lock[s] & has -> lock[s] = (lock[s] | H_FIN) & ~has :: else fi }
 	:: phase[s] == FINISHING -> conclude(s) /* also a run without hooks, or whose finish cannot be started */
 	fi
@@ -227,25 +240,21 @@ gone:
 	atomic { s = 0; successor = 0; supKilled[t] = 0 }
 }
 
-/* A row that is ready and ours goes to the supervisor, which comes into being with the first. */
-inline give() {
-#ifdef FOREGROUND
-	do
-	:: owner[s] == me -> supervise(s, me, H_TICK)
-	:: else -> break
-	od
-#else
-	atomic {
-		if
-		:: !spawned -> spawned = true; live[SUP(t)] = true
-		:: else
-		fi;
-		EVENT(s, E_HAND) owner[s] = SUP(t)
-	}
+/* The supervisor comes into being with the first row that it gets. */
+inline toSupervisor() {
+	if
+	:: !spawned -> spawned = true; live[SUP(t)] = true
+	:: else
+	fi;
+	owner[s] = SUP(t)
+}
+
+/* The supervisor is sent a row that is its own already. */
+inline send() {
 	atomic {
 		if
 		:: live[SUP(t)] -> given[s] = true; if :: owner[s] == SUP(t) && phase[s] == READY -> lock[s] = (lock[s] | H_SUP) & ~H_TICK :: else -> lock[s] = lock[s] & ~H_TICK fi
-		:: else -> if :: owner[s] == SUP(t) && phase[s] == READY -> EVENT(s, E_HAND) owner[s] = me :: else -> lock[s] = lock[s] & ~H_TICK fi
+		:: else -> if :: owner[s] == SUP(t) && phase[s] == READY -> EVENT(s, E_TO_TICK) owner[s] = me :: else -> lock[s] = lock[s] & ~H_TICK fi
 		fi;
 		if
 		:: owner[s] == me && phase[s] == READY -> saw = 1
@@ -256,17 +265,39 @@ inline give() {
 	:: atomic { saw -> saw = 0; EVENT(s, E_FINISH) settle(s, RAN) } conclude(s)
 	:: atomic { else -> skip }
 	fi
+}
+
+/* A slot that may start: in the background its row begins as one of the supervisor. */
+inline begin(waiting) {
+#ifdef FOREGROUND
+	atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false }
+	do
+	:: owner[s] == me -> supervise(s, me, H_TICK)
+	:: else -> break
+	od
+#else
+	atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false; queued[s] = waiting; toSupervisor() }
+	send()
 #endif
+}
+
+/* A row that is ready and that this tick has taken goes to its supervisor. */
+inline give() {
+	atomic { EVENT(s, E_TO_SUPERVISOR) toSupervisor() }
+	send()
 }
 
 inline start() { /* a row that this tick has planned */
 	if
 #ifdef STORE_WAITS
-	:: atomic { t != LAST -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY; waits[s] = true }
+	:: atomic { t != LAST -> EVENT(s, E_BACK) phase[s] = WAITING; owner[s] = NOBODY; waits[s] = true }
 #endif
 	:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; }
-		atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false }
-		give()
+		begin(false)
+#ifdef QUEUES
+	:: BACKGROUND -> begin(true)
+	:: atomic { EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
+#endif
 	:: atomic { !FREE(s) -> EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
 	fi
 }
@@ -275,25 +306,26 @@ inline collect() {
 	if
 	:: phase[s] == WAITING && attempt[s] -> /* a deferred retry */
 		if
-		:: atomic { phase[s] == WAITING && owner[s] == NOBODY -> EVENT(s, E_TAKE) phase[s] = READY; owner[s] = me }
+		:: atomic { phase[s] == WAITING && owner[s] == NOBODY -> EVENT(s, E_RETRY) phase[s] = READY; owner[s] = me }
 			if
 			:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
-			:: atomic { !FREE(s) -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY }
+			:: atomic { !FREE(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
 			fi
 		:: atomic { else -> skip }
 		fi
 	:: atomic { (phase[s] == READY || phase[s] == RUNNING || phase[s] == FINISHING) && DEAD(owner[s]) -> saw = owner[s]; sawPhase = phase[s] }
 		if
 #ifdef NO_TAKE_CHECK
-		:: atomic { EVENT(s, E_TAKE) owner[s] = me }
+		:: atomic { EVENT(s, E_TO_TICK) owner[s] = me }
 #else
-		:: atomic { owner[s] == saw && phase[s] == sawPhase -> EVENT(s, E_TAKE) owner[s] = me }
+		:: atomic { owner[s] == saw && phase[s] == sawPhase -> EVENT(s, E_TO_TICK) owner[s] = me }
 #endif
 			saw = 0;
 			if
 			:: sawPhase == FINISHING -> conclude(s)
 			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
-			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && !FREE(s) -> EVENT(s, E_WAIT) phase[s] = WAITING; owner[s] = NOBODY }
+			:: queued[s] -> give()
+			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && !FREE(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
 			:: else ->
 #ifndef NO_END_ORPHANS
 				atomic { if :: cmd[s] == LIVES -> cmd[s] = OVER; lock[s] = lock[s] & ~H_CMD :: else fi }
@@ -314,6 +346,9 @@ proctype tick(byte t; byte minute) {
 	byte me = t, s, saw;
 	mtype sawPhase;
 	bool spawned;
+#ifdef TRACE
+	atomic { (t == 0 || tickOver[t - 1]) -> live[me] = true } /* one after another */
+#endif
 	{
 #ifdef PLAN_IN_TWO
 		saw = covered;
@@ -344,23 +379,32 @@ inline drop(t, which) {
 	}
 	n = 0
 }
-#define KILL(can) :: atomic { kills < KILLS && !quiet && (can) -> kills++;
+#ifdef TRACE
+#define COUNT_KILL skip /* as many as there were */
+#else
+#define COUNT_KILL kills++
+#endif
+#define KILL(can) :: atomic { kills < KILLS && !quiet && (can) -> COUNT_KILL;
+
+/* A tick, its supervisor, or that and its witness. */
+#define KILL_ONE_OF(t) \
+	KILL(live[t]) live[t] = false; drop(t, H_TICK) } \
+	KILL(live[SUP(t)]) supKilled[t] = true; drop(t, H_SUP) } \
+	KILL(live[SUP(t)]) live[SUP(t)] = false; drop(t, H_SUP) }
 
 active proctype killer() {
 	byte n;
 end:
 	do
-	KILL(live[0]) live[0] = false; drop(0, H_TICK) }
-#ifdef TWICE
-	KILL(live[1]) live[1] = false; drop(1, H_TICK) }
+	KILL_ONE_OF(0)
+	KILL_ONE_OF(1)
+	KILL_ONE_OF(2)
+#if TICKS > 3
+	KILL_ONE_OF(3)
+	KILL_ONE_OF(4)
 #endif
-	KILL(live[2]) live[2] = false; drop(2, H_TICK) }
-	KILL(live[4]) supKilled[0] = true; drop(0, H_SUP) }
-	KILL(live[6]) supKilled[2] = true; drop(2, H_SUP) }
-	KILL(live[4]) live[4] = false; drop(0, H_SUP) } /* with its witness */
-	KILL(live[6]) live[6] = false; drop(2, H_SUP) }
-	KILL(live[8] && forked[1]) live[8] = false; lock[1] = lock[1] & ~H_FIN }
-	KILL(live[9] && forked[2]) live[9] = false; lock[2] = lock[2] & ~H_FIN }
+	KILL(live[FIN(1)] && forked[1]) live[FIN(1)] = false; lock[1] = lock[1] & ~H_FIN }
+	KILL(live[FIN(2)] && forked[2]) live[FIN(2)] = false; lock[2] = lock[2] & ~H_FIN }
 	od
 }
 
@@ -375,12 +419,18 @@ end:
 init {
 	byte s;
 	atomic {
-		run sup(0); run sup(1); run sup(2); run sup(3); run fin(1); run fin(2);
+		for (s : 0 .. TICKS) { run sup(s) }
+		run fin(1); run fin(2);
+#ifdef TRACE
+		c_code { readTree(); };
+		for (s : 0 .. TICKS - 1) { run tick(s, s + 1) }
+#else
 		live[0] = true; run tick(0, 1);
 #ifdef TWICE
 		live[1] = true; run tick(1, 1);
 #endif
 		live[2] = true; run tick(2, 2)
+#endif
 	}
 	timeout -> atomic { quiet = true; live[LAST] = true; run tick(LAST, LAST) }
 	timeout -> atomic {

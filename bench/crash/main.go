@@ -113,7 +113,7 @@ func newCampaign(seed uint64) *campaign {
 	for _, name := range []string{"disk", "ticks", "tmp"} {
 		must(os.Mkdir(c.path(name), 0o700))
 	}
-	build := exec.Command("go", "build", "-tags", "schedtest", "-o", c.path("sched"), "sched")
+	build := exec.Command("go", "build", "-tags", "schedtest,"+*tags, "-o", c.path("sched"), "sched")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	must(build.Run())
 	c.mount()
@@ -184,6 +184,8 @@ func (c *campaign) settle() {
 }
 
 var without = flag.String("without", "", "faults to leave out, as in full,read-only,damaged: a fault excuses what may be lost while it lasts")
+
+var tags = flag.String("tags", "", "more tags to build sched with: with schedtrace its changes of rows are traced (spec/README.md)")
 
 var verbose = flag.Bool("v", false, "print every loss that is allowed")
 

@@ -33,6 +33,7 @@ type Spec struct {
 // Start starts it, directly if the task has none of `user`, `group`, `umask` and `nice`. For the
 // exit code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
+	traceFork(spec)
 	if spec.Task.As != (schedule.As{}) {
 		locks := spec.Locks
 		if foreign(spec.Task.As) {
