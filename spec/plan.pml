@@ -268,7 +268,7 @@ inline send() {
 }
 
 /* A slot that may start: in the background its row begins as one of the supervisor. */
-inline begin(waiting) {
+inline begin() {
 #ifdef FOREGROUND
 	atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false }
 	do
@@ -276,7 +276,7 @@ inline begin(waiting) {
 	:: else -> break
 	od
 #else
-	atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false; queued[s] = waiting; toSupervisor() }
+	atomic { EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false; toSupervisor() }
 	send()
 #endif
 }
@@ -293,9 +293,9 @@ inline start() { /* a row that this tick has planned */
 	:: atomic { t != LAST -> EVENT(s, E_BACK) phase[s] = WAITING; owner[s] = NOBODY; waits[s] = true }
 #endif
 	:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; }
-		begin(false)
+		begin()
 #ifdef QUEUES
-	:: BACKGROUND -> begin(true)
+	:: atomic { BACKGROUND -> EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false; queued[s] = true } give() /* it begins here, and waits there */
 	:: atomic { EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
 #endif
 	:: atomic { !FREE(s) -> EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
