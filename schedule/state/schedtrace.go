@@ -59,8 +59,8 @@ type Traced struct {
 	Attempt    int    `json:"attempt"`
 }
 
-// Traced returns all changes in their order.
-func (db *DB) Traced(ctx context.Context) (all []Traced, err error) {
+// Traces returns all changes in their order.
+func Traces(ctx context.Context, db *DB) (all []Traced, err error) {
 	err = db.read(ctx, func(q querier) error {
 		rows, err := q.QueryContext(ctx, `SELECT at, run, task, slot, one, coalesce(was, ''), coalesce(phase, ''), coalesce(had, 0),
 			coalesce(owner, 0), coalesce(kind, ''), coalesce(outcome, ''), attempt FROM trace ORDER BY seq`)

@@ -95,7 +95,7 @@ func read(folder string) (slots []*slot) {
 	}
 	db := state.At(dir, 10*time.Second)
 	defer db.Close()
-	changes, err := db.Traced(context.Background())
+	changes, err := state.Traces(context.Background(), db)
 	if err != nil {
 		log.Fatal(err)
 	}
