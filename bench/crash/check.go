@@ -175,6 +175,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 		c.excuse(damagedHistory, "%s has no outcome: its row was lost", what)
 	case len(ran) > 0:
 		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
+	case c.gapForgotten(slot):
+		c.excuse(damagedHistory, "%s has no outcome: which minute was the last before it is forgotten", what)
 	case len(ticks) == 0:
 		from, to := c.spanAfter(slot)
 		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; no tick came", what)
@@ -210,6 +212,29 @@ func (c *check) missedBesides(missed record, records []record, what string) {
 // it any more.
 func (c *check) lostWithHistory(r record) bool {
 	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
+}
+
+// gapForgotten reports whether the last covered minute before a slot was lost with a damaged
+// history: then the next tick finds no gap. So it is for the minutes from the last tick before the
+// history was set aside to the first one that ended well with the new one.
+func (c *check) gapForgotten(slot time.Time) bool {
+	for _, line := range c.setAside {
+		var before time.Time
+		for _, t := range c.ticks {
+			if t.replay || t.only != "" {
+				continue
+			}
+			if from, _ := c.span(t); from < line {
+				before = t.minute
+			} else if t.status.Exited() {
+				if !slot.Before(before) && slot.Before(t.minute) {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
 }
 
 // span returns the lines of the journal between which a tick lived.

@@ -30,7 +30,7 @@ type findings struct {
 	triggered  int // runs that had to trigger another one
 	compared   int // runs that stood in a queue when a run that came later began
 	runs       int
-	setAside   int
+	setAside   []int // the lines of the journal in which a damaged history was set aside
 }
 
 // A window is the time of a fault, in lines of the journal.
@@ -64,7 +64,7 @@ func (c *check) faultWindows() {
 			known = reading // records that were added during the read may be missing in it
 		case historySetAside:
 			c.windows = append(c.windows, window{damagedHistory, known, e.at})
-			c.setAside++
+			c.setAside = append(c.setAside, e.at)
 		}
 	}
 	if c.unread {

@@ -44,7 +44,7 @@ func (f findings) print(w *campaign) {
 	fmt.Printf("order: %d times one stood in the queue when another one came that has begun\n", f.compared)
 	fmt.Printf("signals: %s\n", list(f.kills))
 	fmt.Printf("slots: %d; commands that ran: %d; outcomes: %s\n", f.all, f.runs, list(f.outcomes))
-	fmt.Printf("damaged histories set aside: %d\n", f.setAside)
+	fmt.Printf("damaged histories set aside: %d\n", len(f.setAside))
 	fmt.Printf("losses that are allowed: %s\n", list(f.losses))
 	if *verbose {
 		for _, e := range f.excused {
