@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -94,5 +95,53 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
 			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
 		}
+	}
+}
+
+// Of runs that are given together one may have been begun by another process, which keeps it, with
+// its output. The others begin without it.
+func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	tick, other := NewCaller(storage, state.Tick, nil), NewCaller(storage, state.Tick, nil)
+	supervisor, err := storage.DB.Owners().New(state.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.DB.Enroll(ctx, supervisor); err != nil {
+		t.Fatal(err)
+	}
+	prepare := func(c Caller, id, name string) *Run {
+		task := &schedule.Task{Name: name, Mutex: name, Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
+		r, err := c.Prepare(outcome.Record{Run: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	id := outcome.NewID()
+	first, theirs := prepare(tick, outcome.NewID(), "first"), prepare(other, id, "second")
+	if err := theirs.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	ours := prepare(tick, id, "second")
+	var stale *state.StaleError
+	if err := GiveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
+		t.Fatalf("%v; the first has begun: %v", err, !first.Prepared())
+	}
+	if _, err := storage.DB.Runs().Row(ctx, first.Record().Run); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("the first has a row: %v", err)
+	}
+	if err := GiveTo(supervisor, first); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	if row, err := storage.DB.Runs().Row(ctx, first.Record().Run); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
+		t.Errorf("the first: %+v, %v", row, err)
+	}
+	if err := ours.Begin(); !errors.As(err, &stale) {
+		t.Errorf("the second began twice: %v", err)
+	}
+	if _, err := os.Stat(theirs.Record().Output); err != nil {
+		t.Errorf("the output of the other process is gone: %v", err)
 	}
 }

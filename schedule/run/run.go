@@ -100,14 +100,20 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 	return r, nil
 }
 
-// Begin writes down that a prepared run is about to start. After an error the output of the run is
-// removed, and its lock is the caller's again.
+// Begin writes down that a prepared run is about to start. After an error the lock of the run is
+// the caller's again. The error is *state.StaleError if another process has the row.
 func (r *Run) Begin() error {
 	own, err := r.Self.Owned(context.Background())
 	if err == nil {
 		err = own.Begin(context.Background(), r.row)
 	}
-	if err != nil {
+	var stale *state.StaleError
+	switch {
+	case err == nil:
+	case errors.As(err, &stale): // the file is the output of that process
+		r.output.Close()
+		return err
+	default:
 		r.discard()
 		return err
 	}
@@ -125,6 +131,14 @@ func (r *Run) BeginIn(c Caller) (*Run, error) {
 // FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
 func (r *Run) FailUnbegun(why error) outcome.Record {
 	return r.Caller.FailUnbegun(r.record, &r.task, r.lock, why)
+}
+
+// Abandon ends the part of this process in a prepared run that another process has.
+func (r *Run) Abandon() {
+	r.output.Close()
+	if r.lock != nil {
+		r.lock.Release(context.Background())
+	}
 }
 
 // Prepared reports whether the run is yet to begin.

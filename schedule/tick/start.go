@@ -45,50 +45,49 @@ func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.askAhead(slots)
 	defer s.locks.giveBack(slots)
 	defer s.Report.flush()
-	defer s.ready.handOver(s)
+	defer s.handOverReady()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
-		if slot.Task.Locks() && s.Storage.Store != nil { // it may be slow
-			s.ready.handOver(s)
+		if slot.Task.Locks() && s.Storage.Store != nil { // the store may be slow
+			s.handOverReady()
 		}
-		if prepared, ok := s.begin(slot); ok {
-			s.ready.add(s, prepared)
+		if prepared, ok := s.begin(slot); ok && s.ready.add(prepared) == mostReady {
+			s.handOverReady()
 		}
 	}
 }
 
-// readyRuns are prepared runs that are to be given to a supervisor together. Safe for concurrent
-// use.
+// handOverReady hands over the runs that are ready. It comes before the report on a slot that does
+// not start, so that the report has the order of the slots.
+func (s *starter) handOverReady() { s.handOver(s.ready.take()...) }
+
+// readyRuns are prepared runs that a supervisor is to get together. Safe for concurrent use.
 type readyRuns struct {
 	mu   sync.Mutex
 	runs []*run.Run
 }
 
-// mostReady is how many runs wait to be given together: each has its files open here.
+// mostReady bounds the runs that are ready: the files of each are open in this process.
 const mostReady = 32
 
-// add adds a run, and hands over all of them when there are enough.
-func (r *readyRuns) add(s *starter, prepared *run.Run) {
+// add adds a run, and returns how many are ready.
+func (r *readyRuns) add(prepared *run.Run) int {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.runs = append(r.runs, prepared)
-	enough := len(r.runs) == mostReady
-	r.mu.Unlock()
-	if enough {
-		r.handOver(s)
-	}
+	return len(r.runs)
 }
 
-// handOver hands over the runs that are ready. It comes before the report on a slot that does not
-// start, so that the report has the order of the slots.
-func (r *readyRuns) handOver(s *starter) {
+// take returns the runs that are ready, and forgets them.
+func (r *readyRuns) take() []*run.Run {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	runs := r.runs
 	r.runs = nil
-	r.mu.Unlock()
-	s.handOver(runs...)
+	return runs
 }
 
 // handOver gives runs to a supervisor, all with one write if that is possible, and reports that.
@@ -108,7 +107,7 @@ func (s *starter) handOver(runs ...*run.Run) {
 		switch {
 		case !slices.Contains(left, r):
 			s.Report.Started(r.Record())
-		case len(give) > 1: // another process may have one of them
+		case len(give) > 1 && isStale(err): // another process has one of them
 			s.handOver(r)
 		default:
 			s.cannotGive(r, err)
@@ -116,9 +115,19 @@ func (s *starter) handOver(runs ...*run.Run) {
 	}
 }
 
-// cannotGive runs a run in this process if its beginning could not be written down, and fails it if
-// there is no supervisor for it.
+// isStale reports whether another process has the row of a run.
+func isStale(err error) bool {
+	var stale *state.StaleError
+	return errors.As(err, &stale)
+}
+
+// cannotGive leaves a run to the process that has it. It runs a run in this process if the database
+// cannot be written, and fails it if there is no supervisor for it.
 func (s *starter) cannotGive(r *run.Run, why error) {
+	if r.Prepared() && isStale(why) {
+		r.Abandon()
+		return
+	}
 	s.failed.Store(true)
 	memory, unwritable := s.memory.instead(why)
 	if !unwritable || !r.Prepared() {
@@ -218,11 +227,17 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 		s.failed.Store(true)
 		begun, err = begin(s.callerIn(memory), record, task, lock)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return begun, true
+	case isStale(err): // it records the run
+		if lock != nil {
+			lock.Release(context.Background())
+		}
+	default:
 		s.cannotBegin(record, task, lock, err)
-		return nil, false
 	}
-	return begun, true
+	return nil, false
 }
 
 // keep leaves a slot for which the store had no answer to later ticks. It reports false if the slot
@@ -292,7 +307,7 @@ func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
-	s.ready.handOver(s)
+	s.handOverReady()
 	record = skipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
 		s.records.done(record)
@@ -319,7 +334,7 @@ func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func
 				s.records.keep(told)
 			}
 		}
-		if stale := (*state.StaleError)(nil); errors.As(err, &stale) { // another process has it
+		if isStale(err) {
 			return
 		}
 		if err != nil {
@@ -335,7 +350,7 @@ const maxSkipping = 16
 // skipAll skips slots for one reason, and writes that down. The slots of one task are reported
 // together: a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
-	s.ready.handOver(s)
+	s.handOverReady()
 	together := map[*schedule.Task][]outcome.Record{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
@@ -358,6 +373,6 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
 func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
-	s.ready.handOver(s)
+	s.handOverReady()
 	s.records.done(s.caller().FailUnbegun(record, task, lock, err))
 }
