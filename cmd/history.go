@@ -152,8 +152,8 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 	}
 }
 
-// printHistory prints in this order, the newest first: what waits for a tick, what runs, what
-// vanished, and the records. The table has a column of servers if the history covers all servers.
+// printHistory prints requests, live runs, lost runs and records, in this order and each with the
+// newest first. The table has a column of servers if the history covers all servers.
 // The limit counts all rows together.
 func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {

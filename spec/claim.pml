@@ -8,19 +8,20 @@
  *   take     redis.Store.take and redis.Store.look with one node; with -DSQL sqlstore.Store.take
  *   server   tick.locks.claim, tick.locks.takeNow, tick.Account.Keep
  *
- * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run: first
- * in the tick of the slot. When it got no answer it keeps the slot (store_down: wait), and a later
- * tick asks again; also when a tick was killed before the run began. A value in the store has the
- * run and a nonce of the attempt. FAULTS requests get no answer: the store never sees them, or it
- * does what they say, or it does so later. What comes later comes before the next tick of that
+ * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run:
+ * first in the tick of the slot. When it got no answer it keeps the slot (store_down: wait), and a
+ * later tick asks again; also when a tick was killed before the run began. A value in the store has
+ * the run and a nonce of the attempt. FAULTS requests get no answer: the store never sees them, or
+ * it does what they say, or it does so later. What comes later comes before the next tick of that
  * server, a minute later; -DVERY_LATE lifts that. With -DONE_PROCESS the asks follow each other in
  * one process, as those for a mutex do, and requests come as late as they like.
  *
  * It is checked that the slot runs once at most, and that it runs if the last word of the store to
  * each server was an answer.
  *
- * Left out: clocks, and the end of a claim, which comes long after the last ask (the rule ENDS_EARLY
- * lets it end at any time); the claim on the disk of the server; several nodes (redlock.pml).
+ * Left out: clocks, and the end of a claim, which comes long after the last ask (the rule
+ * ENDS_EARLY lets it end at any time); the claim on the disk of the server; several nodes
+ * (redlock.pml).
  */
 #ifndef SERVERS
 #define SERVERS 2

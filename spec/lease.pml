@@ -8,14 +8,15 @@
  *   look     run.Renewer.stopInTime (on_lost_lease: stop)
  *   finish   redis.lease.Release, sqlstore.lease.Release
  *
- * RUNS runs of one task, each on a server of its own, want one mutex. Time goes in thirds of a lease.
- * A process that is not frozen acts in each of them. FREEZES processes stand still, each for as long
- * as it likes. The store may leave OUTAGES requests without an answer, whether it did what they say
- * or not, and an answer may take a third of a lease. -DSTOP: on_lost_lease is stop.
+ * RUNS runs of one task, each on a server of its own, want one mutex. Time goes in thirds of a
+ * lease. A process that is not frozen acts in each of them. FREEZES processes stand still, each for
+ * as long as it likes. The store may leave OUTAGES requests without an answer, whether it did what
+ * they say or not, and an answer may take a third of a lease. -DSTOP: on_lost_lease is stop.
  *
- * It is checked that two commands go on at once only if the lease of one of both ended while its process
- * was frozen, or got no answer, or if the store lost its data; with -DSTOP an outage alone is no excuse. And that a command starts only while its run has the mutex, and has had it since it took
- * it.
+ * It is checked that two commands go on at once only if the lease of one of both ended while its
+ * process was frozen, or got no answer, or if the store lost its data; with -DSTOP an outage alone
+ * is no excuse. And that a command starts only while its run has the mutex, and has had it since it
+ * took it.
  *
  * Left out: the kernel's lock, which holds on one machine besides; clocks that run apart; a command
  * that does not end when it is killed; sched unlock.

@@ -2,7 +2,8 @@
  * The plan of a tick, and what becomes of the rows of one task until they have ended.
  *
  * A model of:
- *   plan       tick.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take, state.Plan.Commit
+ *   plan       tick.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take,
+ *              state.Plan.Commit
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
  *   give       run.Handover.Give, run.GiveTo, run.Run.TakeBack
@@ -13,23 +14,24 @@
  *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
  *   fin        run.FinishApart, run.Caller.FinishInherited
  *
- * Tick 0 is of minute 1, tick 2 of minute 2. A task that
- * must not overlap itself is due in both minutes. KILLS processes are killed, at any step. When all
- * is quiet, a last tick comes that is not killed. A step of the model is what one transaction, one
- * fork or one call of the kernel does. A kill comes between two steps.
+ * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
+ * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is
+ * not killed. A step of the model is what one transaction, one fork or one call of the kernel does.
+ * A kill comes between two steps.
  *
- * It is checked that each slot has one outcome, and one in the end; that no command starts twice for
- * one attempt; that no two commands live at once; that a command has ended when its row has; and
- * that each hook fires, and fires again only after a kill.
+ * It is checked that each slot has one outcome, and one in the end; that no command starts twice
+ * for one attempt; that no two commands live at once; that a command has ended when its row has;
+ * and that each hook fires, and fires again only after a kill.
  *
  * Left out: what SQLite and flock(2) do themselves; a database that cannot be written or is lost;
  * clocks that are set; several missed slots in one row; runs by hand, chains, timeouts and stops;
  * waiting for a mutex, and pools (wait.pml); the store (claim.pml, lease.pml); a machine that
  * restarts.
  *
- * -DTWICE: a second tick of minute 1, as if a crontab had two lines. -DFOREGROUND: the tick supervises. -DSTORE_WAITS: a slot may wait for the store. -DRETRIES=1: an
- * attempt may fail, and the next one starts at once or in a later tick. -DQUEUES: a run may wait for its
- * mutex in the queue of its process.
+ * -DTWICE: a second tick of minute 1, as if a crontab had two lines. -DFOREGROUND: the tick
+ * supervises. -DSTORE_WAITS: a slot may wait for the store. -DRETRIES=1: an attempt may fail, and
+ * the next one starts at once or in a later tick. -DQUEUES: a run may wait for its mutex in the
+ * queue of its process.
  */
 #ifndef KILLS
 #define KILLS 2

@@ -7,13 +7,13 @@
  *   look     redis.Store.look, redis.most
  *   taker    redis.Store.take, its attempts until the deadline; then the run, and its release
  *
- * RIVALS runs want the key at the same time. When all are over, another one wants it. An attempt has a
- * value of its own. One node, the same for all, is faulty: FAULTS times it leaves a request without
- * an answer, and does what the request says, or does it later, or never. -DLOSES_DATA: it may lose its
- * data, too. -DTWO_FAULTY: each of the nodes is faulty.
+ * RIVALS runs want the key at the same time. When all are over, another one wants it. An attempt
+ * has a value of its own. One node, the same for all, is faulty: FAULTS times it leaves a request
+ * without an answer, and does what the request says, or does it later, or never. -DLOSES_DATA: it
+ * may lose its data, too. -DTWO_FAULTY: each of the nodes is faulty.
  *
- * It is checked that no two runs have the key at once, and that the last run gets it. With -DNO_FAULTS
- * it is checked instead that one of three rivals gets it in the first attempt.
+ * It is checked that no two runs have the key at once, and that the last run gets it. With
+ * -DNO_FAULTS it is checked instead that one of three rivals gets it in the first attempt.
  *
  * Left out: leases, which end (lease.pml), and their renewal; clocks that run apart; a process that
  * stands still for longer than a lease; more than one deadline of attempts.

@@ -8,12 +8,13 @@
  *   queues   run.turn.queues
  *   waiter   run.turn.await
  *
- * Runs 0 and 1 need the mutex and a seat, run 2 a seat alone. There is one seat. Each begins to wait,
- * runs when it has what it needs, ends, and begins again. -DKILLED: run 0 may be killed, and its
- * row is given to another process later, or never. -DFOREVER: run 0 has the mutex, and never ends.
+ * Runs 0 and 1 need the mutex and a seat, run 2 a seat alone. There is one seat. Each begins to
+ * wait, runs when it has what it needs, ends, and begins again. -DKILLED: run 0 may be killed, and
+ * its row is given to another process later, or never. -DFOREVER: run 0 has the mutex, and never
+ * ends.
  *
- * It is checked that a run which waits runs at last, whatever the others do; that a run has its mutex
- * and its seat alone; and that it has none of them while it waits.
+ * It is checked that a run which waits runs at last, whatever the others do; that a run has its
+ * mutex and its seat alone; and that it has none of them while it waits.
  *
  * Left out: a wait that is too long and ends; pauses; locks in a store, where nobody promises an
  * order; a process that has looked at the queue less than 50 ms ago and looks no more (run.Seen).
