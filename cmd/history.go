@@ -140,7 +140,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	}
 	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	if missing := a.view(s).TicksMissing(); missing != "" && len(records) == 0 && o.until == "" {
-		a.problem("%v", failed(ticksHint(a.configFlag()), "%s", missing))
+		a.problem("%v", failed(a.ticksHint(), "%s", missing))
 	}
 	return nil
 }

@@ -105,14 +105,17 @@ func (a listCommand) list(o listOptions) error {
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
-		a.problem("%v", failed(ticksHint(a.configFlag()), "%s, so nothing starts (see `sched status`)", missing))
+		a.problem("%v", failed(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing))
 	}
 	return nil
 }
 
-// ticksHint says how ticks come.
-func ticksHint(configFlag string) string {
-	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; `sched work%[1]s` is for where there is no cron", configFlag)
+// ticksHint says how ticks begin to come.
+func (f *scheduleFile) ticksHint() string {
+	if f.system {
+		return fmt.Sprintf("`sched work%s` ticks by itself; `sched install` needs a line `# sched: system` at the top of the file", f.configFlag())
+	}
+	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; `sched work%[1]s` is for where there is no cron", f.configFlag())
 }
 
 // shownIn returns the schedule with the zone in which its times are shown; "" for its own.
