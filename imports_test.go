@@ -32,9 +32,6 @@ var order = []string{
 	"mutex/redis",
 	"mutex/sqlstore",
 	"mutex/stores",
-	"mutex/storetest",
-	"mutex/redistest",
-	"mutex/sqltest",
 	"schedule/process",
 	"schedule/notify",
 	"schedule/pause",
@@ -49,7 +46,6 @@ var order = []string{
 	"schedule/doctor",
 	"schedule/forecast",
 	"schedule/control",
-	"schedule/control/controltest",
 	"schedule/serve",
 	"schedule/serve/web",
 	"cmd/terminal",
@@ -113,11 +109,6 @@ var but = map[string][]string{
 	"schedule/run/supervisor.go": {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/system_darwin.go": {"os.Executable"},
-	// For tests alone.
-	"mutex/redistest/redistest.go": {"os.Getenv"},
-	"mutex/sqltest/sqltest.go":     {"os.Getenv", "os.Environ", "os.Exit"},
-	"mutex/redistest/moving.go":    {"github.com/redis/go-redis/v9"},
-	"mutex/redistest/stores.go":    {"github.com/alicebob/miniredis/v2"},
 }
 
 func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {
@@ -199,14 +190,14 @@ func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
-// sources returns the Go files of the program, without tests, benchmarks, the picture of the docs
-// and the tools of packaging.
+// sources returns the Go files of the program, without tests and what helps them, benchmarks, the
+// picture of the docs and the tools of packaging.
 func sources(t *testing.T) (paths []string) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == "bench" || path == "docs" || path == "spec" || path == "packaging" || path != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (path == "bench" || path == "docs" || path == "spec" || path == "packaging" || path == "testing" || path != "." && strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
 			paths = append(paths, path)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // A server is a box with a name of its own whose schedule has a store: it stands for a machine of a

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"sched/mutex/sqltest"
+	"sched/testing/sqltest"
 )
 
 // onEachDatabase runs a test with a server of each kind of database.

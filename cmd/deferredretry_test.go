@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 // An attempt of this task lasts until the file "go" is there, and succeeds if the file "good" is.

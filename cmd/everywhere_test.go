@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // Each server knows what became of a slot of one_server on any server. why names the server that

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
 	"sched/schedule/outcome"
+	"sched/testing/redistest"
 )
 
 // Somebody who can write to the Redis makes up runs that name a file of this server as their

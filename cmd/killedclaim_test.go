@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 // at is `sched run` on a server when its clock shows the time.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // Two slots of a task with missed: after_pause fall into a maintenance. A tick is killed anywhere:

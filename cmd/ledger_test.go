@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // tickAt is `sched run` when its clock shows the time.

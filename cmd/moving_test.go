@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 const everywhere = `tasks:

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 const pausable = `tasks:

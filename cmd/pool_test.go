@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // Two tasks of a pool with one seat. The second also has a mutex. They last until the file "go" is

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // tickTogether has servers tick for some minutes, the first one ahead of the others each time, and

@@ -22,10 +22,10 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
 	"sched/schedule/pause"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 const served = `

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // everywhere returns the runs that `sched history --all-servers` shows, of the servers whose runs

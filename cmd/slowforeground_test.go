@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // Latency must not make foreground tasks late either: a hundred of them at 100 ms of round trip

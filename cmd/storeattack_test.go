@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/testing/redistest"
 )
 
 // dial connects a client that is not ours.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // begin starts a tick. Its clock and the clocks of its runs show the given time. end waits for the

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // TestTrafficOfATick holds what ticks ask of Redis: hundreds of servers tick at the same moment, so

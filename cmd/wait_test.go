@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 // The first has the mutex until the file "go" is there, and the others wait for it.

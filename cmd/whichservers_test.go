@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // A task of one_server runs on one of its servers, even if other servers tick, too. A task that no

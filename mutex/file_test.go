@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/storetest"
+	"sched/testing/storetest"
 )
 
 func TestFilesKeepTheContractOfLocks(t *testing.T) {

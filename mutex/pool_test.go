@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns

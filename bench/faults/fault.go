@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // A fault is one way in which something fails for a part of a trial.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sched/mutex/redistest"
-	"sched/mutex/sqltest"
+	"sched/testing/redistest"
+	"sched/testing/sqltest"
 )
 
 // A store is the Redis servers of a trial or its database, and the networks to them: a network for

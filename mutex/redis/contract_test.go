@@ -10,8 +10,8 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/redis"
-	"sched/mutex/redistest"
-	"sched/mutex/storetest"
+	"sched/testing/redistest"
+	"sched/testing/storetest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

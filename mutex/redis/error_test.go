@@ -20,7 +20,7 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/redis"
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // at is the URL of a server with the password, and whatever comes after the port.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // A request is sent again after its connection broke, whether it was executed or not. So is the

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 func TestWhatMayGoWrongWithAServerIsKnown(t *testing.T) {

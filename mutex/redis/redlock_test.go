@@ -16,7 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
+	"sched/testing/redistest"
 )
 
 // With one of three servers in trouble everything works, and nobody waits for it.

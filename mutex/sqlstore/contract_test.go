@@ -8,8 +8,8 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/sqlstore"
-	"sched/mutex/sqltest"
-	"sched/mutex/storetest"
+	"sched/testing/sqltest"
+	"sched/testing/storetest"
 )
 
 var (

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
 	"sched/mutex/sqlstore"
-	"sched/mutex/sqltest"
+	"sched/testing/redistest"
+	"sched/testing/sqltest"
 )
 
 // proxyTo starts a proxy before a database, and returns the URL through it.

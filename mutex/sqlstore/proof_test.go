@@ -13,7 +13,7 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/sqlstore"
-	"sched/mutex/sqltest"
+	"sched/testing/sqltest"
 )
 
 // A commit waits for a synchronous replica, so the replica has it when it is promoted.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/storetest"
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/testing/storetest"
 )
 
 var (

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/storetest"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/testing/storetest"
 )
 
 // run is the n-th run of a task, one a minute, on one of three servers in turn.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
+	"sched/testing/redistest"
 )
 
 // storeFound is what the check of the store finds, in lines.

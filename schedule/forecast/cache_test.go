@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/control/controltest"
 	"sched/schedule/forecast"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/view"
+	"sched/testing/controltest"
 )
 
 const week = 7 * 24 * time.Hour

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 // Two servers, each with a state folder of its own, find the same incident of a one_server task.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/storetest"
 	"sched/schedule/state"
+	"sched/testing/storetest"
 )
 
 var two = time.Date(2026, 1, 5, 14, 0, 0, 0, time.UTC)

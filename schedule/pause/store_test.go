@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/storetest"
+	"sched/testing/storetest"
 )
 
 func mustRead(t *testing.T, store *storetest.Memory, remembered Pauses) Controls {

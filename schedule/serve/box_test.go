@@ -16,7 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
-	"sched/schedule/control/controltest"
+	"sched/testing/controltest"
 )
 
 // A box is a schedule with a state folder, and a server of it that is called by HTTP.

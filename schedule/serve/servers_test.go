@@ -6,12 +6,12 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
-	"sched/schedule/control/controltest"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
+	"sched/testing/controltest"
+	"sched/testing/redistest"
 )
 
 // With a store the runs of other servers are shown. An action that only their server can do is

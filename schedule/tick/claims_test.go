@@ -10,8 +10,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
+	"sched/testing/redistest"
 )
 
 // A slot may turn out not to start while its lock is being asked for: it is paused at this moment,

@@ -10,12 +10,12 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/testing/redistest"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"sched/mutex/storetest"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/pause"
+	"sched/testing/storetest"
 )
 
 func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sched/schedule/control/controltest"
 	"sched/schedule/serve"
+	"sched/testing/controltest"
 )
 
 // A box is a schedule with a state folder, and its pages as a browser without scripts sees them.

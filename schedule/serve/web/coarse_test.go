@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/control/controltest"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
+	"sched/testing/controltest"
 )
 
 // A day of a task that is due every minute is a few bars. Its page does not grow with the runs, and

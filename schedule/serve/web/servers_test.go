@@ -5,12 +5,12 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex/redistest"
 	"sched/schedule/cluster"
-	"sched/schedule/control/controltest"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
+	"sched/testing/controltest"
+	"sched/testing/redistest"
 )
 
 // With a store the pages show all of its servers, and say what only the server of a run can do.

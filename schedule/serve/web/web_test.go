@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/control/controltest"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/serve"
+	"sched/testing/controltest"
 )
 
 const shop = `

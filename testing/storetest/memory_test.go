@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sched/mutex"
-	"sched/mutex/storetest"
+	"sched/testing/storetest"
 )
 
 func TestTheStoreInMemoryKeepsTheContract(t *testing.T) {
