@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"sched/schedule/humanize"
@@ -17,7 +18,7 @@ type Day struct {
 type Cell struct {
 	Exists bool // it lies in the span, and the clocks do not skip it
 	Hour
-	Level int // from 0, if nothing runs, to Levels, like the fullest hour
+	Level int // 0 if nothing runs; else from 1, the emptiest hour, to at most Levels
 }
 
 // Levels is how many levels of a heatmap there are above 0.
@@ -38,11 +39,14 @@ func (c Cell) Text() string {
 	return words
 }
 
-// Days returns the rows of the heatmap.
+// Days returns the rows of the heatmap. The levels divide the spread between its emptiest hour with
+// runs and its fullest hour, so hours that are alike look alike.
 func (f *Sums) Days() (days []Day) {
-	most := 0
+	most, least := 0, math.MaxInt
 	for _, hour := range f.Hours {
-		most = max(most, hour.Most)
+		if most = max(most, hour.Most); hour.Most > 0 {
+			least = min(least, hour.Most)
+		}
 		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {
 			days = append(days, Day{Date: hour.Start})
 		}
@@ -57,7 +61,7 @@ func (f *Sums) Days() (days []Day) {
 	for i := range days {
 		for j := range days[i].Hours {
 			if cell := &days[i].Hours[j]; cell.Most > 0 {
-				cell.Level = min(1+(cell.Most-1)*Levels/most, Levels)
+				cell.Level = 1 + (cell.Most-least)*Levels/(most-least+1)
 			}
 		}
 	}

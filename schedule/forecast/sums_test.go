@@ -78,3 +78,22 @@ func BenchmarkAWeekOfAThousandTasks(b *testing.B) {
 	}
 	b.ReportMetric(float64(starts), "starts")
 }
+
+// The levels of a heatmap tell hours apart that differ, and no hours that are alike.
+func TestLevelsFollowTheSpreadOfTheHours(t *testing.T) {
+	for _, tt := range []struct{ most, levels []int }{
+		{[]int{14, 14, 15}, []int{1, 1, 3}},
+		{[]int{7, 7, 0}, []int{1, 1, 0}},
+		{[]int{1, 5, 12}, []int{1, 2, 4}},
+	} {
+		f := Sums{}
+		for i, most := range tt.most {
+			f.Hours = append(f.Hours, Hour{Start: time.Date(2026, 3, 1, i, 0, 0, 0, time.UTC), Most: most})
+		}
+		for i, level := range tt.levels {
+			if got := f.Days()[0].Hours[i].Level; got != level {
+				t.Errorf("of %v, hour %d has level %d, want %d", tt.most, i, got, level)
+			}
+		}
+	}
+}
