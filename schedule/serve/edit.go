@@ -48,7 +48,7 @@ func (s *Server) etag(of *schedule.Schedule, t *schedule.Task) string {
 		return ""
 	}
 	text, err := statedir.ReadFile(s.taskFile(t.Name))
-	if err != nil {
+	if _, strange := keysIn(text, t.Name); err != nil || strange > 0 {
 		return ""
 	}
 	return tagOf(text)
@@ -101,24 +101,14 @@ func putTask(r *request) (any, error) {
 		if err != nil {
 			return err
 		}
-		text, path := taskText(name, keys), r.server.taskFile(name)
-		after, err := r.server.Schedules.Check(map[string][]byte{path: text})
-		if err == nil {
-			err = r.mayWrite(after, name, path)
-		}
-		if err != nil {
-			return unprocessable(err)
-		}
-		err = r.change("write", name, r.Header.Get("Sched-Reason"), func() error {
-			if err := os.MkdirAll(r.server.Config.Edit, 0o700); err != nil {
+		text, path, after := taskText(name, keys), r.server.taskFile(name), r.schedule
+		if before, _ := keysIn(old, name); old == nil || !bytes.Equal(taskText(name, before), text) {
+			if after, err = r.write(name, path, old, text); err != nil {
 				return err
 			}
-			return statedir.Replace(path, text)
-		})
-		if err != nil {
-			return err
+		} else {
+			text = old
 		}
-		r.server.current.forget()
 		r.view = r.server.Schedules.View(after)
 		r.view.Problem, r.schedule = r.tell, after
 		definition, _, err := r.definition(name)
@@ -132,6 +122,26 @@ func putTask(r *request) (any, error) {
 		return nil, err
 	}
 	return answer, nil
+}
+
+// write replaces the file of a task, and returns the schedule with it. Old is the text that the
+// caller has seen; nil for none.
+func (r *request) write(name, path string, old, text []byte) (after *schedule.Schedule, err error) {
+	after, err = r.server.Schedules.Check(map[string][]byte{path: text})
+	if err == nil {
+		err = r.mayWrite(after, name, path)
+	}
+	if err != nil {
+		return nil, unprocessable(err)
+	}
+	err = r.change("write", name, r.Header.Get("Sched-Reason"), func() error {
+		if err := unchanged(path, old); err != nil {
+			return err
+		}
+		return statedir.Replace(path, text)
+	})
+	r.server.current.forget()
+	return after, err
 }
 
 func deleteTask(r *request) (any, error) {
@@ -150,6 +160,9 @@ func deleteTask(r *request) (any, error) {
 			return unprocessable(err)
 		}
 		err = r.change("remove", name, r.Header.Get("Sched-Reason"), func() error {
+			if err := unchanged(path, old); err != nil {
+				return err
+			}
 			if err := os.Remove(path); err != nil {
 				return err
 			}
@@ -161,10 +174,16 @@ func deleteTask(r *request) (any, error) {
 	})
 }
 
+// edit does something while no other request, of this server or of another one, writes into the
+// folder.
 func (s *Server) edit(do func() error) error {
-	s.editing.Lock()
-	defer s.editing.Unlock()
-	return do()
+	err := statedir.Exclusively(s.Config.Edit, do)
+	if errors.Is(err, statedir.ErrLocked) {
+		p := NewProblem(http.StatusServiceUnavailable, "try again", "another server is writing into the folder of --edit")
+		p.RetryAfter = 1
+		return p
+	}
+	return err
 }
 
 // editable returns the text of the file of a task; nil for a new task. The error says that the task
@@ -181,7 +200,7 @@ func (r *request) editable(name string) (old []byte, err error) {
 	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t) != path {
 		return nil, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
-	old, err = statedir.ReadFile(path)
+	old, err = r.readOwn(now, name, path)
 	if errors.Is(err, os.ErrNotExist) {
 		if r.Header.Get("If-Match") != "" {
 			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
@@ -191,16 +210,60 @@ func (r *request) editable(name string) (old []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := view.FindTask(now, name); err != nil {
-		return nil, view.Fail(view.Conflict, "look at it", "%s is there already, and defines something else", path)
-	}
 	switch r.Header.Get("If-Match") {
 	case tagOf(old):
 		return old, nil
 	case "":
 		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
 	}
-	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again: somebody has changed it since", "the ETag of %s is %s", name, tagOf(old))
+	return nil, changedSince(name)
+}
+
+func changedSince(name string) error {
+	return NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s since you have seen it", name)
+}
+
+// readOwn reads the file of a task. It refuses a file that `sched serve` did not write, or that
+// somebody has made their own.
+func (r *request) readOwn(now *schedule.Schedule, name, path string) ([]byte, error) {
+	shown := path
+	if short, err := filepath.Rel(filepath.Dir(now.File), path); err == nil {
+		shown = short
+	}
+	foreign := func(line int, why string) error {
+		return view.Fail(view.Conflict, "edit it there", "%s:%d: %s, so it is left alone", shown, line, why)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, foreign(1, "this is no file, but a link or something else")
+	}
+	text, err := statedir.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, strange := keysIn(text, name); strange > 0 {
+		return nil, foreign(strange, "this is not as `sched serve` writes the task "+name)
+	}
+	if _, err := view.FindTask(now, name); err != nil {
+		return nil, foreign(1, "the schedule does not read this file")
+	}
+	return text, nil
+}
+
+// unchanged returns an error if the file has another text than old, or is there though old is nil.
+// People and their editors take no lock.
+func unchanged(path string, old []byte) error {
+	text, err := statedir.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && old == nil, err == nil && old != nil && bytes.Equal(text, old):
+		return nil
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s at this moment", filepath.Base(path))
+	}
+	return err
 }
 
 // mayWrite returns why a task may not be written, though the schedule would be valid with it.
@@ -231,20 +294,6 @@ func unprocessable(err error) error {
 	p := NewProblem(http.StatusUnprocessableEntity, "", "with this the schedule would be invalid, so nothing was written")
 	p.Problems = problemTexts(invalid.Problems)
 	return p
-}
-
-// taskText is the file of a task, given its keys without its name as YAML.
-func taskText(name string, keys []byte) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by `sched serve --edit`. It may be changed by hand, too.\ntasks:\n  - name: %q\n", name)
-	for line := range strings.Lines(strings.ReplaceAll(string(keys), "\r\n", "\n")) {
-		if strings.TrimSpace(line) == "" {
-			b.WriteString("\n")
-		} else {
-			b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
-		}
-	}
-	return []byte(b.String())
 }
 
 // taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are

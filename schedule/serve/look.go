@@ -73,6 +73,9 @@ func taggedAfter(s *schedule.Schedule, tags, cursor []string, limit int) (chosen
 }
 
 func getTask(r *request) (any, error) {
+	if r.is("source") {
+		return getSource(r)
+	}
 	definition, t, err := r.definition(r.PathValue("name"))
 	if err != nil {
 		return nil, err
@@ -156,7 +159,7 @@ func getRuns(r *request) (any, error) {
 		return nil, err
 	}
 	page := r.view.Page
-	if r.URL.Query().Get("all_servers") == "true" {
+	if r.is("all_servers") {
 		page = r.view.PageOfAll
 	}
 	records, next, err := page(r.Context(), q)
@@ -242,7 +245,7 @@ func getLog(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.view.Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
+	log, err := r.view.Log(one, r.is("hooks"), offset, min(tail, mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}

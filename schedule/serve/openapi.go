@@ -52,8 +52,7 @@ func (d documenter) operation(r route) map[string]any {
 		operation["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": d.schema(reflect.TypeOf(r.body))}}}
 	case r.method == http.MethodPut:
 		keys := map[string]any{"schema": map[string]any{"type": "object"}}
-		operation["requestBody"] = map[string]any{"required": true, "content": map[string]any{"application/json": keys,
-			"application/yaml": map[string]any{"schema": map[string]any{"type": "string"}}}}
+		operation["requestBody"] = map[string]any{"required": true, "content": map[string]any{"application/json": keys, yamlText: keys}}
 	}
 	operation["security"] = []any{}
 	if r.scope.OfTokens() {
@@ -112,6 +111,9 @@ func (d documenter) responses(r route) map[string]any {
 		good["content"] = map[string]any{kind: map[string]any{"schema": d.schema(reflect.TypeOf(r.value))}}
 	case r.kind != "":
 		good["content"] = map[string]any{kind: map[string]any{"schema": map[string]any{"type": "string"}}}
+	}
+	if r.also != "" {
+		good["content"].(map[string]any)[r.also] = map[string]any{"schema": map[string]any{"type": "object"}}
 	}
 	all := map[string]any{strconv.Itoa(r.status): good}
 	if r.waits && r.method == http.MethodPost {

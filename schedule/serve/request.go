@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -151,7 +152,8 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 
 // A content is an answer that is not JSON, or JSON with a header.
 type content struct {
-	status int // 0: the status of the route
+	status int    // 0: the status of the route
+	kind   string // "": the kind of the route
 	header map[string]string
 	text   []byte
 	value  any             // as JSON, if there is no text
@@ -179,10 +181,7 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	if c.status == 0 {
 		c.status = of.status
 	}
-	kind := of.kind
-	if kind == "" {
-		kind = "application/json"
-	}
+	kind := cmp.Or(c.kind, of.kind, "application/json")
 	if c.text == nil && c.value != nil {
 		var err error
 		if c.text, err = view.JSON(c.value); err != nil {
@@ -301,6 +300,12 @@ func (r *request) checkTime(name, given string, read readsTime) (time.Time, erro
 			"%s %q is not a time", name, Shortened(given))
 	}
 	return at.UTC(), nil
+}
+
+// is reports whether a parameter is given and not false: ?source, ?source=true.
+func (r *request) is(name string) bool {
+	query := r.URL.Query()
+	return query.Has(name) && query.Get(name) != "false"
 }
 
 func (r *request) bytes(name string) (int64, error) {

@@ -17,6 +17,7 @@ type route struct {
 	params       []param
 	body         any    // a value of the type of the JSON body; nil for none
 	kind         string // of the answer; "" for JSON
+	also         string // another kind that the answer may have, an object, too; "" for none
 	status       int
 	value        any   // a value of the type of the answer
 	errors       []int // statuses of problems, besides everyError
@@ -35,6 +36,7 @@ const (
 	eventStream = "text/event-stream"
 	plainText   = "text/plain; charset=utf-8"
 	schemaJSON  = "application/schema+json"
+	yamlText    = "application/yaml"
 )
 
 var (
@@ -64,6 +66,9 @@ func (of route) checkQuery(r *http.Request) error {
 		}
 		if len(values) > 1 && !of.params[i].many {
 			return NewProblem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+		}
+		if of.params[i].kind == "boolean" && values[0] != "" && values[0] != "true" && values[0] != "false" {
+			return NewProblem(http.StatusBadRequest, "true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package serve
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"sched/schedule"
@@ -53,7 +52,6 @@ type Server struct {
 	access     *access
 	watcher    *watcher
 	forecasts  *forecast.Cache
-	editing    sync.Mutex    // one edit at a time
 	stopping   chan struct{} // bounds the runs that are being stopped at the same time
 	foreseeing chan struct{} // has an element for each request for a forecast
 	work       chan struct{} // bounds the requests that are answered at the same time

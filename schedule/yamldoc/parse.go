@@ -77,6 +77,44 @@ func Plain(text string) (any, error) {
 	return value, err
 }
 
+// KeysAt returns the mapping that begins at a place in the text as a text of its own, without one
+// of its keys. It keeps comments, and replaces aliases and merge keys by what they stand for.
+func KeysAt(text []byte, line, column int, without string) ([]byte, error) {
+	r := NewReader(Options{})
+	root := r.Parse(text)
+	if root == nil {
+		return nil, errors.New("the file is no YAML")
+	}
+	found := mappingAt((*yaml.Node)(root), line, column)
+	if found == nil {
+		return nil, errors.New("the file has changed")
+	}
+	keys := *found
+	keys.Content, keys.Style = nil, 0
+	for i := 0; i+1 < len(found.Content); i += 2 {
+		if found.Content[i].Value != without {
+			keys.Content = append(keys.Content, found.Content[i], found.Content[i+1])
+		}
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	err := encoder.Encode(&keys)
+	return out.Bytes(), err
+}
+
+func mappingAt(n *yaml.Node, line, column int) *yaml.Node {
+	if n.Kind == yaml.MappingNode && n.Line == line && n.Column == column {
+		return n
+	}
+	for _, child := range n.Content {
+		if found := mappingAt(child, line, column); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // notText returns the first place that holds what YAML text may not hold, and a message about it;
 // "" for valid text.
 func notText(data []byte) (line, column int, text string) {

@@ -105,3 +105,17 @@ func BenchmarkYAML(b *testing.B) {
 		})
 	}
 }
+
+// The keys of a mapping stand alone: they need no anchor and no merge key of the file.
+func TestKeysAtStandAlone(t *testing.T) {
+	const text = "base: &base {user: www}\ntasks:\n  - {name: a}\n  # the first\n  - name: b\n    <<: *base\n    # why\n    command: |\n      x\n\n      y\n"
+	keys, err := KeysAt([]byte(text), 5, 5, "name")
+	if want := "# the first\n# why\ncommand: |\n  x\n\n  y\nuser: www\n"; err != nil || string(keys) != want {
+		t.Errorf("%q, %v; want %q", keys, err, want)
+	}
+	for _, wrong := range []string{"", "tasks: [", "0 3 * * * ./backup", text[:40]} {
+		if keys, err := KeysAt([]byte(wrong), 5, 5, "name"); err == nil {
+			t.Errorf("%q has the keys %q", wrong, keys)
+		}
+	}
+}

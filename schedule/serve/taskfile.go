@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+	"sched/schedule/yamldoc"
+)
+
+// indent is how far the keys of a task are indented in its file.
+const indent = "    "
+
+// fileHead is how each file of a task begins. A person who removes its first line takes the file
+// over: it is never written again.
+func fileHead(name string) string {
+	return fmt.Sprintf("# Written by `sched serve --edit`, which leaves the file alone when this line is removed.\ntasks:\n  - name: %q\n", name)
+}
+
+// taskText is the file of a task, given its keys without its name as YAML.
+func taskText(name string, keys []byte) []byte {
+	var b strings.Builder
+	b.WriteString(fileHead(name))
+	for line := range strings.Lines(strings.ReplaceAll(string(keys), "\r\n", "\n")) {
+		if line = strings.TrimSuffix(line, "\n"); line != "" {
+			b.WriteString(indent + line)
+		}
+		b.WriteString("\n")
+	}
+	return []byte(b.String())
+}
+
+// keysIn returns what taskText made a file of. If taskText cannot have made it, strange is the
+// number of the first line that is different: another task, a group, or a comment of somebody else.
+func keysIn(text []byte, name string) (keys []byte, strange int) {
+	head := strings.SplitAfter(fileHead(name), "\n")
+	head = head[:len(head)-1]
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		rest, isKey := strings.CutPrefix(line, indent)
+		switch {
+		case n <= len(head):
+			if line != head[n-1] {
+				return nil, n
+			}
+		case isKey:
+			keys = append(keys, rest...)
+		case strings.TrimSpace(line) == "":
+			keys = append(keys, '\n')
+		default:
+			return nil, n
+		}
+	}
+	if n < len(head) {
+		return nil, n + 1
+	}
+	return keys, 0
+}
+
+// getSource answers with the keys of a task as they are written, without its name: putTask takes
+// them. Values of the environment and targets of notifications are among them, so it is for callers
+// who may edit.
+func getSource(r *request) (any, error) {
+	if r.server.Config.Edit == "" {
+		return nil, NewProblem(http.StatusNotFound, "start `sched serve` with --edit", "this server shows no source of tasks")
+	}
+	if !r.who.Scope.Allows(ScopeEdit) {
+		return nil, NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope edit`", "%s may %s, and the source of a task needs edit", r.who.Name, r.who.Scope)
+	}
+	t, err := view.FindTask(r.schedule, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := statedir.ReadFile(fileOf(r.schedule, t))
+	if err != nil {
+		return nil, err
+	}
+	c := content{kind: yamlText}
+	if tag := r.server.etag(r.schedule, t); tag != "" {
+		c.text, _ = keysIn(text, t.Name)
+		c.header = map[string]string{"ETag": tag}
+		return c, nil
+	}
+	if c.text, err = yamldoc.KeysAt(text, t.Place.Line, t.Place.Column, "name"); err != nil {
+		return nil, view.Fail(view.NotFound, "look at it there", "%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
+	}
+	return c, nil
+}
