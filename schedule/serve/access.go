@@ -16,7 +16,7 @@ type access struct {
 // newAccess returns the access to one server.
 func newAccess(c Config) *access {
 	return &access{
-		Config: c, tokens: tokens{dir: c.StateDir}, sessions: sessions{now: c.Now}, attempts: attempts{now: c.Now},
+		Config: c, tokens: tokens{dir: c.StateDir}, sessions: sessions{now: c.Now}, attempts: attempts{now: c.Now, delay: attemptsDelay},
 		cross: http.NewCrossOriginProtection(),
 	}
 }

@@ -111,11 +111,7 @@ func (r *request) trigger(task string, w wish) (any, error) {
 }
 
 func postHook(r *request) (any, error) {
-	task, err := r.key(ScopeHook, r.PathValue("key"))
-	if err != nil {
-		return nil, err
-	}
-	return r.trigger(task, wish{at: precise(r.server.Now()), atOnce: true})
+	return r.trigger(r.who.Task, wish{at: precise(r.server.Now()), atOnce: true})
 }
 
 func postRetry(r *request) (any, error) {

@@ -131,29 +131,90 @@ func (b *box) files() (all string) {
 }
 
 // Any user of the machine can send wrong tokens from its address, and must not lock out the others.
+// Wrong tokens, links and keys are answered later than right ones, and nothing else.
 func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) {
 	b := newBox(t, shop)
-	status := func(token string) int {
-		code, _ := b.raw("GET", prefix+"/status", map[string]string{"Authorization": "Bearer " + token})
-		return code
-	}
-	for n := range MostAttempts + 5 {
-		want := 401
-		if n >= MostAttempts {
-			want = 429
+	hook, badge := b.token(Token{Name: "hook", Scope: ScopeHook, Task: "hourly"}), b.token(Token{Name: "badge", Scope: ScopeBadge, Task: "hourly"})
+	took := func(what, method, path, token string, want int) time.Duration {
+		t.Helper()
+		begin := time.Now()
+		headers := map[string]string{}
+		if token != "" {
+			headers["Authorization"] = "Bearer " + token
 		}
-		if code := status(fmt.Sprint("guess", n)); code != want {
-			t.Errorf("guess %d: %d, want %d", n, code, want)
+		if code, body := b.raw(method, prefix+path, headers); code != want {
+			t.Errorf("%s: %d, want %d: %s", what, code, want, body)
 		}
+		return time.Since(begin)
 	}
-	if code := status(b.tokens[ScopeOperate]); code != 200 {
-		t.Errorf("a right token after that: %d", code)
+	for range mostAttempts {
+		took("a guess", "GET", "/status", "guess", 401)
 	}
-	response, err := http.PostForm(b.web.URL+"/login", url.Values{"token": {"guess"}})
-	if err != nil || response.StatusCode != 429 {
-		t.Errorf("signing in with a wrong token: %v, %v", response, err)
+	var guesses sync.WaitGroup
+	for range 5 * mostWork { // more than there are places for answers
+		guesses.Go(func() {
+			if d := took("one more guess", "GET", "/status", "guess", 401); d < attemptsDelay {
+				t.Errorf("a guess was answered after %s", d)
+			}
+			took("a guess of a hook", "POST", "/hooks/guess", "", 404)
+			took("a guess of a badge", "GET", "/badge/guess.svg", "", 404)
+			if response, err := http.PostForm(b.web.URL+"/login", url.Values{"code": {"guess"}}); err != nil || response.StatusCode != 401 {
+				t.Errorf("a guess of a link: %v, %v", response, err)
+			}
+		})
 	}
+	took("a right token", "GET", "/status", b.tokens[ScopeOperate], 200)
+	took("a right hook", "POST", "/hooks/"+hook, "", 202)
+	took("a right badge", "GET", "/badge/"+badge+".svg", "", 200)
 	b.signIn(url.Values{"token": {b.tokens[ScopeRead]}})
+	b.signIn(url.Values{"code": {strings.TrimPrefix(b.server.LoginPath(ScopeRead), "/login/")}})
+	guesses.Wait()
+}
+
+// Delayed answers to wrong tokens on all connections that there may be make nobody wait.
+func TestDelayedAnswersMakeWay(t *testing.T) {
+	b := newBox(t, shop)
+	address := b.listen(8)
+	guess := "GET " + prefix + "/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer guess\r\n\r\n"
+	b.server.access.attempts.failed = map[string]tries{"127.0.0.1": {count: 1000, since: b.server.Now()}}
+	b.server.access.attempts.delay = time.Hour
+	for range 24 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		io.WriteString(conn, guess)
+	}
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for range 3 {
+		response, err := client.Get("http://" + address + prefix + "/healthz")
+		if err != nil || response.StatusCode != 200 {
+			t.Fatalf("somebody else: %v, %v", response, err)
+		}
+		response.Body.Close()
+	}
+}
+
+// listen serves the box at an address of its own with at most a number of connections, as the
+// command does.
+func (b *box) listen(most int) (address string) {
+	b.Helper()
+	listener, err := Listen("127.0.0.1:0", false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	listener.(*bounded).most = most
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
+	return listener.Addr().String()
 }
 
 // A token that was revoked is refused at once, and so are the sessions that were begun with it.
@@ -367,6 +428,38 @@ func TestManySlowBodies(t *testing.T) {
 	}
 	if _, err := io.ReadAll(reader); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("its connection does not end: %v", err)
+	}
+}
+
+// A connection makes room for others until all of its body has come, on every route. Bodies of
+// `POST /login`, for which nobody needs a token, made everybody wait for 15 seconds.
+func TestSlowBodiesMakeWayOnEveryRoute(t *testing.T) {
+	b := newBox(t, shop)
+	b.server.bodyTimeout = time.Hour
+	hook := b.token(Token{Name: "hook", Scope: ScopeHook, Task: "hourly"})
+	paths := []string{"POST /login", "POST /logout", "POST /tasks/hourly/trigger", "GET /"}
+	for _, r := range b.server.routes {
+		if r.takesBody() || r.method != http.MethodGet {
+			path := strings.NewReplacer("{key}", hook, "{name}", "hourly", "{id}", "hourly").Replace(r.path)
+			paths = append(paths, r.method+" "+prefix+path)
+		}
+	}
+	const most = 8
+	address := b.listen(most)
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // less than a request may take
+	for _, path := range paths {
+		for range 2 * most {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { conn.Close() })
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n ", path, b.tokens[ScopeEdit])
+		}
+		response, err := client.Get("http://" + address + prefix + "/healthz")
+		if err != nil || response.StatusCode != 200 {
+			t.Errorf("somebody else, during %s: %v, %v", path, response, err)
+		}
 	}
 }
 

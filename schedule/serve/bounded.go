@@ -1,7 +1,10 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -12,7 +15,8 @@ import (
 
 // MostConnections is how many connections there may be. A further connection takes the place of the
 // connection that has been idle for longest, so a client that opens thousands keeps nobody else
-// out. If all connections are being answered, the new one waits.
+// out. A connection is idle until all of a request has come. If all connections are being answered,
+// the new one waits.
 const MostConnections = 1024
 
 // filesOfOurs is how many descriptors connections leave for everything else: histories, logs, the
@@ -112,13 +116,40 @@ func countedOf(conn net.Conn) *counted {
 	return c
 }
 
-// marking marks the connection of a request as being answered. The server takes the mark away when
-// the answer is sent.
+// marking marks the connection of a request as being answered, when all of the request has come.
+// The server takes the mark away when the answer is sent.
 func marking(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(countedKey{}).(*counted); ok {
-			c.mark(true)
+			if r.Body == http.NoBody {
+				c.mark(true)
+			} else {
+				r.Body = &arriving{r.Body, c}
+			}
 		}
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// An arriving body marks its connection as being answered when its end has come. Until then the
+// connection makes room for others, whichever handler reads the body.
+type arriving struct {
+	io.ReadCloser
+	conn *counted
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		a.conn.mark(true)
+	}
+	return n, err
+}
+
+// makeWay lets the connection of a request make room for others, though its answer is still to
+// come.
+func makeWay(ctx context.Context) {
+	if c, ok := ctx.Value(countedKey{}).(*counted); ok {
+		c.mark(false)
+	}
 }

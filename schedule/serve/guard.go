@@ -30,7 +30,9 @@ func (a *access) Guard(next http.Handler) http.Handler {
 			writeProblem(w, p)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, MostBody)
+		if r.Body != http.NoBody {
+			r.Body = http.MaxBytesReader(w, r.Body, MostBody)
+		}
 		next.ServeHTTP(w, r)
 	})
 }

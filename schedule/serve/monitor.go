@@ -24,33 +24,20 @@ func getMetrics(r *request) (any, error) {
 	return content{text: view.HealthOf(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
 }
 
-func (r *request) key(scope Scope, key string) (task string, err error) {
-	task, who, err := r.server.access.Key(r.Request, scope, key)
-	if err == nil {
-		r.who = who
-	}
-	return task, err
-}
-
 func getBadge(r *request) (any, error) {
-	key, ok := strings.CutSuffix(r.PathValue("key"), ".svg")
-	if !ok {
+	if !strings.HasSuffix(r.PathValue("key"), ".svg") {
 		return nil, NewProblem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
 	}
-	name, err := r.key(ScopeBadge, key)
-	if err != nil {
-		return nil, err
-	}
-	t, err := view.FindTask(r.schedule, name)
+	t, err := view.FindTask(r.schedule, r.who.Task)
 	if err != nil {
 		return nil, err
 	}
 	word, colour := "unknown", "#6b7280"
 	if all, err := r.view.Records(r.Context()); err == nil {
 		defer all.Close()
-		if last, err := all.Last(r.Context(), []string{name}); err == nil && last[name].Run != "" {
-			word, colour = string(last[name].Outcome), "#15803d"
-			if last[name].Outcome.Failure() {
+		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].Run != "" {
+			word, colour = string(last[t.Name].Outcome), "#15803d"
+			if last[t.Name].Outcome.Failure() {
 				colour = "#b91c1c"
 			}
 		}

@@ -124,7 +124,7 @@ func (d documenter) responses(r route) map[string]any {
 	}
 	wrong := append(slices.Clone(everyError), r.errors...)
 	if r.scope.OfTokens() {
-		wrong = append(wrong, 401, 429)
+		wrong = append(wrong, 401)
 	}
 	if r.takesBody() {
 		wrong = append(wrong, 408)

@@ -106,7 +106,7 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="sched"`)
 		h.Set("Connection", "close")
-	case http.StatusTooManyRequests, http.StatusRequestEntityTooLarge, http.StatusRequestTimeout, http.StatusForbidden:
+	case http.StatusRequestEntityTooLarge, http.StatusRequestTimeout, http.StatusForbidden:
 		h.Set("Connection", "close")
 	}
 	if p.RetryAfter > 0 {

@@ -67,15 +67,18 @@ func (s *Server) answering(of route) http.Handler {
 // longestBody bounds the time in which a body comes.
 const longestBody = 10 * time.Second
 
-// receive reads the body, if the route takes one, before the request gets its place. So a client
-// that sends slowly keeps no other request from a place.
+// receive reads the body, before the request gets its place: a client that sends slowly keeps no
+// other request from a place. A body that the route does not take is thrown away.
 func (r *request) receive(w http.ResponseWriter, of route) (err error) {
-	if !of.takesBody() {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
 	conn := http.NewResponseController(w) // a Call of a page has no connection, and its body is at hand
 	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
 	r.body, err = io.ReadAll(r.Body)
+	if !of.takesBody() {
+		r.body = nil
+	}
 	if err == nil {
 		conn.SetReadDeadline(time.Time{}) // net/http takes a deadline that is over for the end of the client
 	}
@@ -97,8 +100,10 @@ func (s *Server) handle(of route, r *request) (any, error) {
 
 func (s *Server) admit(of route, r *http.Request) (Who, error) {
 	switch of.scope {
-	case ScopeOpen, ScopeBadge, ScopeHook: // a key is in the path
+	case ScopeOpen:
 		return Who{From: s.access.Address(r)}, nil
+	case ScopeBadge, ScopeHook:
+		return s.access.Key(r, of.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
 	}
 	who, err := s.access.Caller(r)
 	if err == nil && !who.Scope.Allows(of.scope) {

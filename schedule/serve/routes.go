@@ -45,7 +45,7 @@ func routes() []route {
 		{method: "GET", path: "/openapi.json", scope: ScopeOpen, about: "This document", status: 200, value: map[string]any{}, handle: getDocument, bare: true},
 		{method: "GET", path: "/metrics", scope: ScopeRead, about: "Metrics for Prometheus", status: 200, kind: "text/plain; version=0.0.4; charset=utf-8", handle: getMetrics},
 		{method: "GET", path: "/badge/{key}", scope: ScopeBadge, about: "A picture of how the last run of a task ended; the key is KEY.svg, of `sched serve token --badge TASK`",
-			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404, 429}},
+			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404}},
 
 		{method: "POST", path: "/tasks/{name}/trigger", scope: ScopeOperate, about: "Run a task once more, now or later", body: Asking{}, status: 202, value: view.Request{},
 			handle: postTrigger, errors: []int{404, 409, 413, 415}},
@@ -56,7 +56,7 @@ func routes() []route {
 			handle: postPause, errors: []int{404, 413, 415}},
 		{method: "DELETE", path: "/pauses/{id}", scope: ScopeOperate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},
 		{method: "POST", path: "/hooks/{key}", scope: ScopeHook, about: "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`", status: 202, value: view.Request{},
-			handle: postHook, errors: []int{404, 409, 429}},
+			handle: postHook, errors: []int{404, 409}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: ScopeEdit, about: "Write a task into the folder of --edit: its keys as YAML or JSON, without name",
 			status: 200, value: view.Definition{}, handle: putTask, errors: []int{404, 409, 412, 413, 415, 422, 428}},

@@ -47,11 +47,7 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
-	from := a.Address(r)
-	if left := a.attempts.wrong(from); left > 0 {
-		writeProblem(w, ProblemOf(tooMany(from, left)))
-		return
-	}
+	a.slowDown(r, a.Address(r))
 	a.form(w, http.StatusUnauthorized, "", wrong)
 }
 

@@ -153,11 +153,12 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 	return found, ok, nil
 }
 
-// attempts counts wrong tokens and login links by address. It decides only how wrong ones are
-// answered: a right one is always let in, or any user of the machine could lock out all others. A
-// token is one of 2^256, so guessing is hopeless even without a limit.
+// attempts counts wrong tokens and login links by address. It decides only how soon wrong ones are
+// answered: a right one is always let in at once, or any user of the machine could lock out all
+// others. A token is one of 2^256, so guessing is hopeless even without it.
 type attempts struct {
-	now func() time.Time
+	now   func() time.Time
+	delay time.Duration // attemptsDelay, but for tests
 
 	mu     sync.Mutex
 	failed map[string]tries
@@ -169,13 +170,13 @@ type tries struct {
 }
 
 const (
-	MostAttempts  = 10 // of one address, in attemptsSpan
+	mostAttempts  = 10 // of one address, in attemptsSpan
 	attemptsSpan  = time.Minute
+	attemptsDelay = time.Second
 	mostAddresses = 10_000 // more are forgotten together
 )
 
-// wrong counts a wrong attempt from an address. After too many it returns how long the address must
-// wait until its wrong attempts are read again; otherwise 0.
+// wrong counts a wrong attempt from an address, and returns how long its answer must wait.
 func (a *attempts) wrong(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,8 +189,8 @@ func (a *attempts) wrong(address string) time.Duration {
 	}
 	t.count++
 	a.failed[address] = t
-	if t.count <= MostAttempts {
+	if t.count <= mostAttempts {
 		return 0
 	}
-	return attemptsSpan - a.now().Sub(t.since)
+	return a.delay
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -17,6 +16,7 @@ type Who struct {
 	Name  string // for the history, the pauses and the audit log
 	From  string // the address, or that it came by the socket
 	Scope Scope
+	Task  string // for which a key is good; "" for other callers
 }
 
 type whoKey struct{}
@@ -35,7 +35,7 @@ func whoIs(ctx context.Context) Who {
 // Caller identifies the caller. The error is a *Problem.
 func (a *access) Caller(r *http.Request) (Who, error) {
 	if user, ok := peerOf(r.Context()); ok {
-		return Who{user, "socket", ScopeEdit}, nil // the socket has mode 0600
+		return Who{Name: user, From: "socket", Scope: ScopeEdit}, nil // the socket has mode 0600
 	}
 	from := a.Address(r)
 	given := false
@@ -47,7 +47,7 @@ func (a *access) Caller(r *http.Request) (Who, error) {
 				return Who{}, ProblemOf(err)
 			}
 			if ok && found.Scope.Allows(ScopeRead) {
-				return Who{found.Name, from, found.Scope}, nil
+				return Who{Name: found.Name, From: from, Scope: found.Scope}, nil
 			}
 		}
 	} else if cookie, err := r.Cookie(cookieName); err == nil {
@@ -58,28 +58,27 @@ func (a *access) Caller(r *http.Request) (Who, error) {
 		}
 	}
 	if given {
-		return Who{}, a.wrongToken(from)
+		a.slowDown(r, from)
+		return Who{}, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
 	}
 	return Who{}, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
 }
 
-// Key returns the task of a key of the scope, and its owner. The error is a *Problem.
-func (a *access) Key(r *http.Request, scope Scope, key string) (task string, who Who, err error) {
+// Key returns who has a key of the scope, with the task of the key. The error is a *Problem.
+func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
 	found, ok, err := a.tokens.find(key)
 	if err != nil {
-		return "", Who{}, ProblemOf(err)
+		return Who{}, ProblemOf(err)
 	}
 	from := a.Address(r)
 	if peer, isPeer := peerOf(r.Context()); isPeer {
 		from = peer
 	}
 	if !ok || found.Scope != scope {
-		if err := a.wrongToken(from); ProblemOf(err).Status == http.StatusTooManyRequests {
-			return "", Who{}, err
-		}
-		return "", Who{}, NewProblem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+		a.slowDown(r, from)
+		return Who{}, NewProblem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
 	}
-	return found.Task, Who{Name: found.Name, From: from, Scope: scope}, nil
+	return Who{Name: found.Name, From: from, Scope: scope, Task: found.Task}, nil
 }
 
 // stillValid reports whether the token with which a session was begun is still valid.
@@ -91,17 +90,18 @@ func (a *access) stillValid(one session) bool {
 	return err == nil && ok && found.Scope == one.who.Scope
 }
 
-func (a *access) wrongToken(from string) error {
-	if left := a.attempts.wrong(from); left > 0 {
-		return tooMany(from, left)
+// slowDown delays the answer to a wrong token, key or link, when many came from its address lately.
+// The delayed connection takes no place among the answers, and makes room for other connections.
+func (a *access) slowDown(r *http.Request, from string) {
+	delay := a.attempts.wrong(from)
+	if delay == 0 {
+		return
 	}
-	return NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
-}
-
-func tooMany(from string, left time.Duration) error {
-	p := NewProblem(http.StatusTooManyRequests, "wait for "+humanize.Duration(left), "there were too many wrong tokens from %s", from)
-	p.RetryAfter = int(left.Seconds()) + 1
-	return p
+	makeWay(r.Context())
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done():
+	}
 }
 
 // Address is the address of the client. Behind a proxy it is the address that the proxy added.
