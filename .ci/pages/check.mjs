@@ -35,6 +35,7 @@ function everyPage() {
   const bad = world.records("invoices").find(r => r.outcome === "failed");
   const tried = world.records("search-index").find(r => r.attempts > 1);
   return [
+    ["/tasks?sort=-last", "invoices"], ["/act?do=pause&task=newsletter", "its slots will be skipped"],
     ["/", "invoices"], ["/?state=trouble", "mirror/assets"], ["/?q=nothing+like+it", "No task is chosen"],
     ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
     ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
@@ -131,15 +132,15 @@ try {
     await page.getByRole("searchbox").fill("PRICE");
     await page.getByRole("searchbox").press("Enter");
     await page.waitForURL(/q=PRICE/);
-    assert.deepEqual(await page.locator("tbody th a").allInnerTexts(), ["price-feed"]);
+    assert.deepEqual(await page.locator("tbody th > a").allInnerTexts(), ["price-feed"]);
     await page.goto(world.url + "/?state=trouble");
-    const rows = await page.locator("tbody th a").allInnerTexts();
+    const rows = await page.locator("tbody th > a").allInnerTexts();
     assert.ok(rows.includes("mirror/assets") && !rows.includes("import-orders"), rows.join());
     await page.goto(world.url + "/timeline");
     await page.getByRole("searchbox").fill("feed");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.waitForURL(/timeline.*q=feed/);
-    assert.deepEqual(await page.locator("tbody th a").allInnerTexts(), ["price-feed"]);
+    assert.deepEqual(await page.locator("tbody th > a").allInnerTexts(), ["price-feed"]);
   });
 
   await check("a forecast of another time, and from it to the timeline", { javaScriptEnabled: false }, async page => {
@@ -175,6 +176,20 @@ try {
     assert.match(await text(page, "#run"), /waiting|running|succeeded/);
     await page.getByRole("button", { name: "Sign out" }).click();
     assert.match(page.url(), /\/login$/);
+  });
+
+  await check("several tasks at once, without JavaScript", { javaScriptEnabled: false }, async page => {
+    await page.goto(world.url + "/tasks?sort=name");
+    for (const name of ["sitemap", "weekend-report"]) await page.getByRole("checkbox", { name: "choose " + name }).check();
+    await page.getByRole("button", { name: "Pause…" }).click();
+    assert.match(await text(page, "main"), /Pause 2 tasks[^]*sitemap will not start[^]*weekend-report will not start/);
+    await page.getByRole("textbox", { name: "Reason" }).fill("two at once");
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    assert.match(page.url(), /\/tasks\?sort=name$/);
+    await page.goto(world.url + "/act?do=resume&task=sitemap&task=weekend-report");
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
+    await page.goto(world.url + "/pauses");
+    assert.doesNotMatch(await text(page, "main"), /two at once/);
   });
 
   await check("by keyboard alone", {}, async page => {

@@ -10,9 +10,8 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The
-// form has a key, so it asks once however often it is sent. A form from a page of another site is
-// refused before it gets here (serve.Server.Handler).
+// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. A form
+// from a page of another site is refused before it gets here (serve.Server.Handler).
 
 type button struct {
 	id, label string
@@ -87,10 +86,16 @@ func (p *page) runButtons(r view.Run) {
 
 // actions adds the handlers of forms.
 func (p *pages) actions() {
-	for path, do := range map[string]func(*http.Request) (next string, err error){
-		"/tasks/{name}/trigger": p.trigger, "/tasks/{name}/pause": p.pause, "/tasks/{name}/resume": p.resume,
-		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry,
-	} {
+	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, false))
+	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act}
+	for _, d := range deeds {
+		of := "/tasks/{id}/"
+		if d.name == "stop" || d.name == "retry" {
+			of = "/runs/{id}/"
+		}
+		forms[of+d.name] = func(r *http.Request) (string, error) { return d.call(p, r, r.PathValue("id")) }
+	}
+	for path, do := range forms {
 		p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
 			next, err := do(r)
 			if err != nil {
@@ -104,38 +109,17 @@ func (p *pages) actions() {
 
 func because(r *http.Request) serve.Reason { return serve.Reason{Reason: r.PostFormValue("reason")} }
 
-func (p *pages) trigger(r *http.Request) (string, error) {
+// asked calls a route that asks for a run, and returns the page of the run.
+func (p *pages) asked(r *http.Request, route string) (string, error) {
 	var asked view.Request
-	err := p.Call(r, "POST", "/tasks/"+url.PathEscape(r.PathValue("name"))+"/trigger", because(r), &asked)
+	err := p.Call(r, "POST", route, because(r), &asked)
 	return "/runs/" + asked.Run, err
 }
 
-func (p *pages) retry(r *http.Request) (string, error) {
-	var asked view.Request
-	err := p.Call(r, "POST", "/runs/"+url.PathEscape(r.PathValue("id"))+"/retry", because(r), &asked)
-	return "/runs/" + asked.Run, err
-}
-
-// stop stops a run. If the run has ended meanwhile, or somebody pressed twice, the page shows how
-// it ended.
-func (p *pages) stop(r *http.Request) (string, error) {
-	path := "/runs/" + url.PathEscape(r.PathValue("id"))
-	err := p.Call(r, "POST", path+"/stop", because(r), nil)
-	var wrong *serve.Problem
-	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r) {
-		err = nil
-	}
-	return path, err
-}
-
-func (p *pages) ended(r *http.Request) bool {
+func (p *pages) ended(r *http.Request, path string) bool {
 	var one struct{ State view.RunState }
-	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), nil, &one)
+	err := p.Call(r, "GET", path, nil, &one)
 	return err == nil && one.State == view.RunEnded
-}
-
-func (p *pages) pause(r *http.Request) (string, error) {
-	return "/tasks/" + url.PathEscape(r.PathValue("name")), p.pauseOf(r, []string{r.PathValue("name")})
 }
 
 func (p *pages) pauseAll(r *http.Request) (string, error) { return "/pauses", p.pauseOf(r, nil) }
@@ -150,11 +134,6 @@ func (p *pages) pauseOf(r *http.Request, tasks []string) error {
 		body.For = &seconds
 	}
 	return p.Call(r, "POST", "/pauses", body, nil)
-}
-
-func (p *pages) resume(r *http.Request) (string, error) {
-	name := url.PathEscape(r.PathValue("name"))
-	return "/tasks/" + name, p.endPause(r, name)
 }
 
 func (p *pages) resumePause(r *http.Request) (string, error) {

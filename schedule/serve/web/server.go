@@ -21,7 +21,7 @@ type pages struct {
 func New(server *serve.Server) http.Handler {
 	p := &pages{Server: server, mux: http.NewServeMux()}
 	for path, show := range map[string]func(*page) error{
-		"/{$}": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
+		"/{$}": showTasks, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
 		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, false))

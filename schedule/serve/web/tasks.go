@@ -1,14 +1,13 @@
 package web
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
@@ -24,6 +23,8 @@ type row struct {
 	active                   bool
 	running, waiting, paused bool
 	trouble                  *view.Trouble
+	usual                    state.Usual
+	strip                    []outcome.Record // its last outcomes
 }
 
 var filters = []struct {
@@ -48,29 +49,41 @@ func showTasks(made *page) error {
 	chosen := p.filtered(rows)
 	all, _ := p.View.Records(p.request.Context()) // read tells of the error
 	defer all.Close()
-	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage), all)
-	var usual map[string]state.Usual
-	var strips map[string][]outcome.Record
-	if all.Err == nil { // the rest is shown all the same
-		var err error
-		if usual, strips, err = p.pastOf(shown, all); err != nil {
-			p.View.Problem("the history cannot be read: %v", err)
-		}
+	shown, err := p.shown(chosen, all)
+	if err != nil { // the rest is shown all the same
+		p.View.Problem("the history cannot be read: %v", err)
 	}
 	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
 	p.verdict(judged)
 	p.put(`</div>`)
-	p.filterForm("/", rows)
+	p.filterForm("/tasks")
 	p.put(`<div id="tasks" data-live>`)
 	p.chips(rows)
 	if len(shown) == 0 {
-		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/">Show all</a></p>`, p.base)
+		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/tasks">Show all</a></p>`, p.base)
 	} else {
-		p.table(shown, usual, strips)
+		p.table(shown)
 	}
 	p.pager(len(chosen), tasksOfAPage)
+	p.bulk(len(chosen))
 	p.put(`</div>`)
 	return nil
+}
+
+// shown returns the rows of this page of the list, in their order, with all that the list shows.
+func (p taskList) shown(chosen []row, all *history.Records) (rows []row, err error) {
+	if p.readForOrder() {
+		if chosen = p.read(slices.Clone(chosen), all); all.Err == nil {
+			err = p.addUsual(chosen, all)
+		}
+		rows = pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage)
+	} else {
+		rows = p.read(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
+	}
+	if all.Err != nil || err != nil {
+		return rows, err
+	}
+	return rows, p.addPast(rows, all)
 }
 
 func (p taskList) judged() view.Status {
@@ -190,14 +203,6 @@ func pageOf(rows []row, page, of int) []row {
 	return rows[first:min(first+of, len(rows))]
 }
 
-func (p taskList) pastOf(rows []row, all *history.Records) (usual map[string]state.Usual, strips map[string][]outcome.Record, err error) {
-	if strips, err = all.NewestOf(p.request.Context(), names(rows), stripRuns); err != nil {
-		return nil, nil, err
-	}
-	usual, err = all.Usual(p.request.Context(), names(rows))
-	return usual, strips, err
-}
-
 func names(rows []row) (all []string) {
 	for _, r := range rows {
 		all = append(all, r.Name)
@@ -210,22 +215,10 @@ func (p *page) last(all *history.Records, task string, n int, outcomes ...outcom
 }
 
 // filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
-func (p taskList) filterForm(path string, rows []row) {
-	var tags []string
-	for _, r := range rows {
-		tags = append(tags, r.definition.Tags...)
-	}
-	slices.Sort(tags)
+func (p taskList) filterForm(path string) {
 	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
 		p.base, path, p.query("q"))
-	if tags = slices.Compact(tags); len(tags) > 0 {
-		p.put(`<select name="tag" aria-label="Filter by tag"><option value="">every tag</option>`)
-		for _, tag := range tags {
-			p.put(`<option value="%s"%s>%s</option>`, tag, selected(tag == p.query("tag")), tag)
-		}
-		p.put(`</select>`)
-	}
-	for _, name := range []string{"state", "hours", "at"} {
+	for _, name := range []string{"state", "tag", "sort", "hours", "at"} {
 		if value := p.query(name); value != "" {
 			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
 		}
@@ -240,17 +233,22 @@ func selected(is bool) markup {
 	return ""
 }
 
-func (p taskList) chips(rows []row) {
-	current := p.query("state")
-	chip := func(name, label string, n int) {
-		here := markup("")
-		if current == name {
-			here = ` aria-current="true"`
-		}
-		p.put(`<a class="chip" href="%s"%s>%s <b>%d</b></a>`, p.with("state", name, "page", ""), here, label, n)
+// chip writes a link that sets a parameter of a list, and begins the list anew.
+func (p *page) chip(name, value, label string, n int) {
+	here := markup("")
+	if p.query(name) == value {
+		here = ` aria-current="true"`
 	}
+	count := markup("")
+	if n > 0 {
+		count = markup(" <b>" + strconv.Itoa(n) + "</b>")
+	}
+	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.with(name, value, "page", "", "below", ""), here, label, count)
+}
+
+func (p taskList) chips(rows []row) {
 	p.put(`<nav class="chips" aria-label="Filter by state">`)
-	chip("", "all", len(rows))
+	p.chip("state", "", "all", len(rows))
 	for _, f := range filters {
 		n := 0
 		for _, r := range rows {
@@ -258,54 +256,26 @@ func (p taskList) chips(rows []row) {
 				n++
 			}
 		}
-		if n > 0 || f.name == current {
-			chip(f.name, f.name, n)
+		if n > 0 || f.name == p.query("state") {
+			p.chip("state", f.name, f.name, n)
 		}
 	}
 	p.put(`</nav>`)
-}
-
-func (p taskList) table(rows []row, usual map[string]state.Usual, strips map[string][]outcome.Record) {
-	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th class="outcomes">Last %d</tr></thead><tbody>`, stripRuns)
+	tagged := map[string]int{}
 	for _, r := range rows {
-		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
-		if r.Description != "" {
-			p.put(`<small>%s</small>`, r.Description)
+		for _, tag := range r.definition.Tags {
+			tagged[tag]++
 		}
-		p.put(`</th><td data-label="state">%s`, badge(stateOf(r)))
-		switch {
-		case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
-			p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Duration(max(0, p.now.Sub(r.Running[0].Began))))
-		case len(r.Waiting) > 0:
-			p.put(` <small><a href="%s">%s</a></small>`, p.runURL(r.Waiting[0].Run), r.Waiting[0].Text(p.now, p.zone))
-		}
-		if r.trouble != nil {
-			p.put(`<small class="trouble">%s</small>`, r.trouble.Text)
-		}
-		p.put(`</td><td data-label="next">`)
-		if len(r.Times) > 0 {
-			p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
-		} else {
-			p.put(`–`)
-		}
-		p.put(`</td><td data-label="last">`)
-		if r.Last != nil {
-			p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.Run), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
-		} else {
-			p.put(`–`)
-		}
-		p.put(`</td><td class="n" data-label="usually">%s</td><td class="outcomes">`, usually(usual[r.Name]))
-		p.strip(strips[r.Name])
-		p.put(`</td></tr>`)
 	}
-	p.put(`</tbody></table>`)
-}
-
-func usually(u state.Usual) string {
-	if u.Runs == 0 {
-		return "–"
+	if len(tagged) == 0 {
+		return
 	}
-	return humanize.Duration(u.Duration.Round(time.Millisecond))
+	p.put(`<nav class="chips" aria-label="Filter by tag">`)
+	p.chip("tag", "", "every tag", 0)
+	for _, tag := range slices.Sorted(maps.Keys(tagged)) {
+		p.chip("tag", tag, tag, tagged[tag])
+	}
+	p.put(`</nav>`)
 }
 
 func (p *page) pager(n, of int) {

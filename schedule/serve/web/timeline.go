@@ -45,7 +45,7 @@ func showTimeline(made *page) error {
 	defer all.Close()
 	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
 	p.put(`<h1 class="hidden">Timeline</h1>`)
-	p.filterForm("/timeline", every)
+	p.filterForm("/timeline")
 	p.put(`<div id="timeline" data-live>`)
 	t.navigation()
 	p.chips(every)

@@ -58,7 +58,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`, "1 succeeded, 1 failed", "/runs/" + bad.Run}},
 		{"/?state=trouble", 200, []string{">hourly</a>", "not >a/b</a>"}},
 		{"/?q=A/B", 200, []string{"not >hourly</a>", ">a/b</a>", `value="A/B"`}},
-		{"/?tag=x&state=ok", 200, []string{"No task is chosen by this filter", `<option value="x" selected>`}},
+		{"/?tag=x&state=ok", 200, []string{"No task is chosen by this filter", `aria-current="true">x <b>1</b>`}},
 		{"/?page=9223372036854775807", 200, []string{"No task"}},
 		{"/timeline?q=nix", 200, []string{"not hourly"}},
 		{"/timeline", 200, []string{"hourly", "/runs/" + good.Run, "2026-03-01 13:00 UTC: due", `class="now"`}},
@@ -215,8 +215,8 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/runs/" + r.Run + "/stop", "/runs/" + r.Run + "/retry"} {
-			b.send("POST", path, url.Values{}, tt.status)
+		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/act", "/runs/" + r.Run + "/stop", "/runs/" + r.Run + "/retry"} {
+			b.send("POST", path, url.Values{"do": {"trigger"}, "target": {"hourly"}}, tt.status)
 		}
 	}
 	b := newBox(t, shop, serve.ScopeOperate)

@@ -8,7 +8,7 @@ const base = document.currentScript.dataset.base;
 function busy(part) {
   const at = document.activeElement;
   const selection = getSelection();
-  return part.querySelector(":popover-open") !== null ||
+  return part.querySelector(":popover-open, .pick:checked") !== null ||
     part.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) ||
     !selection.isCollapsed && part.contains(selection.anchorNode);
 }

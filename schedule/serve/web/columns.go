@@ -1,0 +1,194 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/humanize"
+	"sched/schedule/state"
+)
+
+// A column is one of the list of tasks. Every part of the list that differs from column to column
+// is in this table.
+type column struct {
+	head  string
+	class markup
+	sort  string                         // its name in the parameter sort; "" if it orders nothing
+	key   func(r row) (n int64, ok bool) // rows are ordered by n; a row that has none is last
+	put   func(p taskList, r row)
+}
+
+var columns = []column{
+	{"State", "", "", nil, taskList.stateCell},
+	{"Next", "", "next", func(r row) (int64, bool) {
+		if len(r.Times) == 0 {
+			return 0, false
+		}
+		return r.Times[0].Unix(), true
+	}, taskList.nextCell},
+	{"Last", "", "last", func(r row) (int64, bool) { return -r.LastRun.Ended.Unix(), r.Last != nil }, taskList.lastCell},
+	{"Usually", "n", "usually", func(r row) (int64, bool) { return int64(r.usual.Duration), r.usual.Runs > 0 }, taskList.usualCell},
+	{"Last 30", "outcomes", "", nil, func(p taskList, r row) { p.strip(r.strip) }},
+}
+
+// ordered orders the rows by the parameter sort: the name of a column, after a minus the other way
+// round. Without it they stay as they are. Rows that are to be ordered by what was read of them
+// have been read.
+func (p taskList) ordered(rows []row) []row {
+	name, backwards := strings.CutPrefix(p.query("sort"), "-")
+	direction := 1
+	if backwards {
+		direction = -1
+	}
+	if name == "name" {
+		slices.SortStableFunc(rows, func(a, b row) int { return direction * strings.Compare(a.definition.Name, b.definition.Name) })
+	}
+	for _, c := range columns {
+		if name == "" || c.sort != name {
+			continue
+		}
+		slices.SortStableFunc(rows, func(a, b row) int {
+			x, has := c.key(a)
+			y, hasToo := c.key(b)
+			switch {
+			case has != hasToo && has:
+				return -1
+			case has != hasToo:
+				return 1
+			}
+			return direction * cmp.Compare(x, y)
+		})
+	}
+	return rows
+}
+
+// readForOrder reports whether all rows have to be read before they can be ordered.
+func (p taskList) readForOrder() bool {
+	name := strings.TrimPrefix(p.query("sort"), "-")
+	return slices.ContainsFunc(columns, func(c column) bool { return c.sort != "" && c.sort == name })
+}
+
+// head writes the head of a column. A link orders the list by it, then the other way round, then as
+// usual: those in trouble first.
+func (p taskList) head(text string, class markup, name string) {
+	next, order := name, markup("")
+	switch given := p.query("sort"); {
+	case name == "":
+		p.put(`<th class="%s">%s`, class, text)
+		return
+	case given == name:
+		next, order = "-"+name, ` aria-sort="ascending"`
+	case given == "-"+name:
+		next, order = "", ` aria-sort="descending"`
+	}
+	p.put(`<th class="%s"%s><a href="%s">%s</a>`, class, order, p.with("sort", next, "page", ""), text)
+}
+
+func (p taskList) table(rows []row) {
+	p.put(`<table class="tasks"><thead><tr>`)
+	p.head("Task", "", "name")
+	for _, c := range columns {
+		p.head(c.head, c.class, c.sort)
+	}
+	if p.Operates {
+		p.put(`<th class="acts"><span class="hidden">Actions</span>`)
+	}
+	p.put(`</tr></thead><tbody>`)
+	for _, r := range rows {
+		p.put(`<tr><th scope="row">`)
+		p.pick(r)
+		p.put(`<a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
+		if r.Description != "" {
+			p.put(`<small>%s</small>`, r.Description)
+		}
+		p.tags(r.definition.Tags)
+		p.put(`</th>`)
+		for _, c := range columns {
+			label := markup("")
+			if c.class != "outcomes" { // a picture needs no word beside it
+				label = markup(` data-label="` + strings.ToLower(c.head) + `"`)
+			}
+			p.put(`<td class="%s"%s>`, c.class, label)
+			c.put(p, r)
+			p.put(`</td>`)
+		}
+		p.acts(r)
+		p.put(`</tr>`)
+	}
+	p.put(`</tbody></table>`)
+}
+
+// tags writes the tags of a task: each is a link to the tasks that have it.
+func (p taskList) tags(all []string) {
+	for i, tag := range all {
+		if i == 0 {
+			p.put(`<span class="tags">`)
+		}
+		p.put(`<a class="tag" href="%s">%s</a>`, p.with("tag", tag, "page", ""), tag)
+		if i == len(all)-1 {
+			p.put(`</span>`)
+		}
+	}
+}
+
+func (p taskList) stateCell(r row) {
+	p.put(`%s`, badge(stateOf(r)))
+	switch {
+	case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
+		p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Duration(max(0, p.now.Sub(r.Running[0].Began))))
+	case len(r.Waiting) > 0:
+		p.put(` <small><a href="%s">%s</a></small>`, p.runURL(r.Waiting[0].Run), r.Waiting[0].Text(p.now, p.zone))
+	}
+	if r.trouble != nil {
+		p.put(`<small class="trouble">%s</small>`, r.trouble.Text)
+	}
+}
+
+func (p taskList) nextCell(r row) {
+	if len(r.Times) == 0 {
+		p.put(`–`)
+		return
+	}
+	p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
+}
+
+func (p taskList) lastCell(r row) {
+	if r.Last == nil {
+		p.put(`–`)
+		return
+	}
+	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.Run), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
+}
+
+func (p taskList) usualCell(r row) {
+	if r.usual.Runs == 0 {
+		p.put(`–`)
+		return
+	}
+	p.put(`%s`, humanize.Duration(r.usual.Duration.Round(time.Millisecond)))
+}
+
+// addPast reads what the table shows of the past of some rows. Usual is read already if the rows
+// were ordered by it.
+func (p taskList) addPast(rows []row, all *history.Records) error {
+	strips, err := all.NewestOf(p.request.Context(), names(rows), stripRuns)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		rows[i].strip = strips[rows[i].Name]
+	}
+	return p.addUsual(rows, all)
+}
+
+func (p taskList) addUsual(rows []row, all *history.Records) error {
+	var usual map[string]state.Usual
+	usual, err := all.Usual(p.request.Context(), names(rows))
+	for i := range rows {
+		rows[i].usual = usual[rows[i].Name]
+	}
+	return err
+}

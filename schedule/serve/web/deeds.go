@@ -1,0 +1,245 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"sched/schedule/humanize"
+	"sched/schedule/serve"
+)
+
+// This file is what can be done with tasks from their list: with one by a link in its row, with
+// several by the boxes before their names. Both lead to a page that says what will happen, and asks
+// for a reason. Nothing happens before its form is sent.
+
+// A deed is something that can be done with tasks.
+type deed struct {
+	name, label string
+	does        string                         // what will happen, after the names of the tasks
+	targets     func(p taskList, r row) string // the task, or the run, that it is done with; "" if it cannot be done
+	why         string                         // why it cannot be done
+	call        func(p *pages, r *http.Request, target string) (next string, err error)
+	grave       bool
+	more        markup // fields besides the reason
+}
+
+var deeds = []deed{
+	{name: "trigger", label: "Trigger", does: "runs once more, now or with the next tick", why: "it does not run here",
+		targets: func(p taskList, r row) string {
+			if !r.active {
+				return ""
+			}
+			return r.Name
+		}, call: (*pages).triggerOne},
+	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick", why: "its last run did not fail, or was on another server",
+		targets: func(p taskList, r row) string {
+			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
+				return r.LastRun.Run
+			}
+			return ""
+		}, call: (*pages).retryOne},
+	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on", why: "it does not run on this server", grave: true,
+		targets: func(p taskList, r row) string {
+			for _, one := range r.Running {
+				if p.isHere(one.Host) {
+					return one.Run
+				}
+			}
+			return ""
+		}, call: (*pages).stopOne},
+	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on", why: "it is paused already", more: howLong,
+		targets: func(p taskList, r row) string {
+			if r.Paused != nil {
+				return ""
+			}
+			return r.Name
+		}, call: (*pages).pauseOne},
+	{name: "resume", label: "Resume", does: "will start again at its next slot", why: "it is not paused by itself",
+		targets: func(p taskList, r row) string {
+			if r.Paused == nil || r.Paused.Everything {
+				return ""
+			}
+			return r.Name
+		}, call: (*pages).resumeOne},
+}
+
+func (p *page) isHere(server string) bool { return server == "" || server == p.View.Server }
+
+func deedOf(name string) (deed, error) {
+	for _, d := range deeds {
+		if d.name == name {
+			return d, nil
+		}
+	}
+	return deed{}, serve.NewProblem(http.StatusBadRequest, "", "there is no action %q", serve.Shortened(name))
+}
+
+// pick writes the box that chooses a task for bulk.
+func (p taskList) pick(r row) {
+	if p.Operates {
+		p.put(`<input type="checkbox" class="pick" form="bulk" name="task" value="%s" aria-label="choose %s">`, r.Name, r.Name)
+	}
+}
+
+// acts writes what can be done with a task now.
+func (p taskList) acts(r row) {
+	if !p.Operates {
+		return
+	}
+	p.put(`<td class="acts">`)
+	for _, d := range deeds {
+		if d.targets(p, r) != "" {
+			query := url.Values{"do": {d.name}, "task": {r.Name}, "back": {p.request.URL.RawQuery}}
+			p.put(`<a href="%s/act?%s" aria-label="%s %s">%s</a> `, p.base, query.Encode(), d.label, r.Name, d.label)
+		}
+	}
+	p.put(`</td>`)
+}
+
+// bulk writes the form of the boxes. It is sent as a question: the page that answers asks back.
+func (p taskList) bulk(chosen int) {
+	if !p.Operates {
+		return
+	}
+	p.put(`<form class="bulk" id="bulk" method="get" action="%s/act"><span>With the chosen tasks:</span>`, p.base)
+	for _, d := range deeds {
+		p.put(`<button name="do" value="%s">%s…</button>`, d.name, d.label)
+	}
+	p.put(`<label><input type="checkbox" class="pick" name="all" value="yes"> all %d</label><input type="hidden" name="back" value="%s">`,
+		chosen, p.request.URL.RawQuery)
+	for _, name := range []string{"q", "tag", "state"} {
+		if p.query(name) != "" {
+			p.put(`<input type="hidden" name="%s" value="%s">`, name, p.query(name))
+		}
+	}
+	p.put(`</form>`)
+}
+
+// showAct asks whether something is to be done with tasks: with the tasks that the parameters task
+// name, or with all tasks that the filter chooses.
+func showAct(made *page) error {
+	p := taskList{made}
+	p.still = true // the reason is being written
+	d, err := deedOf(p.query("do"))
+	if err != nil {
+		return err
+	}
+	if !p.Operates {
+		return serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
+	}
+	rows := p.filtered(p.rows(p.judged()))
+	if p.query("all") == "" {
+		named := p.request.URL.Query()["task"]
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(named, r.definition.Name) })
+	}
+	all, err := p.View.Records(p.request.Context())
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	p.ask(d, p.read(rows, all))
+	return nil
+}
+
+func (p taskList) ask(d deed, rows []row) {
+	var can, cannot []row
+	for _, r := range rows {
+		if d.targets(p, r) != "" {
+			can = append(can, r)
+		} else {
+			cannot = append(cannot, r)
+		}
+	}
+	p.title = d.label
+	back := p.query("back")
+	if len(can) == 0 {
+		p.put(`<h1>%s</h1><p>There is nothing to do: no task was chosen with which it can be done.</p>`, d.label)
+	} else {
+		p.put(`<h1>%s %s</h1><form class="ask" method="post" action="%s/act"><input type="hidden" name="do" value="%s"><input type="hidden" name="back" value="%s"><ul>`,
+			d.label, humanize.Count(len(can), "task"), p.base, d.name, back)
+	}
+	for _, r := range can {
+		p.put(`<li><input type="hidden" name="target" value="%s"><a href="%s"><b>%s</b></a> %s`, d.targets(p, r), p.taskURL(r.Name), r.Name, d.does)
+		switch d.name {
+		case "trigger":
+			p.put(`: <code>%s</code>`, r.Command)
+		case "retry":
+			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.Run), humanize.ShortRun(r.LastRun.Run), badge(r.Last.Outcome), details(r.LastRun))
+		}
+		p.put(`</li>`)
+	}
+	if len(can) > 0 {
+		class := markup("")
+		if d.grave {
+			class = ` class="grave"`
+		}
+		p.put(`</ul>%s<label>Reason <input name="reason" maxlength="500" autocomplete="off" placeholder="why, for the others"></label>
+<div class="buttons"><button%s>%s</button></div></form>`, d.more, class, d.label)
+	}
+	for i, r := range cannot {
+		if i == 0 {
+			p.put(`<p class="quiet">Left out:</p><ul class="quiet">`)
+		}
+		p.put(`<li><a href="%s">%s</a>: %s</li>`, p.taskURL(r.Name), r.Name, d.why)
+	}
+	if len(cannot) > 0 {
+		p.put(`</ul>`)
+	}
+	p.put(`<p><a href="%s/tasks?%s">Back to the tasks</a></p>`, p.base, back)
+}
+
+// act does what the form of showAct asks for. A task with which it fails does not keep it from
+// being done with the others.
+func (p *pages) act(r *http.Request) (next string, err error) {
+	d, err := deedOf(r.PostFormValue("do"))
+	if err != nil {
+		return "", err
+	}
+	var failed []string
+	targets := r.PostForm["target"]
+	for _, target := range targets {
+		if next, err = d.call(p, r, target); err != nil {
+			failed = append(failed, target+": "+err.Error())
+		}
+	}
+	switch {
+	case len(targets) == 1 || len(targets) == 0:
+		return next, err
+	case len(failed) > 0:
+		wrong := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done", len(failed), len(targets))
+		wrong.Problems = failed
+		return "", wrong
+	}
+	return "/tasks?" + strings.TrimPrefix(r.PostFormValue("back"), "?"), nil
+}
+
+func (p *pages) triggerOne(r *http.Request, task string) (string, error) {
+	return p.asked(r, "/tasks/"+url.PathEscape(task)+"/trigger")
+}
+
+func (p *pages) retryOne(r *http.Request, run string) (string, error) {
+	return p.asked(r, "/runs/"+url.PathEscape(run)+"/retry")
+}
+
+// stopOne stops a run. If the run has ended meanwhile, or somebody pressed twice, the page shows
+// how it ended.
+func (p *pages) stopOne(r *http.Request, run string) (string, error) {
+	path := "/runs/" + url.PathEscape(run)
+	err := p.Call(r, "POST", path+"/stop", because(r), nil)
+	var wrong *serve.Problem
+	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r, path) {
+		err = nil
+	}
+	return path, err
+}
+
+func (p *pages) pauseOne(r *http.Request, task string) (string, error) {
+	return "/tasks/" + url.PathEscape(task), p.pauseOf(r, []string{task})
+}
+
+func (p *pages) resumeOne(r *http.Request, task string) (string, error) {
+	return "/tasks/" + url.PathEscape(task), p.endPause(r, url.PathEscape(task))
+}

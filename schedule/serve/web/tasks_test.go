@@ -1,0 +1,83 @@
+package web
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sched/schedule/outcome"
+	"sched/schedule/serve"
+)
+
+var namesOfRows = regexp.MustCompile(`<tr><th scope="row">(?:<input[^>]*>)?<a href="[^"]*">([^<]*)</a>`)
+
+func rowsOf(page string) (all string) {
+	for _, m := range namesOfRows.FindAllStringSubmatch(page, -1) {
+		all += m[1] + " "
+	}
+	return strings.TrimSpace(all)
+}
+
+// The order of the tasks is in the URL. Tasks that have no value in a column are last.
+func TestTheTasksAreOrderedByAColumn(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	b.Remember(b.Ended("hourly", 60, outcome.Failed, ""), b.Ended("nasty", 30, outcome.Succeeded, ""))
+	for order, want := range map[string]string{
+		"":      "hourly a/b nasty off",
+		"name":  "a/b hourly nasty off",
+		"-name": "off nasty hourly a/b",
+		"next":  "hourly a/b nasty off",
+		"last":  "nasty hourly a/b off",
+		"-last": "hourly nasty a/b off",
+		"nix":   "hourly a/b nasty off",
+	} {
+		if got := rowsOf(b.get("/tasks?sort="+order, 200)); got != want {
+			t.Errorf("ordered by %q: %s, want %s", order, got, want)
+		}
+	}
+	b.has("the head", b.get("/tasks?sort=next", 200), `aria-sort="ascending"><a href="?sort=-next">Next</a>`)
+	b.has("the tags", b.get("/tasks?sort=next", 200), `<a class="tag" href="?sort=next&amp;tag=x">x</a>`)
+}
+
+// A row offers what can be done with its task now, and nothing else.
+func TestARowOffersWhatCanBeDone(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeOperate)
+	b.Remember(b.Ended("hourly", 60, outcome.Failed, ""), b.Ended("nasty", 30, outcome.Succeeded, ""))
+	b.send("POST", "/tasks/nasty/pause", url.Values{}, 303)
+	page := b.get("/tasks", 200)
+	b.has("/tasks", page, `aria-label="Retry hourly"`, `aria-label="Trigger hourly"`, `aria-label="Pause hourly"`, `aria-label="Resume nasty"`,
+		`not aria-label="Pause nasty"`, `not aria-label="Retry nasty"`, `not aria-label="Trigger off"`, `not aria-label="Stop `)
+}
+
+// Several tasks are chosen by boxes. The page that asks back says what will happen to each, and
+// which are left out. Only its form does anything.
+func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeOperate)
+	failed := b.Ended("hourly", 60, outcome.Failed, "")
+	b.Remember(failed, b.Ended("nasty", 30, outcome.Succeeded, ""), b.Ended("a/b", 30, outcome.TimedOut, ""))
+	asks := b.get("/act?do=retry&task=hourly&task=nasty&task=a/b&back=sort%3Dname", 200)
+	b.has("the question", asks, "Retry 2 tasks", `name="target" value="`+failed.Run+`"`, "Left out", "nasty</a>: its last run did not fail", `href="/tasks?sort=name"`)
+	b.has("/audit", b.get("/audit", 200), "Nobody has changed anything")
+
+	var targets []string
+	for _, m := range regexp.MustCompile(`name="target" value="([^"]*)"`).FindAllStringSubmatch(asks, -1) {
+		targets = append(targets, m[1])
+	}
+	to := b.send("POST", "/act", url.Values{"do": {"retry"}, "target": targets, "reason": {"the disk was full"}, "back": {"sort=name"}}, 303)
+	if to != "/tasks?sort=name" {
+		t.Errorf("it leads to %s", to)
+	}
+	if n := strings.Count(b.get("/audit", 200), "the disk was full"); n != 2 {
+		t.Errorf("%d retries are in the audit log, want 2", n)
+	}
+
+	b.has("all of a filter", b.get("/act?do=pause&all=yes&tag=x", 200), "Pause 1 task<", "hourly</b></a> will not start", "not nasty", "until somebody resumes it")
+	b.send("POST", "/act", url.Values{"do": {"pause"}, "target": {"hourly", "a/b"}, "for": {"3600"}}, 303)
+	b.has("/pauses", b.get("/pauses", 200), "hourly", "a/b", "in 1 h 0 m")
+
+	wrong := b.send("POST", "/act", url.Values{"do": {"trigger"}, "target": {"hourly", "nix"}}, 409)
+	b.has("half of it fails", wrong, "1 of 2 could not be done; the rest is done", "nix: ")
+	b.has("nobody", b.get("/act?do=retry", 200), "There is nothing to do")
+	b.get("/act?do=nix&task=hourly", 400)
+}
