@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/process"
 )
 
 // This file is the witness: the process that starts the supervisor of a tick, and waits for it. If
@@ -41,11 +43,11 @@ func IsWitness(args []string) bool {
 // Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
 // it has ended well. Otherwise it returns only if this process cannot take its place.
 func Witness(self, id string, environ []string) (code int) {
-	keepOrphans()
+	process.KeepOrphans()
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
 		Env: environ, Files: []uintptr{0, 1, 2, fileDescriptor, socketDescriptor},
 	})
-	if err == nil && await(supervisor) == 0 {
+	if err == nil && await(supervisor) {
 		return 0
 	}
 	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, environ)
@@ -53,17 +55,12 @@ func Witness(self, id string, environ []string) (code int) {
 	return 1
 }
 
-// reap waits for a child of this process, and returns 0 if it has ended with that code, else 1.
-func reap(child int) (code int) {
-	var status unix.WaitStatus
+// reap waits for a child of this process, and reports whether it has ended well.
+func reap(child int) (well bool) {
+	var status syscall.WaitStatus
 	for {
-		_, err := unix.Wait4(child, &status, 0, nil)
-		switch {
-		case err == unix.EINTR:
-		case err == nil && status.Exited() && status.ExitStatus() == 0:
-			return 0
-		default:
-			return 1
+		if _, err := syscall.Wait4(child, &status, 0, nil); err != syscall.EINTR {
+			return err == nil && status.Exited() && status.ExitStatus() == 0
 		}
 	}
 }
