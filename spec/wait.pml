@@ -2,11 +2,11 @@
  * Runs of one machine that wait for a mutex and for a seat of a pool.
  *
  * A model of:
- *   stand    run.queue.stand, state.Owned.StandFor
- *   behind   run.queue.behind, state.DB.Queue, state.Row.StandsFor
- *   try      run.turn.try, run.turn.taken, mutex.Need.Acquire, mutex.Need.sit
- *   queues   run.turn.queues
- *   waiter   run.turn.await
+ *   stand    run.waiter.stand, state.Owned.StandFor
+ *   behind   run.waiter.behind, state.DB.Queue, state.Row.StandsFor
+ *   try      run.waiter.try, run.waiter.taken, mutex.Need.Acquire, mutex.Need.sit
+ *   queues   run.waiter.queues
+ *   waiter   run.waiter.wait
  *
  * Runs 0 and 1 need the mutex and a seat, run 2 a seat alone. There is one seat. Each begins to
  * wait, runs when it has what it needs, ends, and begins again. -DKILLED: run 0 may be killed, and
@@ -17,7 +17,7 @@
  * mutex and its seat alone; and that it has none of them while it waits.
  *
  * Left out: a wait that is too long and ends; pauses; locks in a store, where nobody promises an
- * order; a process that has looked at the queue less than 50 ms ago and looks no more (run.Seen).
+ * order; a process that has looked at the queue less than 50 ms ago and looks no more (run.queueView).
  */
 #define RUNS 3
 #define NOBODY 9

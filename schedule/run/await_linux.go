@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// await waits for a child of this process, and reports whether it has ended well. Meanwhile it reaps
-// orphans that end. It does not reap processes that the child itself had started and has left
+// await waits for a child of this process, and reports whether it has ended well. Meanwhile it
+// reaps orphans that end. It does not reap processes that the child itself had started and has left
 // behind: process.Adopt needs their exit codes.
 func await(child int) (well bool) {
 	for {

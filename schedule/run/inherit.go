@@ -30,7 +30,7 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 		r.finishWith(r.finishing(), finish)
 		return
 	}
-	result := r.awaitTurn(terminate)
+	result := r.awaitLock(terminate)
 	if result.Outcome == "" {
 		result = r.supervise(terminate, kill)
 	}

@@ -2,11 +2,14 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/humanize"
 	"sched/schedule/state"
 )
 
@@ -14,9 +17,26 @@ import (
 // come, first served. Their rows say since when they wait, and for what (state.DB.Queue). A run
 // whose process has died is in nobody's way.
 
-// Seen is what the last look at the queue of one machine has found. Runs that wait in one process
-// share it, so that hundreds of them read all rows once. Safe for concurrent use.
-type Seen struct {
+// A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a
+// *mutex.HeldError.
+type BehindError struct {
+	Name  string       // of the mutex, or of the seats of a pool (state.SeatsOf)
+	First mutex.Holder // Since is when it began to wait
+}
+
+func (e *BehindError) Error() string {
+	what := "mutex " + humanize.Line(e.Name)
+	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
+		what = "a seat of pool " + pool
+	}
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), what, e.First)
+}
+
+func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }
+
+// A queueView is what the last look at the queue of one machine has found. Runs that wait in one
+// process share it, so that hundreds of them read all rows once. Safe for concurrent use.
+type queueView struct {
 	mu   sync.Mutex
 	at   time.Time // when the look began; zero: nobody has looked
 	rows []state.Row
@@ -28,7 +48,7 @@ type Seen struct {
 const seenFor = 50 * time.Millisecond
 
 // look returns the queue as it was at some moment after since.
-func (s *Seen) look(db *state.DB, since time.Time) ([]state.Row, error) {
+func (s *queueView) look(db *state.DB, since time.Time) ([]state.Row, error) {
 	if s == nil {
 		return db.Queue(context.Background())
 	}
@@ -76,43 +96,38 @@ func QueuesOf(need mutex.Need) (names []string) {
 	return names
 }
 
-// A queue is the place of a run among the runs that wait.
-type queue struct {
-	run   *Run
-	taken time.Time // from then on the rows say for what it waits
-}
-
-var _ line = (*queue)(nil)
-
-// stand writes down for what the run waits, if that has changed. Without a name a pause keeps the
-// run.
-func (q *queue) stand(names ...string) error {
+// stand has the run stand in the queues of these names, and in no other: it writes down for what
+// the run waits, if that has changed. Without a name a pause keeps the run. It returns a
+// *BehindError when another run is first in one of the queues. Any other error says that the order
+// is not known.
+func (w *waiter) stand(names ...string) error {
 	what := state.ForMutex
 	switch {
 	case len(names) == 0:
 		what = state.ForPause
-	case slices.Contains(names, state.SeatsOf(q.run.row.Pool)):
+	case slices.Contains(names, state.SeatsOf(w.need.Pool)):
 		what = state.ForSeat
 	}
-	if q.taken.IsZero() {
-		q.taken = time.Now()
+	if w.seen.IsZero() {
+		w.seen = time.Now()
 	}
-	if what != q.run.row.Wait.For {
-		err := q.run.write(func(ctx context.Context) error { return q.run.own.StandFor(ctx, q.run.row.ID, what) },
-			func(row *state.Row) { row.Wait.For = what })
+	r := w.run
+	if what != r.row.Wait.For {
+		err := r.write(func(ctx context.Context) error { return r.own.StandFor(ctx, r.row.ID, what) }, func(row *state.Row) { row.Wait.For = what })
 		if err != nil {
 			return err
 		}
-		q.taken = time.Now()
+		w.seen = time.Now()
 	}
-	return q.behind(names...)
+	return w.behind(names...)
 }
 
-func (q *queue) behind(names ...string) error {
-	rows, err := q.run.Queues.look(q.run.DB, q.taken)
+// behind is stand, but leaves the run in the queues in which it stands.
+func (w *waiter) behind(names ...string) error {
+	rows, err := w.run.queues.look(w.run.DB, w.seen)
 	if err != nil {
 		return err
 	}
-	end, _ := slices.BinarySearchFunc(rows, q.run.row, state.InOrder)
+	end, _ := slices.BinarySearchFunc(rows, w.run.row, state.InOrder)
 	return firstOf(rows[:end], names)
 }

@@ -24,8 +24,8 @@ func firstIn(t *testing.T, err error) string {
 	return behind.First.Task
 }
 
-// waiter begins a run that has waited for so long for what the task needs.
-func waiter(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *queue {
+// waits begins a run that has waited for so long for what the task needs.
+func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *waiter {
 	t.Helper()
 	record := outcome.Record{Run: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
 		Wait: outcome.Wait{Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
@@ -34,27 +34,27 @@ func waiter(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration)
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	return &queue{run: r}
+	return r.waiter()
+}
+
+// ended is the result of a run whose wait was in vain.
+func ended(w *waiter) outcome.Record {
+	return outcome.Record{Run: w.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()}
 }
 
 // Runs of several processes wait for a mutex and for seats of a pool. The run that has waited
 // longest is first in each queue in which it stands.
 func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	dir := t.TempDir()
-	process := func() Caller {
-		storage := StorageAt(dir, nil)
-		t.Cleanup(func() { storage.DB.Close() })
-		return NewCaller(storage, state.Supervisor, nil)
-	}
-	one, two := process(), process()
+	one, two := callerIn(t, dir), callerIn(t, dir)
 	both := func(name string) *schedule.Task {
 		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true, Pool: schedule.Pool{Name: "few", Seats: 1}}
 	}
 	seats := state.SeatsOf("few")
-	places := map[string]*queue{
-		"c": waiter(t, one, both("c"), time.Minute),
-		"b": waiter(t, two, both("b"), 2*time.Minute),
-		"a": waiter(t, one, both("a"), 3*time.Minute),
+	places := map[string]*waiter{
+		"c": waits(t, one, both("c"), time.Minute),
+		"b": waits(t, two, both("b"), 2*time.Minute),
+		"a": waits(t, one, both("a"), 3*time.Minute),
 	}
 	for _, row := range []struct {
 		task  string
@@ -88,26 +88,20 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 // Runs that wait in one process share what they see. A run that comes later still sees the runs
 // before it, and soon each run sees which have left.
 func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
-	dir := t.TempDir()
-	storage := StorageAt(dir, nil)
-	t.Cleanup(func() { storage.DB.Close() })
-	caller := NewCaller(storage, state.Supervisor, nil)
-	caller.Queues = &Seen{}
-	task := func(name string) *schedule.Task {
-		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true}
-	}
+	caller := callerIn(t, t.TempDir())
+	caller.queues = &queueView{}
 	for range 20 { // each has its place a moment after the one before has looked
-		before := waiter(t, caller, task("before"), 2*time.Minute)
-		place := waiter(t, caller, task("place"), time.Minute)
+		before := waits(t, caller, database("before"), 2*time.Minute)
+		place := waits(t, caller, database("place"), time.Minute)
 		if got := firstIn(t, place.stand("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}
-		before.run.finish(outcome.Record{Run: before.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()})
+		before.run.finish(ended(before))
 		for end := time.Now().Add(10 * time.Second); firstIn(t, place.stand("db")) != ""; {
 			if time.Now().After(end) {
 				t.Fatal("who has left is still there")
 			}
 		}
-		place.run.finish(outcome.Record{Run: place.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()})
+		place.run.finish(ended(place))
 	}
 }

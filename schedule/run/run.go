@@ -26,7 +26,7 @@ type Caller struct {
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *Leases        // of the process; nil: each run keeps only its own
-	Queues  *Seen          // what runs that wait in the process have seen; nil: each looks itself
+	queues  *queueView     // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits
 	// for and could do without.
 	Terminate context.Context

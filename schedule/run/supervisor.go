@@ -61,7 +61,7 @@ func watch(terminate, kill context.Context, caller Caller, self, id string, on b
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.Queues = &Leases{}, &Seen{}
+	caller.Leases, caller.queues = &Leases{}, &queueView{}
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}

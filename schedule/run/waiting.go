@@ -3,47 +3,57 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
 
-// This file is about runs that began to wait for what others have (`without_overlapping: wait`).
-// Their supervisor waits.
+// This file is about runs that wait for what others have (`without_overlapping: wait`). Their
+// supervisor waits. Runs of one machine go on in the order in which they began to wait (queue.go).
+// Between servers nobody promises an order. A run that needs a mutex and a seat stands in the queue
+// for the seats only while its mutex is free: it never keeps a seat empty, and it holds nothing
+// before it has both.
+
+// A waiter is a run that waits for its mutex, a seat of its pool, or both.
+type waiter struct {
+	run     *Run
+	need    mutex.Need
+	begun   time.Time     // when this process began to wait
+	before  time.Duration // how long earlier processes have waited
+	maxWait time.Duration // total, including before
+	seen    time.Time     // from then on the row says for what it waits (stand)
+}
 
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
 var errStopAsked = errors.New("stopped while it waited")
 
-// awaitTurn waits until the run has what it must hold. If the result has an outcome, the command
+// A skipError says why a run is skipped that has waited.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// awaitLock waits until the run has what it must hold. If the result has an outcome, the command
 // will not start.
-func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
-	record := r.record
-	if !record.Queued() {
+func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
+	if !r.record.Queued() {
 		return result
 	}
 	r.begun()
-	since := record.Wait.Since
-	holder := NewHolder(record)
-	holder.Since = since
-	w := turn{
-		need: NeedOf(&r.task), store: r.Mutexes(), shared: r.Store != nil, line: &queue{run: r}, holder: holder,
-		waited: max(0, clock.Now().Sub(since)), atMost: record.Wait.Until.Sub(since),
-		ended:   func() error { return r.stopError() },
-		refused: r.refused,
-		patient: r.task.RunAfterPause,
-		took:    r.took,
-	}
-	waited, err := w.await(terminate)
+	w := r.waiter()
+	err := w.wait(terminate)
 	if err == nil {
 		r.left = nil // nothing of it had started before
 		return result
 	}
 	result = r.soFar()
-	result.Waited, result.Ended = waited, clock.Now()
+	result.Waited, result.Ended = w.waited(), clock.Now()
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
@@ -54,23 +64,90 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	return result
 }
 
-func (r *Run) stopError() error {
-	if r.stopRequest() != nil {
-		return errStopAsked
+func (r *Run) waiter() *waiter {
+	wait := r.record.Wait
+	return &waiter{
+		run: r, need: NeedOf(&r.task), begun: time.Now(),
+		before: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),
 	}
-	return nil
 }
 
-// refused returns why the run must not start now that its turn has come: a pause, or maintenance.
-// If that cannot be found out, the run may start.
-func (r *Run) refused() string {
-	now := clock.Now()
-	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
-		return pause.Text(now, r.zone())
+// waited is how long the run has waited so far.
+func (w *waiter) waited() time.Duration { return w.before + time.Since(w.begun) }
+
+// wait waits until the run has what it needs. The error is a *skipError, errStopAsked, or the cause
+// of the context.
+func (w *waiter) wait(ctx context.Context) error {
+	var lacks error // why the run does not start yet; nil while nothing was tried
+	queues, refused := w.queues(nil), false
+	for {
+		switch {
+		case w.run.stopRequest() != nil:
+			return errStopAsked
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case w.waited() > w.maxWait:
+			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(lacks))}
+		}
+		if refused = refused && w.run.refusal() != ""; refused {
+			w.stand() // in no queue
+			w.rest(ctx, longestLook)
+			continue
+		}
+		if lacks = w.stand(queues...); !errors.As(lacks, new(*BehindError)) {
+			lacks = w.try(ctx, queues)
+		}
+		if refused = errors.As(lacks, new(*skipError)); lacks == nil || refused && !w.run.task.RunAfterPause {
+			return lacks
+		}
+		queues = w.queues(lacks)
+		w.rest(ctx, w.interval())
 	}
-	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
-	return reason
+}
+
+// queues returns the queues in which a run stands that lacks what the error says. It stands for its
+// mutex from the beginning. It stands for a seat while it lacks a seat, or if it needs no mutex.
+func (w *waiter) queues(lacks error) (names []string) {
+	if w.need.Mutex != "" {
+		names = append(names, w.need.Mutex)
+	}
+	full, behind := (*mutex.FullError)(nil), (*BehindError)(nil)
+	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatsOf(w.need.Pool)
+	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
+		names = append(names, state.SeatsOf(w.need.Pool))
+	}
+	return names
+}
+
+// try takes what the run needs, if that is free and the run may start. If the run may not start,
+// the error is a *skipError. Queues are those in which it stands.
+func (w *waiter) try(ctx context.Context, queues []string) error {
+	need := w.need
+	need.Taken = w.taken(queues)
+	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.record))
+	if err != nil {
+		return err
+	}
+	if reason := w.run.refusal(); reason != "" {
+		err = &skipError{reason}
+	} else {
+		err = w.run.took(held, w.waited())
+	}
+	if err != nil {
+		held.Lock.Release(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// taken says that all seats are taken while others wait for seats and the run does not stand in
+// their queue yet: then the run lacks a seat, and joins that queue.
+func (w *waiter) taken(queues []string) func(seat string) (mutex.Holder, bool) {
+	seats := state.SeatsOf(w.need.Pool)
+	var behind *BehindError
+	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.behind(seats), &behind) {
+		return nil
+	}
+	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
 // took writes down what the run has, and for how long it waited.
@@ -84,4 +161,56 @@ func (r *Run) took(held mutex.Holding, waited time.Duration) error {
 		r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
 	}
 	return err
+}
+
+// refusal returns why the run must not start although it could have what it needs: a pause, or
+// maintenance. If that cannot be found out, the run may start.
+func (r *Run) refusal() string {
+	now := clock.Now()
+	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
+	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
+		return pause.Text(now, r.zone())
+	}
+	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
+	return reason
+}
+
+// whyNot is what a run lacked when its time was over.
+func whyNot(lacks error) string {
+	var held *mutex.HeldError
+	switch {
+	case lacks == nil:
+		return "no process was there when its time was over"
+	case errors.As(lacks, new(*mutex.FullError)), errors.As(lacks, new(*BehindError)), errors.As(lacks, new(*skipError)):
+		return lacks.Error()
+	case errors.As(lacks, &held):
+		return "still running, " + held.Holder.String()
+	}
+	return fmt.Sprintf("nobody knows whether it is running: %v", lacks)
+}
+
+// The time between two looks is a twentieth of how long the run has waited, within these bounds.
+const (
+	shortestLook, shortestLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
+	longestLook                       = time.Second
+)
+
+// interval returns the time until the next look. With a store all runs of a process look at the
+// same moments: then one round trip does for all.
+func (w *waiter) interval() time.Duration {
+	if w.run.Store == nil {
+		return min(max(w.waited()/20, shortestLook), longestLook)
+	}
+	each := min(max(w.waited()/20, shortestLookInStore), longestLook)
+	return time.Until(time.Now().Truncate(each).Add(each))
+}
+
+// rest waits for that time, until the wait of the run is over, or until ctx is done.
+func (w *waiter) rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
