@@ -38,7 +38,10 @@ exits with 2 if there is one, which suits a commit hook or a build.
 Warnings are about what is allowed and can hardly be meant. Some are about this machine and this
 user, and say so: a folder, a program or an interpreter that is not there, a Redis that may forget
 what one_server needs, and what the history knows of durations. --file-only leaves them out, and
-whether accounts exist.`,
+whether accounts exist.
+
+What stands under "assert:" is proven for the next 28 years. If it does not hold, that is a problem,
+with the first time that breaks it.`,
 		Example: `  sched check
   sched check examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
@@ -60,6 +63,9 @@ whether accounts exist.`,
 	return c
 }
 
+// provenYears is for how long assertions are proven: after 28 years the calendar repeats.
+const provenYears = 28
+
 type judgement struct {
 	file     string
 	tasks    int
@@ -67,6 +73,7 @@ type judgement struct {
 	warnings []schedule.Problem
 	here     []schedule.Problem
 	notes    []schedule.Problem
+	proofs   []schedule.Proof
 }
 
 func (a checkCommand) check(o checkOptions) error {
@@ -102,8 +109,9 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if err != nil {
 		return v, err
 	}
-	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks), problems: s.Left}
 	now := a.now()
+	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks), problems: s.Left, proofs: s.Prove(now, now.AddDate(provenYears, 0, 0))}
+	v.problems = append(v.problems, broken(v.proofs)...)
 	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.KeptFromWaiting(now), s.LosesItsMutex(now))
 	if ignored := otherSpelling(s.File); ignored != "" {
 		v.warnings = append(v.warnings, schedule.Problem{
@@ -188,6 +196,19 @@ func (a checkCommand) printJudgement(v judgement) {
 		return
 	}
 	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, humanize.Count(v.tasks, "task"))
+	for _, p := range v.proofs {
+		fmt.Fprintf(a.out, "holds until %d: %s\n", p.To.Year(), p.Text)
+	}
+}
+
+// broken returns a problem for each assertion that does not hold.
+func broken(proofs []schedule.Proof) (problems []schedule.Problem) {
+	for _, p := range proofs {
+		if p.Break != nil {
+			problems = append(problems, schedule.Problem{Place: p.Place, Text: "assert: " + p.Break.Why, Hint: "this does not hold: " + p.Text})
+		}
+	}
+	return problems
 }
 
 // unfit returns why active tasks cannot start here (problems), or what they lack now (warnings).
@@ -276,6 +297,16 @@ type checkJSON struct {
 	Problems []findingJSON `json:"problems"`
 	Warnings []findingJSON `json:"warnings"`
 	Notes    []findingJSON `json:"notes"`
+	Proofs   []proofJSON   `json:"assertions"`
+}
+
+type proofJSON struct {
+	placeJSON
+	Text   string     `json:"text"`
+	Holds  bool       `json:"holds"`
+	Until  time.Time  `json:"until"`
+	Broken *time.Time `json:"broken"`
+	Why    string     `json:"why"`
 }
 
 type findingJSON struct {
@@ -294,8 +325,19 @@ func (v judgement) json() checkJSON {
 		}
 		return all
 	}
+	proofs := []proofJSON{}
+	for _, p := range v.proofs {
+		j := proofJSON{placeJSON: toPlaceJSON(p.Place), Text: p.Text, Holds: p.Break == nil, Until: p.To}
+		if p.Break != nil {
+			j.Why = p.Break.Why
+		}
+		if p.Break != nil && !p.Break.At.IsZero() {
+			j.Broken = &p.Break.At
+		}
+		proofs = append(proofs, j)
+	}
 	return checkJSON{
-		File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: findings(v.problems, false),
+		Proofs: proofs, File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: findings(v.problems, false),
 		Warnings: append(findings(v.warnings, false), findings(v.here, true)...), Notes: findings(v.notes, false),
 	}
 }

@@ -52,6 +52,8 @@ type Schedule struct {
 
 	NewestHoliday   Date  // of Holidays: with a year where one has a year
 	NewestHolidayAt Place // its place in the file
+
+	Assertions []Assertion // what the file says of its own due times
 }
 
 // InPlace says what runs in place of an invalid file: it is this schedule.

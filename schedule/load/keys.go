@@ -79,6 +79,9 @@ func topRows() []key[settings] {
 		row("holidays", 0, setHolidays,
 			"dates and files of dates, for `except: holidays`",
 			is{Of: "holidays", Example: "[2026-12-25 Christmas, 12-26]"}),
+		row("assert", 0, setAssertions,
+			"what must be true of the due times; sched check proves it",
+			is{Of: "assertions", Default: "[]", Example: "[backup starts between 01:00 and 05:00 every day]"}),
 		row("maintenance_file", 0, replaces(func(s *settings) *string { return &s.Maintenance }, (*reader).Path),
 			"a file that keeps tasks from running while it exists",
 			is{Of: "path", Example: "storage/framework/down"}),
@@ -283,7 +286,7 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file, and variables in ` + "`env`"
-	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "assert", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
 		return "it belongs at the top of the file, not in " + scopeName(in)
 	}
 	return ""

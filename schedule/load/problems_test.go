@@ -203,7 +203,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, assert, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -604,6 +604,11 @@ var mistakes = []struct {
 		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
 		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5]\ntasks: []\n", []string{
+		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" is none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:44: 5x is not a duration\n  hint: " + assertionForms,
+		"schedule.yaml:1:72: \"t runs at least every 0 days\" is none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:102: \"5\" is none of the forms of an assertion\n  hint: " + assertionForms}},
 	{"except without holidays", one("except: holidays"), []string{
 		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},
 	{"an exception that is none", "holidays: [12-25]\ndefaults: {except: [holidays, sunday]}\ntasks: []\n", []string{
@@ -720,3 +725,5 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
+
+const assertionForms = "write one like these: backup starts between 01:00 and 05:00 Europe/Berlin every day; tag heavy never starts between 08:00 and 18:00 on weekdays; report starts within 4h after backup; never more than 3 of tag heavy in one minute; cleanup runs at least every 7 days"

@@ -1,6 +1,10 @@
 package load
 
-import "fmt"
+import (
+	"fmt"
+
+	"sched/schedule"
+)
 
 // The patterns are written for both dialects that read them: ECMA 262 in editors, and Go's.
 const (
@@ -86,6 +90,7 @@ func schemaKinds() jsonObject {
 			texts("^("+anyCase("weekday", "weekend", "sun", "mon", "tue", "wed", "thu", "fri", "sat")+"|"+
 				"("+anyCase("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")+")[sS]?|"+anyCase("weekdays", "weekends")+"|[0-7])$"),
 			object("type", "integer", "minimum", 0, "maximum", 7)), 1),
+		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
 		"hooks", hooksSchema(allOf("hook", required("on"))),
