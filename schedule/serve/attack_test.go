@@ -95,7 +95,13 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		{"less than none", "GET", "/runs?limit=-1", map[string]string{"Authorization": auth}, 400, "from 1 to"},
 		{"a byte before the first", "GET", "/runs/ffff/log?offset=-1", map[string]string{"Authorization": auth}, 400, "bytes"},
 		{"an outcome that is none", "GET", "/runs?outcome='%20OR%201=1", map[string]string{"Authorization": auth}, 400, "not an outcome"},
-		{"a task whose name is SQL", "GET", "/runs?task='%20OR%20''='", map[string]string{"Authorization": auth}, 200, `"items": []`},
+		{"a task whose name is SQL", "GET", "/runs?task='%20OR%20''='", map[string]string{"Authorization": auth}, 404, "there is no task"},
+		{"an outcome that is misspelt", "GET", "/runs?outcome=sucess", map[string]string{"Authorization": auth}, 400, "the outcomes are succeeded, failed"},
+		{"a task that is misspelt", "GET", "/runs?task=hourli", map[string]string{"Authorization": auth}, 404, `did you mean \"hourly\"?`},
+		{"a task of which a script has an empty name", "GET", "/runs?task=", map[string]string{"Authorization": auth}, 400, "the parameter task is empty"},
+		{"a tag that is misspelt", "GET", "/tasks?tag=y", map[string]string{"Authorization": auth}, 404, "no task has the tag"},
+		{"half of all servers", "GET", "/runs?all_servers=1", map[string]string{"Authorization": auth}, 400, "neither true nor false"},
+		{"a parameter that is misspelt", "GET", "/runs?outcom=failed", map[string]string{"Authorization": auth}, 400, `did you mean \"outcome\"?`},
 	} {
 		status, body := b.raw(tt.method, prefix+tt.path, tt.headers)
 		if status != tt.status || !strings.Contains(body, tt.says) {

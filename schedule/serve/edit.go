@@ -210,7 +210,7 @@ func (r *request) editable(name string) (old []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r.Header.Get("If-Match") {
+	switch fileTag(r.Header.Get("If-Match")) {
 	case tagOf(old):
 		return old, nil
 	case "":

@@ -1,10 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,18 +56,18 @@ func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
 	}
 }
 
-// send sends one event. It fails if the reader has gone away, or is too slow.
+// send sends one event, whose data is one line of JSON. It fails if the reader has gone away, or is
+// too slow.
 func (e *events) send(id, name string, value any) error {
 	text, err := view.JSON(value)
 	if err != nil {
 		return err
 	}
-	var lines strings.Builder
-	fmt.Fprintf(&lines, "id: %s\nevent: %s\n", id, name)
-	for line := range strings.Lines(string(text)) {
-		lines.WriteString("data: " + line)
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return err
 	}
-	return e.write(lines.String() + "\n")
+	return e.write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", id, name, &line))
 }
 
 func (e *events) beat() error { return e.write(":\n\n") }

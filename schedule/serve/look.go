@@ -163,6 +163,9 @@ func getRuns(r *request) (any, error) {
 		page = r.view.PageOfAll
 	}
 	records, next, err := page(r.Context(), q)
+	if err == nil && len(records) == 0 && q.Task != "" {
+		err = r.knownTask(q.Task)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +176,24 @@ func getRuns(r *request) (any, error) {
 	return pageOf(view.RecordsOf(records), cursor), nil
 }
 
-// historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have
-// a history, so its name is not checked.
+// knownTask returns an error for a task that is neither in the schedule nor in the history.
+func (r *request) knownTask(name string) error {
+	_, err := view.FindTask(r.schedule, name)
+	if err == nil {
+		return nil
+	}
+	all, rerr := r.view.Records(r.Context())
+	if rerr != nil {
+		return rerr
+	}
+	defer all.Close()
+	if found, rerr := all.Find(r.Context(), state.Query{Task: name, Limit: 1}); rerr != nil || len(found) > 0 {
+		return rerr
+	}
+	return err
+}
+
+// historyQuery reads the parameters of a list of runs.
 func (r *request) historyQuery() (q state.Query, err error) {
 	query := r.URL.Query()
 	since, serr := r.past("since")

@@ -89,6 +89,8 @@ func (d documenter) parameters(r route) (all []any) {
 		all = append(all, map[string]any{"name": name, "in": "header", "description": about, "schema": map[string]any{"type": "string"}})
 	}
 	switch {
+	case r.cached():
+		header("If-None-Match", "the ETag of an answer that is at hand: 304 when it is still the same")
 	case r.kind == eventStream:
 		header("Last-Event-ID", "the id of the last event that was seen")
 	case r.scope == ScopeEdit:
@@ -121,6 +123,9 @@ func (d documenter) responses(r route) map[string]any {
 	}
 	if r.method == http.MethodPut {
 		all["201"] = good
+	}
+	if r.cached() {
+		all["304"] = map[string]any{"description": "It is as it was"}
 	}
 	wrong := append(slices.Clone(everyError), r.errors...)
 	if r.scope.OfTokens() {

@@ -74,6 +74,8 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Del("Accept-Encoding") // of the browser, for the page
+	r.Header.Del("If-None-Match")
 	given := &kept{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(given, r)
 	if given.status >= http.StatusBadRequest {

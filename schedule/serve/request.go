@@ -180,13 +180,6 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 		r.stream(w, c.stream)
 		return
 	}
-	for name, value := range c.header {
-		w.Header().Set(name, value)
-	}
-	if c.status == 0 {
-		c.status = of.status
-	}
-	kind := cmp.Or(c.kind, of.kind, "application/json")
 	if c.text == nil && c.value != nil {
 		var err error
 		if c.text, err = view.JSON(c.value); err != nil {
@@ -194,8 +187,15 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 			return
 		}
 	}
-	if c.status != http.StatusNoContent {
-		w.Header().Set("Content-Type", kind)
+	c.status = cmp.Or(c.status, of.status)
+	for name, value := range c.header {
+		w.Header().Set(name, value)
+	}
+	if of.method == http.MethodGet && c.status == http.StatusOK {
+		r.encode(w.Header(), &c)
+	}
+	if c.status != http.StatusNoContent && c.status != http.StatusNotModified {
+		w.Header().Set("Content-Type", cmp.Or(c.kind, of.kind, "application/json"))
 		w.Header().Set("Content-Length", strconv.Itoa(len(c.text)))
 	}
 	w.WriteHeader(c.status)

@@ -67,12 +67,18 @@ func (of route) checkQuery(r *http.Request) error {
 		if len(values) > 1 && !of.params[i].many {
 			return NewProblem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
 		}
+		if values[0] == "" && of.params[i].kind != "boolean" {
+			return NewProblem(http.StatusBadRequest, "leave it out, or give it a value", "the parameter %s is empty", name)
+		}
 		if of.params[i].kind == "boolean" && values[0] != "" && values[0] != "true" && values[0] != "false" {
 			return NewProblem(http.StatusBadRequest, "true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
 		}
 	}
 	return nil
 }
+
+// cached reports whether the answers have an ETag.
+func (of route) cached() bool { return of.method == http.MethodGet && of.kind != eventStream }
 
 func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
 

@@ -1,9 +1,13 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -30,7 +34,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	hook, badge := b.token(Token{Name: "h", Scope: ScopeHook, Task: "hourly"}), b.token(Token{Name: "b", Scope: ScopeBadge, Task: "hourly"})
 	lost, lostBadge := b.token(Token{Name: "h2", Scope: ScopeHook, Task: "nix"}), b.token(Token{Name: "b2", Scope: ScopeBadge, Task: "nix"})
 	offHook := b.token(Token{Name: "h3", Scope: ScopeHook, Task: "off"})
-	json := map[string]string{"Content-Type": "application/json"}
+	asJSON := map[string]string{"Content-Type": "application/json"}
 	text := map[string]string{"Content-Type": "text/plain"}
 	yaml := func(more ...string) map[string]string {
 		h := map[string]string{"Content-Type": "application/yaml"}
@@ -80,7 +84,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"the log of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
 		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
 		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
-		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
+		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `data: {"offset":6,"text":"welt\n"}`},
 		{"the stream of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
 		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
 		{"servers of a machine that stands alone", call{scope: ScopeRead, method: "GET", route: "/servers"}, 404, "stands alone"},
@@ -146,8 +150,8 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a task in a form", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
 		{"a large task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
 		{"a task with a name that is none", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
-		{"a task in JSON", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
-		{"a task in two parts", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"}, body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: json}, 400, "something behind it"},
+		{"a task in JSON", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: asJSON}, 201, "😀"},
+		{"a task in two parts", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"}, body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: asJSON}, 400, "something behind it"},
 		{"the end of a task, as it never was", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
 		{"the end of a task, without having seen it", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
 		{"the end of a task of another file", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
@@ -161,6 +165,17 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, got)
 			}
 		}
+		if tag := strings.TrimPrefix(got.header.Get("ETag"), "W/"); tt.call.method == "GET" && got.status == 200 && !strings.Contains(tt.call.route, "stream") {
+			again := tt.call
+			again.headers = map[string]string{"If-None-Match": `"other", W/` + tag}
+			if same := b.call(again); tag == "" || same.status != 304 || same.body != "" || same.header.Get("ETag") != tag {
+				t.Errorf("%s, which is at hand (%s): %v", tt.name, tag, same)
+			}
+			again.headers = map[string]string{"If-None-Match": `"other"`}
+			if new := b.call(again); new.status != 200 || new.body != got.body {
+				t.Errorf("%s, which is not at hand: %v", tt.name, new)
+			}
+		}
 		if strings.Contains(got.body, "hunter2") || strings.Contains(got.body, "s3cr3t") {
 			t.Errorf("%s shows a secret: %s", tt.name, got.body)
 		}
@@ -168,7 +183,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b.editAgain()
 	b.everyRouteRefuses()
 	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "PUT /tasks/{name} Not Found",
-		"GET /servers OK", "DELETE /tasks/{name} Unprocessable Entity")
+		"GET /servers OK", "GET /servers Not Modified", "DELETE /tasks/{name} Unprocessable Entity")
 }
 
 // editAgain changes and removes a task with its ETag.
@@ -292,6 +307,88 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	if len(slots) != 25 || !slices.IsSorted(slots[:12]) || slots[12] != "2026-03-02T00:00:00Z hourly" || slots[13] != "2026-03-02T00:00:00Z a/b" {
 		t.Errorf("%d slots: %v", len(slots), slots)
+	}
+}
+
+// A long answer is compressed for a client that asks for it; a stream never is.
+func TestLongAnswersAreCompressed(t *testing.T) {
+	b := newBox(t, shop)
+	long, short := b.Ended("hourly", 60, outcome.Succeeded, strings.Repeat("hallo\n", 1000)), b.Ended("hourly", 120, outcome.Succeeded, "hallo\n")
+	b.Remember(long, short)
+	for _, tt := range []struct {
+		about, path, accepts string
+		compressed           bool
+	}{
+		{"a log", "/runs/" + long.Run + "/log", "gzip", true},
+		{"a log, for a browser", "/runs/" + long.Run + "/log", "br;q=1.0, gzip;q=0.8, *;q=0.1", true},
+		{"a list", "/runs", "GZIP", true},
+		{"a log of a line", "/runs/" + short.Run + "/log", "gzip", false},
+		{"a stream", "/runs/" + long.Run + "/log/stream", "gzip", false},
+		{"nothing asked", "/runs", "", false},
+		{"anything but gzip", "/runs", "identity, gzip;q=0", false},
+		{"a problem", "/runs?nix=1", "gzip", false},
+	} {
+		get := func(accepts string, headers map[string]string) (*http.Response, []byte) {
+			r, _ := http.NewRequest("GET", b.web.URL+prefix+tt.path, nil)
+			r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeRead])
+			r.Header.Set("Accept-Encoding", accepts)
+			for name, value := range headers {
+				r.Header.Set(name, value)
+			}
+			response, err := (&http.Transport{DisableCompression: true}).RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return response, body
+		}
+		_, plain := get("", nil)
+		response, body := get(tt.accepts, nil)
+		if compressed := response.Header.Get("Content-Encoding") == "gzip"; compressed != tt.compressed {
+			t.Errorf("%s: compressed: %t, %v", tt.about, compressed, response.Header)
+		} else if compressed {
+			if response.ContentLength != int64(len(body)) || len(body) >= len(plain) || response.Header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s: %d bytes, said to be %d, of %d", tt.about, len(body), response.ContentLength, len(plain))
+			}
+			unpacked, err := gzip.NewReader(bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err = io.ReadAll(unpacked); err != nil {
+				t.Error(err)
+			}
+			if same, _ := get(tt.accepts, map[string]string{"If-None-Match": response.Header.Get("ETag")}); same.StatusCode != 304 {
+				t.Errorf("%s, which is at hand: %s", tt.about, same.Status)
+			}
+		}
+		if !bytes.Equal(body, plain) {
+			t.Errorf("%s: %q, not %q", tt.about, body, plain)
+		}
+	}
+}
+
+// The data of each event is one line, and JSON: a client in a shell reads line by line.
+func TestEachEventIsOneLineOfJSON(t *testing.T) {
+	b := newBox(t, shop)
+	run := b.Ended("hourly", 60, outcome.Succeeded, "hallo\n\nwelt\n")
+	b.Remember(run)
+	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{run.Run}})
+	events := 0
+	for event := range strings.SplitSeq(strings.TrimSuffix(got.body, "\n\n"), "\n\n") {
+		lines := strings.Split(event, "\n")
+		if lines[0] == "retry: 2000" {
+			continue
+		}
+		if events++; len(lines) != 3 || !strings.HasPrefix(lines[0], "id: ") || !strings.HasPrefix(lines[1], "event: ") || !json.Valid([]byte(strings.TrimPrefix(lines[2], "data: "))) {
+			t.Errorf("%q", event)
+		}
+	}
+	if events != 2 {
+		t.Errorf("%d events: %s", events, got.body)
 	}
 }
 
