@@ -1,16 +1,23 @@
 package cmd
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 const unlimited = math.MaxInt
@@ -75,3 +82,102 @@ func flagHint(c *cobra.Command, err error) string {
 func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
+
+// chooseTask returns the name of the task whose number or name a person types, for a command that
+// was called without one. If nobody can be asked, the error says how the command is called.
+func (a *app) chooseTask(s *schedule.Schedule, use string) (string, error) {
+	if !terminal.Is(a.in) || !terminal.Is(a.err) {
+		return "", usage("`sched list` has the names", "name a task: sched %s", use)
+	}
+	if len(s.Tasks) == 0 {
+		return "", failed("", "the schedule has no tasks")
+	}
+	for i, t := range s.Tasks {
+		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
+	}
+	fmt.Fprint(a.err, "which one? ")
+	line, _ := bufio.NewReader(a.in).ReadString('\n') // all of it: the shell would take the rest for a command
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return "", usage("type a number or a name", "that is none of them")
+	}
+	t, err := view.FindTask(s, line)
+	if err == nil {
+		return t.Name, nil
+	}
+	if n, nerr := strconv.Atoi(line); nerr == nil {
+		if n < 1 || n > len(s.Tasks) {
+			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "that is none of them")
+		}
+		return s.Tasks[n-1].Name, nil
+	}
+	return "", err
+}
+
+// parseAt reads --at as parseTime does; "" is now.
+func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return c.now(), nil
+	}
+	return c.parseTime("at", text, zone)
+}
+
+// parseTime reads the time of a flag, see view.ReadTime. It prints the time used for a skipped one.
+func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
+	at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...)
+	if !ok {
+		return time.Time{}, usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
+	}
+	c.saySkipped(text, skipped, at, zone)
+	return at, nil
+}
+
+func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
+	if skipped != "" {
+		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
+	}
+}
+
+// parseMinute is parseAt for `sched why`. Its clock notes a time that the clocks skip.
+func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
+	if at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...); ok {
+		if skipped != "" {
+			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, zone)
+		}
+		return at, clock, nil
+	}
+	at, err = c.parseAt(text, zone)
+	return at, "", err
+}
+
+// parseSpan reads --since and --until. An empty one is the zero time.
+func (c *console) parseSpan(since, until string, zone *time.Location) (from, to time.Time, err error) {
+	if from, err = c.parsePast("since", since, zone); err != nil {
+		return from, to, err
+	}
+	if to, err = c.parsePast("until", until, zone); err != nil {
+		return from, to, err
+	}
+	if !to.IsZero() && !from.Before(to) {
+		return from, to, usage("", "--until %s is not after --since %s", until, since)
+	}
+	return from, to, nil
+}
+
+// parsePast reads a time, or how long ago it was. It returns the zero time for "".
+func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := yamldoc.ParseDuration(text); err == nil && ago > 0 {
+		return c.now().Add(-ago), nil
+	}
+	if at, skipped, ok := view.ReadPast(text, c.now(), zone, c.zones...); ok {
+		c.saySkipped(text, skipped, at, zone)
+		return at, nil
+	}
+	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
+}
+
+// timeForms are how a time is written, for the help.
+const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"

@@ -1,8 +1,8 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
-// file with its name. It is a constructor, its options, and a type that embeds app (listCommand)
-// and knows no cobra.
+// file with its name, or stands beside its counterpart: resume is in pause.go. It is a constructor,
+// its options, and a type that embeds app (listCommand) and knows no cobra.
 package cmd
 
 import (
@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,3 +178,87 @@ func knownCommand(root *cobra.Command, args []string) error {
 
 // ctx bounds nothing: databases and stores have their own time limits.
 var ctx = context.Background()
+
+// commandGroups is the order of `sched --help`: every command that people see has its name here or
+// in seldom.
+var commandGroups = []struct {
+	title    string
+	commands []string
+}{
+	{"Every day", []string{"run", "list", "check", "test", "logs", "why", "status", "show"}},
+	{"The past", []string{"history"}},
+	{"Steering", []string{"trigger", "retry", "stop", "pause", "resume"}},
+	{"Setting up", []string{"init", "install", "uninstall", "import", "export", "doctor", "forecast"}},
+	{"Machines", []string{"servers", "serve", "work"}},
+	{"About sched", []string{"version", "help"}},
+}
+
+// seldom are the commands that only `sched help --all` lists.
+var seldom = []string{"interrupt", "unlock", "forget", "finish", "schema", "completion"}
+
+const seldomTitle = "Seldom needed"
+
+// addInGroups adds commands in the order of commandGroups, then seldom, then the hidden ones.
+func addInGroups(root *cobra.Command, commands ...*cobra.Command) {
+	cobra.EnableCommandSorting = false
+	commands = append(commands, newHelpCommand(root))
+	add := func(name, group string) {
+		if i := slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+			commands[i].GroupID = group
+			root.AddCommand(commands[i])
+			commands = slices.Delete(commands, i, i+1)
+		}
+	}
+	for _, group := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, name := range group.commands {
+			add(name, group.title)
+		}
+	}
+	for _, name := range seldom {
+		add(name, "")
+	}
+	root.AddCommand(commands...)
+}
+
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show what a command does, or with --all every command",
+		Example: `  sched help run
+  sched help --all`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, c := range root.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || c == root && len(rest) > 0 {
+				return knownCommand(root, args)
+			}
+			return c.Help()
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "list the commands, too, that are seldom needed")
+	root.SetHelpCommand(c)
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(of *cobra.Command, args []string) {
+		if all {
+			root.AddGroup(&cobra.Group{ID: seldomTitle, Title: seldomTitle + ":"})
+		}
+		for _, c := range root.Commands() {
+			if slices.Contains(seldom, c.Name()) {
+				if c.Hidden = !all; all {
+					c.GroupID = seldomTitle
+				}
+			}
+		}
+		show(of, args)
+	})
+	return c
+}

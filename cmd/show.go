@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,4 +118,176 @@ func levelOf(from schedule.Origin) string {
 		return "file"
 	}
 	return "task"
+}
+
+type shownJSON struct {
+	Name     string        `json:"name"`
+	Place    placeJSON     `json:"place"` // where it begins
+	Off      string        `json:"off"`   // why it does not run here at all
+	Settings []settingJSON `json:"settings"`
+
+	TriggeredBy []triggerJSON `json:"triggered_by"` // the hooks of other tasks that start it
+}
+
+type triggerJSON struct {
+	Task  string    `json:"task"`
+	On    string    `json:"on"` // the key of the hook
+	Place placeJSON `json:"place"`
+}
+
+type settingJSON struct {
+	Key   string      `json:"key"`
+	Value any         `json:"value"`
+	From  *originJSON `json:"from"` // nil for a default
+}
+
+type placeJSON struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+type originJSON struct {
+	placeJSON
+	In string `json:"in"`
+}
+
+func toPlaceJSON(p schedule.Place) placeJSON { return placeJSON{p.File, p.Line, p.Column} }
+
+func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
+	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place), Off: s.Inactive(t)}
+	for _, setting := range t.Settings() {
+		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
+		if setting.IsSet {
+			row.From = &originJSON{toPlaceJSON(setting.From.Place), levelOf(setting.From)}
+		}
+		shown.Settings = append(shown.Settings, row)
+	}
+	shown.TriggeredBy = []triggerJSON{}
+	for _, trigger := range s.Triggers()[t.Name] {
+		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, toPlaceJSON(trigger.Place)})
+	}
+	return shown
+}
+
+// jsonValue writes durations in seconds, and commands as a text or a list.
+func jsonValue(value any) any {
+	switch v := value.(type) {
+	case time.Duration:
+		return v.Seconds()
+	case schedule.Command:
+		return jsonCommand(v)
+	case []schedule.Hook:
+		hooks := make([]any, len(v))
+		for i, hook := range v {
+			hooks[i] = jsonHook(hook)
+		}
+		return hooks
+	}
+	return value
+}
+
+func jsonCommand(c schedule.Command) any {
+	if len(c.List) > 0 {
+		return c.List
+	}
+	return c.Line
+}
+
+func jsonHook(h schedule.Hook) any {
+	switch {
+	case h.Trigger != "":
+		return map[string]any{"trigger": h.Trigger}
+	case h.Notify == nil:
+		return map[string]any{"run": jsonCommand(h.Run)}
+	}
+	hook := map[string]any{}
+	for _, part := range notifyParts(h.Notify) {
+		hook[part.key] = part.value
+	}
+	return hook
+}
+
+type notifyPart struct {
+	key   string
+	value any
+}
+
+func notifyParts(n *schedule.Notification) (parts []notifyPart) {
+	add := func(key string, value any, isSet bool) {
+		if isSet {
+			parts = append(parts, notifyPart{key, value})
+		}
+	}
+	add("ping", n.Ping, n.Ping != "")
+	add("webhook", n.Webhook, n.Webhook != "")
+	add("mail", n.Mail, n.Mail != nil)
+	add("on", n.On, n.On != nil)
+	add("format", n.Format, n.Format != "")
+	add("when", string(n.When), n.When != "")
+	add("at_most", fmt.Sprintf("%d per %s", n.AtMost.N, durationText(n.AtMost.Per)), n.AtMost.N > 0)
+	return parts
+}
+
+func valueLines(value any) []string {
+	switch v := value.(type) {
+	case time.Duration:
+		return []string{durationText(v)}
+	case []string:
+		return []string{strings.Join(v, ", ")}
+	case []int:
+		return []string{strings.Trim(fmt.Sprint(v), "[]")}
+	case schedule.Command:
+		return commandLines(v)
+	case []schedule.Hook:
+		var lines []string
+		for _, hook := range v {
+			lines = append(lines, hookLines(hook)...)
+		}
+		return lines
+	}
+	return []string{fmt.Sprint(value)}
+}
+
+func commandLines(c schedule.Command) []string {
+	return strings.Split(strings.TrimRight(view.CommandText(c), "\n"), "\n")
+}
+
+// hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
+func hookLines(h schedule.Hook) []string {
+	switch {
+	case h.Trigger != "":
+		return []string{"trigger: " + h.Trigger}
+	case h.Notify == nil:
+		return commandLines(h.Run)
+	}
+	var words []string
+	for _, part := range notifyParts(h.Notify) {
+		word := fmt.Sprint(part.value)
+		if _, plain := part.value.(string); !plain {
+			word = word[1 : len(word)-1] // without the brackets of a list
+		}
+		words = append(words, part.key+": "+word)
+	}
+	return []string{strings.Join(words, ", ")}
+}
+
+// durationText is a duration as the file would have it: 30d, 1h30m, 90s.
+func durationText(d time.Duration) string {
+	const day = 24 * time.Hour
+	words := ""
+	if d >= day {
+		words, d = fmt.Sprintf("%dd", d/day), d%day
+	}
+	if d == 0 && words != "" {
+		return words
+	}
+	rest := d.String()
+	if strings.HasSuffix(rest, "m0s") {
+		rest = strings.TrimSuffix(rest, "0s")
+	}
+	if strings.HasSuffix(rest, "h0m") {
+		rest = strings.TrimSuffix(rest, "0m")
+	}
+	return words + rest
 }

@@ -2,14 +2,19 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 type triggerCommand struct{ *app }
@@ -120,4 +125,234 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+type retryCommand struct{ *app }
+
+func newRetryCommand(a *app) *cobra.Command {
+	var o whenOptions
+	c := &cobra.Command{
+		Use:   "retry [TASK|RUN...]",
+		Short: "Run again what went wrong, or did not take place",
+		Long: `retry runs the task of each run that is named once more, by its id or the last part of it that sched
+history shows: like sched trigger, now or later, and as the task is defined now. Runs that were
+skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
+stopped or lost. With several runs it retries all or, if one of them cannot be retried, none.`,
+		Example: `  sched retry nightly-report
+  sched retry 5c2f9a1b3d4e
+  sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
+		Args: arguments(0, unlimited),
+		RunE: func(_ *cobra.Command, args []string) error { return retryCommand{a}.retry(args, o) },
+	}
+	o.flags(c)
+	return c
+}
+
+// retry requests another run for each run, or none at all if one cannot be retried.
+func (a retryCommand) retry(names []string, o whenOptions) error {
+	s, err := a.loadTrusted()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		name, err := a.chooseTask(s, "retry TASK|RUN...")
+		if err != nil {
+			return err
+		}
+		names = []string{name}
+	}
+	at, err := a.requestTime(o, s.Location)
+	if err != nil {
+		return err
+	}
+	actor := a.actor(s)
+	var requests []state.Row
+	var runs []string // that are asked for again
+	for _, name := range names {
+		if name, err = a.lastFailure(s, name); err != nil {
+			return err
+		}
+		retry, err := actor.Retry(ctx, name, at, o.reason, requests)
+		if err != nil {
+			return err
+		}
+		if retry.Waits {
+			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.Run), retry.Task)
+			continue
+		}
+		if len(retry.Changed) > 0 {
+			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
+		}
+		requests = append(requests, retry.Row)
+		runs = append(runs, retry.Of.Run)
+	}
+	if err := a.leaveRequests(s, requests, o, func(all []view.Request) any { return all }); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		a.noteChange(s, "retry", run, o.reason)
+	}
+	return nil
+}
+
+// lastFailure returns the id of the last run of a task that failed, and says which it is. A name
+// without such a run is returned as it is.
+func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, error) {
+	if _, err := view.FindTask(s, name); err != nil {
+		return name, nil
+	}
+	_, _, failures, err := a.view(s).History(ctx, state.Query{Task: name, Outcomes: failures(), Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(failures) == 0 {
+		return name, nil
+	}
+	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].Run), name, a.clock(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
+	return failures[0].Run, nil
+}
+
+// whenOptions say when a requested run starts: after --in, at --at, with the next tick, or else at
+// once.
+type whenOptions struct {
+	in, at, reason string
+	nextTick       bool
+	json           bool
+}
+
+func (o *whenOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
+	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
+	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
+	reasonFlag(c, &o.reason)
+	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// atOnce reports whether no later time is wanted.
+func (o whenOptions) atOnce() bool { return o.in == "" && o.at == "" && !o.nextTick }
+
+// requestTime reads --in and --at; it is now without both.
+func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
+	now := c.now()
+	at := now
+	switch {
+	case o.in != "" && o.at != "":
+		return at, usage("", "--in and --at exclude each other")
+	case o.nextTick && (o.in != "" || o.at != ""):
+		return at, usage("", "--next-tick goes with neither --in nor --at")
+	case o.in != "":
+		d, err := yamldoc.ParseDuration(o.in)
+		if err != nil || d <= 0 {
+			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
+		}
+		at = now.Add(d)
+	case o.at != "":
+		var err error
+		if at, err = c.parseAt(o.at, zone); err != nil {
+			return at, err
+		}
+		if !at.After(now) {
+			return at, usage("leave --at out to run it now", "--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
+		}
+	}
+	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
+}
+
+// leaveRequests writes the requests into the state folder, and prints which have started, and which
+// ticks will start the others. For --json it prints what value makes of them.
+func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions, value func([]view.Request) any) error {
+	actor := a.actor(s)
+	out := []view.Request{}
+	pauses := a.view(s).Pauses()
+	live := a.view(s).Live()
+	for _, r := range requests {
+		if o.atOnce() {
+			r = actor.AtOnce(r)
+		}
+		tick, err := actor.Leave(r)
+		if err != nil {
+			return err
+		}
+		out = append(out, view.RequestOf(r, tick, a.view(s).Server))
+		if o.json {
+			continue
+		}
+		if started := a.awaitStart(s, r); started != "" {
+			fmt.Fprintf(a.out, "%s %s (run %s)\n", r.Task, started, humanize.ShortRun(r.ID))
+			continue
+		}
+		when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
+		if o.in != "" || o.at != "" {
+			when = "the tick at " + a.clock(tick, s.Location)
+		}
+		t, _ := view.FindTask(s, r.Task)
+		if pause := view.PauseOf(pauses, t, humanize.Later(r.Slot, a.now())); pause != nil {
+			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
+		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
+			when += " or when that is over: " + down
+		} else if full := a.view(s).Pool(ctx, live, t.Pool).Full(); full != "" {
+			when += " or when a seat is free: " + full
+		} else if holder := view.HolderOf(live, t); holder != "" {
+			when += " or when its mutex is free: it is held " + holder
+		}
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
+	}
+	if o.json {
+		return a.printJSON(value(out))
+	}
+	return nil
+}
+
+// startWithin is how long a command waits to see what starts at once.
+const startWithin = 3 * time.Second
+
+// awaitStart waits until a run has begun that is to start at once, and returns what became of it.
+// It returns "" if the run waits, for a tick or for a mutex or a seat that others have.
+func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
+	if !r.Wait.NotBefore.IsZero() {
+		return ""
+	}
+	db, err := state.OpenRead(s.StateDir, state.Patience)
+	if err != nil {
+		return ""
+	}
+	defer db.Close()
+	for end := time.Now().Add(startWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		row, err := db.Runs().Row(ctx, r.ID)
+		switch {
+		case err != nil:
+			return ""
+		case row.Phase == state.Ended:
+			return view.Describe(history.RecordOf(s.StateDir, row))
+		case !row.Waits():
+			return "has started"
+		case !row.Wait.Since.IsZero():
+			return "" // others have what it needs
+		}
+	}
+	return ""
+}
+
+// requestsOf returns the requests for a task or a run's id: at least one, or an error.
+func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
+	all, err := history.Requests(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	ofTask := slices.DeleteFunc(all, func(r state.Row) bool { return r.Task != name })
+	if len(ofTask) > 0 {
+		return ofTask, nil
+	}
+	if r, err := a.view(s).OneRequest(name); err != nil || r.ID != "" {
+		return []state.Row{r}, err
+	}
+	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
+		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
+	}
+	record, err := a.view(s).FindRun(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
 }

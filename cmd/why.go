@@ -1,10 +1,16 @@
 package cmd
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/view"
 )
 
 type whyOptions struct {
@@ -65,4 +71,252 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	}
 	a.printWhy(s, w)
 	return nil
+}
+
+func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
+	answer := w.Answer
+	if answer.Minute != nil {
+		a.printMinute(w, answer.Minute, answer.Off)
+		return
+	}
+	if answer.Off != "" {
+		fmt.Fprintf(a.out, "%s is not due: it is %s\n", answer.Task, answer.Off)
+	}
+	if last := answer.Last; last != nil && (last.Due || len(last.Others) > 0) {
+		a.printMinute(w, last, answer.Off)
+	}
+	if answer.LastRun != nil {
+		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), humanize.Duration(w.Now.Sub(w.LastRun.Ended)))
+		a.printRecord(w, w.LastRun, "  ")
+	}
+	a.printRunning(s, w)
+	if answer.Off != "" {
+		return
+	}
+	if next := answer.Next; next != nil && (answer.Last == nil || next.Minute != answer.Last.Minute) {
+		a.printMinute(w, next, "")
+	}
+	a.printObstacles(w, answer)
+	for _, one := range answer.Overdue {
+		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, one.Text)
+	}
+	if len(answer.Changes) > 0 {
+		fmt.Fprintln(a.out, "changed in the last day:")
+	}
+	for _, c := range answer.Changes {
+		fmt.Fprintf(a.out, "  %s\n", c.Text(w.Task.When.Location))
+	}
+}
+
+// printMinute explains one minute. Off is why the task does not run at all; else empty.
+func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
+	verb, far := "was", fmt.Sprintf(" (%s ago)", humanize.Duration(w.Now.Sub(m.At)))
+	if m.At.After(w.Now) {
+		verb, far = "will be", fmt.Sprintf(" (in %s)", humanize.Duration(m.At.Sub(w.Now)))
+	}
+	switch {
+	case !m.Due && verb == "was":
+		verb = "was not"
+	case !m.Due:
+		verb = "will not be"
+	}
+	if off != "" {
+		far += ": it is " + off + " now"
+	}
+	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, verb, w.Time(m.At), far)
+	if m.Clock != "" {
+		fmt.Fprintf(a.out, "  %s\n", m.Clock)
+	}
+	if m.Spread != "" {
+		fmt.Fprintf(a.out, "  %s\n", m.Spread)
+	}
+	for _, v := range m.Reasons {
+		if v.Due || !m.Due { // what does not match is no reason for being due
+			fmt.Fprintf(a.out, "  %s: %s\n", v.Cron, v.Why)
+		}
+	}
+	for _, slot := range m.Slots {
+		a.printSlot(w, m, slot)
+	}
+	if len(m.Others) > 0 {
+		fmt.Fprintln(a.out, "  recorded all the same, by hand or with the schedule of that time:")
+		a.printRecords(w, m, m.Others, "  ")
+	}
+	a.printNeighbours(w, m)
+}
+
+// printNeighbours prints when the task is due before and after this minute.
+func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
+	for _, n := range []struct {
+		what string
+		at   *string
+	}{{"before", m.Before}, {"after", m.After}} {
+		if n.at != nil {
+			at, _ := time.Parse(time.RFC3339, *n.at)
+			fmt.Fprintf(a.out, "  due %s it at %s%s\n", n.what, w.Time(at), madeUp(w, at))
+		}
+	}
+}
+
+// madeUp names the skipped wall clock time for which the task is due then; "" for none.
+func madeUp(w *view.Inquiry, at time.Time) string {
+	for _, v := range w.Task.When.Explain(at).Verdicts {
+		if v.MadeUp {
+			return ", for " + v.Wall.Format("15:04") + ", which did not exist"
+		}
+	}
+	return ""
+}
+
+// printSlot names the second if the minute has several slots or the slot is not at its start.
+func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
+	prefix := "  "
+	if len(m.Slots) > 1 || slot.At.Second() != 0 {
+		prefix += slot.At.In(w.Task.When.Location).Format("15:04:05") + "  "
+	}
+	a.printRecords(w, m, slot.Records, prefix)
+	if slot.Says != "" {
+		fmt.Fprintf(a.out, "%s%s\n", prefix, slot.Says)
+	}
+	if slot.Elsewhere != "" {
+		fmt.Fprintf(a.out, "%s%s\n", prefix, humanize.Line(slot.Elsewhere))
+	}
+}
+
+func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
+	for _, record := range records {
+		a.printRecord(w, m.Ended[record.Run], prefix)
+	}
+}
+
+func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string) {
+	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), humanize.Line(view.Describe(r))))
+	t := a.stdout().Table()
+	for _, fact := range a.facts(w, r) {
+		t.Row("    "+fact[0], humanize.Line(fact[1]))
+	}
+	t.Flush()
+}
+
+func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string) {
+	add := func(name, format string, args ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	if r.IsRange() {
+		add("stands for", "%s, from %s to %s", humanize.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.Until))
+	}
+	if !r.Started.IsZero() {
+		started := humanize.SecondZone(r.Started, w.Task.When.Location)
+		if late := r.Started.Sub(r.Slot) - r.Waited; r.Origin == "" && late > 0 {
+			started += ", " + humanize.Duration(late) + " late"
+		}
+		add("started", "%s", started)
+		add("ended", "%s", humanize.SecondZone(r.Ended, w.Task.When.Location))
+	}
+	if r.Waited > 0 {
+		add("waited", "%s for its turn", humanize.Duration(r.Waited))
+	}
+	if r.ExitCode != nil {
+		add("exit code", "%d", *r.ExitCode)
+	}
+	if r.Attempts > 0 {
+		add("attempts", "%d", r.Attempts)
+	}
+	add("server", "%s", r.Server)
+	add("run", "%s", r.Run)
+	if r.Output != "" {
+		add("output", "sched logs%s %s", a.configFlag(), humanize.ShortRun(r.Run))
+	}
+	for _, t := range r.Triggered {
+		add("triggered", "%s (run %s)", t.Task, t.Run)
+	}
+	for _, note := range r.Notes {
+		add("note", "%s", note)
+	}
+	return facts
+}
+
+// printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
+func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
+	for _, row := range w.Live {
+		last := w.Answer.Last
+		old := last == nil || !row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
+		if row.Task == w.Task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(row.Slot), view.RunningText(row, w.Now))
+		}
+	}
+	for _, one := range w.Waiting {
+		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, one.Text(a.now(), w.Task.When.Location))
+	}
+}
+
+func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
+	said := false
+	say := func(format string, args ...any) {
+		said = true
+		fmt.Fprintf(a.out, "  "+format+"\n", args...)
+	}
+	switch by := answer.Triggers; {
+	case w.Task.When.Boot:
+		said = answer.Next == nil
+		fmt.Fprintf(a.out, "%s is due at the next boot of this machine\n", answer.Task)
+	case len(by) > 0 && answer.Next == nil:
+		say("it has no time of its own: it starts %s", chainText(by))
+	case len(by) > 0:
+		say("it also starts %s", chainText(by))
+	case answer.Next == nil:
+		say("%s is never due again", answer.Task)
+	}
+	if answer.Free != nil {
+		free, _ := time.Parse(time.RFC3339, *answer.Free)
+		say("its conditions let it run again at %s", w.Time(free))
+	}
+	if answer.NoTicks != "" {
+		say("%s, so it will not start", answer.NoTicks)
+	}
+	paused := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil // which its slot says
+	for _, words := range answer.Asks {
+		say("right before it starts it asks %s", humanize.Line(words))
+	}
+	if answer.Down != "" {
+		become := "be skipped if that is so then"
+		if w.Task.WaitsForPause(w.Next) {
+			become = "wait for the end of that"
+		}
+		say("%s; it will %s", answer.Down, become)
+	}
+	if full := answer.Pool.Full(); full != "" {
+		say("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
+	}
+	if answer.Held != "" {
+		say("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
+	}
+	switch {
+	case answer.Failures >= view.MostFailures:
+		say("all of its last %d runs failed", answer.Failures)
+	case answer.Failures > 1:
+		say("its last %d runs failed", answer.Failures)
+	case answer.Failures == 1:
+		say("its last run failed")
+	}
+	if !said && !paused && w.Task.UnmetCondition(w.Next) == "" {
+		say("nothing is known that would stop it")
+	}
+}
+
+// heldUp says what becomes of a run while others have what it needs.
+func heldUp(t *schedule.Task, slot time.Time) string {
+	if t.WaitAtMost > 0 {
+		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
+	}
+	return "be skipped"
+}
+
+// chainText says after what a task is started: "after extract (on_success) and load (after)".
+func chainText(by []view.Chained) string {
+	var words []string
+	for _, c := range by {
+		words = append(words, c.Task+" ("+c.On+")")
+	}
+	return "after " + strings.Join(words, " and ")
 }

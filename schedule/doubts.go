@@ -124,3 +124,88 @@ func onlyWith(t, other *Task, now time.Time) bool {
 	}
 	return ever
 }
+
+// Expect says when a task counts as overdue.
+type Expect struct {
+	Within time.Duration // longer than that from the start of a run to its end; 0: no bound
+	Every  time.Duration // longer than that without a success; 0: no bound
+}
+
+// Expecting returns the active tasks with an `expect`.
+func (s *Schedule) Expecting() (tasks []*Task) {
+	for _, t := range s.Tasks {
+		if t.Expect != (Expect{}) && s.Active(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// OverdueAnyway warns of each active task whose own times are rarer than `expect` wants.
+func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
+	for _, t := range s.Expecting() {
+		if t.Expect.Every == 0 {
+			continue
+		}
+		const looked = 100
+		last, ok := t.NextRun(now)
+		for range looked {
+			next, more := t.NextRun(last)
+			if !ok || !more {
+				break
+			}
+			if gap := next.Sub(last); gap > t.Expect.Every {
+				warnings = append(warnings, Problem{
+					Place: t.PlaceOf("expect.every"), Task: t.Name,
+					Text: fmt.Sprintf("it will be overdue though all is well: it does not run from %s to %s, and expect.every is %s",
+						humanize.MinuteZone(last, t.When.Location), humanize.MinuteZone(next, t.When.Location), humanize.Duration(t.Expect.Every)),
+					Hint: "make expect.every longer than the longest time between two runs",
+				})
+				break
+			}
+			last = next
+		}
+	}
+	return warnings
+}
+
+// LateWithin is how old a slot may be that runs although no tick, or no store, let it start in its
+// minute.
+func (t *Task) LateWithin() time.Duration {
+	if t.StartDeadline > 0 && !t.RunMissed {
+		return min(t.MissedWithin, t.StartDeadline)
+	}
+	return t.MissedWithin
+}
+
+// GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,
+// because the next slot is near.
+func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
+
+// WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
+func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
+
+// KeptFromWaiting returns a warning for each active task whose slots give way, though the file says
+// that they wait for the end of a pause.
+func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
+	for _, t := range s.Tasks {
+		next, due := t.When.Next(now)
+		if due && s.Active(t) && t.RunAfterPause && t.GivesWay(next) {
+			warnings = append(warnings, Problem{
+				Place: t.PlaceOf("missed"), Task: t.Name, Hint: "write `missed: once`",
+				Text: "missed: after_pause is once for what is due several times in a minute: the next time is near when the pause is over",
+			})
+		}
+	}
+	return warnings
+}
+
+// WaitUntil returns when a run of a slot stops waiting, if it begins to wait at from: when it has
+// waited for as long as its task says, or may not start any more.
+func (t *Task) WaitUntil(slot, from time.Time) time.Time {
+	until := from.Add(t.WaitAtMost)
+	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
+		return latest
+	}
+	return until
+}

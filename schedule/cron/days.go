@@ -2,11 +2,13 @@ package cron
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
-// This file holds the two ways to say which days are due: dates, from fields, and cycle, counted
-// from a date. A day is a number of days of the wall clock, counted from 1 January 1970.
+// Two ways say which days are due: dates, from fields, and cycle, counted from a date. times say
+// which times of the day are due, and interval says both. A day is a number of days of the wall
+// clock, counted from 1 January 1970.
 
 // dayOf returns the day that holds a wall second.
 func dayOf(t int64) int64 { return (t - mod(t, daySeconds)) / daySeconds }
@@ -114,4 +116,130 @@ func (c cycle) why(since int64) string {
 		return fmt.Sprintf("%s is %d days after %s, a multiple of %d", day, since, c.start(), c.days)
 	}
 	return fmt.Sprintf("%s is %d days after %s, not a multiple of %d", day, since, c.start(), c.days)
+}
+
+const (
+	minuteSeconds = 60
+	hourSeconds   = 60 * minuteSeconds
+	daySeconds    = 24 * hourSeconds
+)
+
+// times are the times of day, in seconds, that match the fields for second, minute and hour.
+type times struct{ seconds, minutes, hours set }
+
+// next returns the first due time of day from second on.
+func (t times) next(second int64) (int64, bool) {
+	h, m, s := hourMinuteSecond(second)
+	if t.hours.has(h) {
+		if t.minutes.has(m) {
+			if s, ok := t.seconds.from(s); ok {
+				return secondOfDay(h, m, s), true
+			}
+		}
+		if m, ok := t.minutes.from(m + 1); ok {
+			return secondOfDay(h, m, t.seconds.first()), true
+		}
+	}
+	h, ok := t.hours.from(h + 1)
+	return secondOfDay(h, t.minutes.first(), t.seconds.first()), ok
+}
+
+// before returns the number of due times of day before second, which may be daySeconds.
+func (t times) before(second int64) int {
+	h, m, s := hourMinuteSecond(second)
+	n := t.hours.below(h).len() * t.minutes.len() * t.seconds.len()
+	if !t.hours.has(h) {
+		return n
+	}
+	n += t.minutes.below(m).len() * t.seconds.len()
+	if !t.minutes.has(m) {
+		return n
+	}
+	return n + t.seconds.below(s).len()
+}
+
+func hourMinuteSecond(second int64) (h, m, s int) {
+	return int(second / hourSeconds), int(second / minuteSeconds % 60), int(second % 60)
+}
+
+func secondOfDay(h, m, s int) int64 {
+	return int64(h)*hourSeconds + int64(m)*minuteSeconds + int64(s)
+}
+
+// ceil returns the smallest multiple of unit that is t or larger.
+func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
+
+// mod returns the remainder of t by unit. It is never negative, even for times before 1970.
+func mod(t, unit int64) int64 { return (t%unit + unit) % unit }
+
+// atTimes returns the times of day, to the minute, in words: " at 8:00, 9:00"; "" for midnight
+// alone.
+func (t times) atTimes() string {
+	var words []string
+	for hour, ok := t.hours.from(0); ok; hour, ok = t.hours.from(hour + 1) {
+		words = append(words, fmt.Sprintf("%d:%02d", hour, t.minutes.first()))
+	}
+	if len(words) == 1 && words[0] == "0:00" {
+		return ""
+	}
+	return " at " + strings.Join(words, ", ")
+}
+
+// An interval ("90 minutes from 2026-01-05 06:00") is a time that comes every so many seconds of
+// elapsed time from a wall time on, whatever the clocks do. The zero interval means that the fields
+// of an expression decide.
+type interval struct {
+	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
+	from  int64 // the first due time, on the wall clock, in seconds as if that were UTC
+}
+
+// start returns the first due instant. If a wall time comes twice, the first time counts. A skipped
+// wall time lies the same distance after the gap.
+func (v interval) start(zone *time.Location) int64 {
+	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
+	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {
+		return after
+	}
+	return before
+}
+
+// offsetAt is how far the wall clock is ahead of UTC around an instant.
+func offsetAt(zone *time.Location, t int64) int64 {
+	_, offset := time.Unix(t, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+// next returns the first due instant that is not before an instant.
+func (v interval) next(zone *time.Location, at int64) int64 {
+	start := v.start(zone)
+	return start + max(0, ceil(at-start, v.every))
+}
+
+// String returns the words that ParseEvery reads.
+func (v interval) String() string {
+	n, unit := v.every/minuteSeconds, "minute"
+	if v.every%hourSeconds == 0 {
+		n, unit = v.every/hourSeconds, "hour"
+	}
+	if n > 1 {
+		unit = fmt.Sprintf("%d %ss", n, unit)
+	}
+	return unit + " from " + v.begin()
+}
+
+func (v interval) begin() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
+
+// compare says whether the minute that begins at an instant is due.
+func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
+	since := minute + minuteSeconds - 1 - v.start(zone)
+	f := Field{Name: "interval", Text: v.String(), Value: int((since - mod(since, minuteSeconds)) / minuteSeconds), Matches: due}
+	not := "not "
+	if due {
+		not = ""
+	}
+	f.said = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d", f.Value, v.begin(), not, v.every/minuteSeconds)
+	if f.Value < 0 {
+		f.said = "it is before " + v.begin()
+	}
+	return []Field{f}
 }

@@ -2,11 +2,13 @@ package cron
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
-// that the slots are evenly spaced. "2 weeks" needs a date to count from (every_from.go).
+// that the slots are evenly spaced. "2 weeks" needs a date to count from (below).
 
 // A countableUnit is a unit of which a whole number makes the next larger unit. Its texts are cron
 // expressions.
@@ -110,4 +112,152 @@ func (p phrase) uncountable(n int, unit string) error {
 		e.SetHint(everyForms)
 	}
 	return e
+}
+
+// The functions below read phrases that count from a date: "2 weeks from 2026-01-05 at 8:00", "90
+// minutes from 2026-01-05 06:00".
+
+// longestCycle is ten years, in days. A rarer task has a date of its own in the year.
+const longestCycle = 3653
+
+// cycle reads a phrase with a "from" that counts days or weeks.
+func (p phrase) cycle() (f frequency, err error) {
+	if f.Words, f.Days, err = p.cycleLength(); err != nil {
+		return frequency{}, err
+	}
+	if f.From, err = readStart(strings.Join(p.from, " ")); err != nil {
+		return frequency{}, err
+	}
+	f.Crons, err = p.daily("* * *", p.refuse("on"))
+	return f, err
+}
+
+// cycleLength reads "2 weeks", "week" or "10 days", and returns it in days and in these words.
+func (p phrase) cycleLength() (words string, days int, err error) {
+	n, unit := p.multiple()
+	if n == 0 {
+		return "", 0, neverDue(p.what)
+	}
+	days = n
+	switch unit {
+	case "day":
+	case "week":
+		days = 7 * n
+	default:
+		return "", 0, notCountedFromDate(p.what, unit)
+	}
+	if days > longestCycle {
+		return "", 0, wrong("%s is longer than ten years", strings.Join(p.what, " ")).
+			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d %ss", n, unit), days, nil
+	}
+	return unit, days, nil
+}
+
+// multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
+func (p phrase) multiple() (n int, unit string) {
+	what := p.what
+	n, counted := digits(what[0])
+	if counted {
+		what = what[1:]
+	} else {
+		n = 1
+	}
+	if len(what) == 1 {
+		unit = unitWords()[what[0]]
+	}
+	return n, unit
+}
+
+// onDate has the words for a date in a unit that has dates.
+var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
+
+// notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
+// 2026-01-05".
+func notCountedFromDate(what []string, unit string) error {
+	if last := what[len(what)-1]; len(what) == 2 && unit == "" && weekdayWords()[last] == nil {
+		return unknownWord(last)
+	}
+	e := wrong("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(what, " "))
+	if onDate[unit] != "" {
+		return e.SetHint("write %q", onDate[unit])
+	}
+	return e.SetHint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
+}
+
+const exampleDate = "2026-01-05"
+
+// readStart reads the date that days are counted from: 2026-01-05, at midnight UTC.
+func readStart(text string) (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, text)
+	if err == nil {
+		return day, nil
+	}
+	if date, rest, two := strings.Cut(text, " "); two && strings.Contains(rest, ":") {
+		if _, err := readStart(date); err == nil {
+			return day, wrong("%q is not a date", text).SetHint(`put "at" before the time`)
+		}
+	}
+	parts := strings.Split(text, "-")
+	var numbers [3]int
+	for i := range parts {
+		n, ok := digits(parts[i])
+		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
+			return day, wrong("%q is not a date", text).SetHint("write it as %s: the year, the month, the day", exampleDate)
+		}
+		numbers[i] = n
+	}
+	year, month, inMonth := numbers[0], numbers[1], numbers[2]
+	if month < 1 || month > 12 {
+		return day, wrong("%q is not a date: month %s is not in 1-12", text, parts[1])
+	}
+	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	if inMonth < 1 || inMonth > last {
+		return day, wrong("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+	}
+	return day, wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
+}
+
+// interval reads a phrase that counts minutes or hours from an instant. It reports false for a
+// phrase that counts something else.
+func (p phrase) interval() (f frequency, ok bool, err error) {
+	n, unit := p.multiple()
+	size := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[unit]
+	switch {
+	case size == 0:
+		return f, false, nil
+	case n == 0:
+		return f, true, neverDue(p.what)
+	case n > int(longestCycle*24*time.Hour/size):
+		return f, true, wrong("%s is longer than ten years", strings.Join(p.what, " "))
+	}
+	f.Interval = time.Duration(n) * size
+	f.From, err = p.instant()
+	return f, true, err
+}
+
+// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00. Without
+// a time it is midnight.
+func (p phrase) instant() (time.Time, error) {
+	if err := p.refuse("on"); err != nil {
+		return time.Time{}, err
+	}
+	words := slices.Concat(p.from, p.at)
+	day, err := readStart(words[0])
+	if err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case len(words) == 1:
+		return day, nil
+	case len(words) > 2:
+		return time.Time{}, wrong("%q is not one date and one time", strings.Join(words, " ")).SetHint("write %s 06:00", exampleDate)
+	}
+	clock, err := time.Parse("15:04", words[1])
+	if err != nil {
+		return time.Time{}, wrong("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
+	}
+	return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute), nil
 }

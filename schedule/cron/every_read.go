@@ -1,11 +1,184 @@
 package cron
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// This file reads the days of months and quarters:
+//
+//	monthday = number ["st" | "nd" | "rd" | "th"]
+//	         | "first day" | "last day"
+//	         | ordinal weekday                       first monday, last friday; a weekday can serve several ordinals
+//	         | "first weekday" | "last weekday"      Monday to Friday, as W in a cron expression
+//	ordinal  = "first" | "second" | "third" | "fourth" | "last"
+
+// The two day fields of a cron expression.
+const (
+	inDayField = iota
+	inWeekdayField
+)
+
+// A monthDay is one of the days of a month: 16, its last day, its first Monday.
+type monthDay struct {
+	words string // of every:
+	field int    // dayField or weekdayField
+	text  string // the element of that field
+	order int    // sorts the elements of that field
+}
+
+// monthly reads the days of a month or quarter. The argument is the text of the month field.
+func (p phrase) monthly(months string) ([]string, error) {
+	if p.on == nil {
+		p.on = []string{"1"}
+	}
+	days, err := eachOf(spreadWeekday(p.on), readMonthDay)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(days, func(a, b monthDay) int { return cmp.Compare(a.order, b.order) })
+	var fields [2][]string
+	for _, day := range days {
+		if months != "*" && strings.HasPrefix(day.words, "last ") {
+			return nil, p.lastOfQuarter(day)
+		}
+		if !slices.Contains(fields[day.field], day.text) {
+			fields[day.field] = append(fields[day.field], day.text)
+		}
+	}
+	field := func(pos int) string { return cmp.Or(strings.Join(fields[pos], ","), "*") }
+	return p.daily(field(inDayField)+" "+months+" "+field(inWeekdayField), nil)
+}
+
+func (p phrase) lastOfQuarter(day monthDay) error {
+	cron := "0 0 " + day.text + " 3,6,9,12 *"
+	if day.field == inWeekdayField {
+		cron = "0 0 * 3,6,9,12 " + day.text
+	}
+	return wrong("%q does not go with %q", day.words, strings.Join(p.what, " ")).
+		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
+}
+
+var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
+
+// spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first ,
+// third monday".
+func spreadWeekday(words []string) []string {
+	var all []string
+	for i, word := range words {
+		all = append(all, word)
+		alone := slices.Contains(ordinalWords, word) && (i == 0 || words[i-1] == ",") && i+1 < len(words) && words[i+1] == ","
+		if !alone {
+			continue
+		}
+		for _, day := range words[i+1:] { // the first that is neither a comma nor an ordinal
+			if day != "," && !slices.Contains(ordinalWords, day) {
+				all = append(all, day)
+				break
+			}
+		}
+	}
+	return all
+}
+
+func readMonthDay(element string) (monthDay, error) {
+	nthWord, name, two := strings.Cut(element, " ")
+	weekdays := weekdayWords()[name]
+	nth := 1 + slices.Index(ordinalWords, nthWord)
+	switch {
+	case two && weekdays != nil && nth == 0:
+		return monthDay{}, unknownOrdinal(nthWord, name)
+	case !two && weekdayWords()[element] != nil:
+		return monthDay{}, wrong("%q is not a day of the month", element).SetHint(`write "first %s" or "last %s"`, element, element)
+	case element == "last day":
+		return monthDay{element, inDayField, "L", 100}, nil
+	case element == "first day":
+		return monthDay{element, inDayField, "1", 1}, nil
+	case nth == 0 || weekdays == nil:
+		n, err := readDay(element)
+		return monthDay{element, inDayField, fmt.Sprint(n), n}, err
+	case len(weekdays) == 1:
+		return nthWeekday(element, nth, weekdays[0]), nil
+	case slices.Equal(weekdays, weekdayWords()["weekend"]):
+		return monthDay{}, wrong("%q is two days", element).SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
+	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
+		return monthDay{element, inDayField, "1W", 1}, nil
+	case nthWord == "last":
+		return monthDay{element, inDayField, "LW", 101}, nil
+	}
+	return monthDay{}, wrong("%q cannot be told: of weekdays only the first and the last of a month can", element).
+		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
+}
+
+// nthWeekday returns the day that the element names, "third monday". Its ordinal is the nth of
+// ordinalWords, from 1.
+func nthWeekday(element string, nth, weekday int) monthDay {
+	text := fmt.Sprintf("%d#%d", weekday, nth)
+	if ordinalWords[nth-1] == "last" {
+		text = fmt.Sprintf("%dL", weekday)
+	}
+	return monthDay{element, inWeekdayField, text, nth*7 + weekday}
+}
+
+// unknownOrdinal returns the error about "fifth monday" and "3rd monday".
+func unknownOrdinal(nth, name string) error {
+	n, err := readDay(nth)
+	switch {
+	case nth == "fifth" || err == nil && n == 5:
+		e := wrong("not every month has a fifth %s", name)
+		if days := weekdayWords()[name]; len(days) == 1 {
+			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`, name, days[0])
+		}
+		return e.SetHint(`write "last %s of month"`, name)
+	case err == nil && n <= 4:
+		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
+	}
+	return wrong("%q does not say which %s of the month", nth, name).SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
+}
+
+func (p *phrase) ofMonth(of int) error {
+	days, month := p.what[:of], p.what[of+1:]
+	switch {
+	case p.on != nil:
+		return wrong(`"of" and "on" do not go together`).SetHint(`write "first monday of month" or "month on first monday"`)
+	case len(days) == 0:
+		return wrong(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
+	case len(month) == 0:
+		return wrong(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
+	}
+	unit := unitWords()[month[0]]
+	if len(month) > 1 || unit != "month" && unit != "quarter" {
+		return wrong(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
+			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
+	}
+	p.what, p.on = month, days
+	return nil
+}
+
+// ordinalWithoutMonth returns the error about "first monday", with a hint at what may be meant.
+func (p phrase) ordinalWithoutMonth() error {
+	nth, name := p.what[0], p.what[1]
+	n := 1 + slices.Index(ordinalWords, nth)
+	counts := n > 1 && nth != "last"
+	isDay := len(weekdayWords()[name]) == 1 || !counts && (weekdayWords()[name] != nil || name == "day")
+	switch {
+	case !isDay && counts:
+		if _, err := p.counted(n); err != nil {
+			return err
+		}
+		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
+	case !isDay:
+		return wrong("%q is not understood", nth+" "+name).SetHint(everyForms)
+	}
+	e := wrong("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
+	if counts {
+		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, nth)
+	}
+	return e
+}
 
 // eachOf reads each of the elements that the words list, with commas between them.
 func eachOf[T any](words []string, read func(element string) (T, error)) ([]T, error) {

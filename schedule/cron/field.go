@@ -1,6 +1,8 @@
 package cron
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -9,11 +11,11 @@ import (
 // A cronField is the grammar of one of the six fields of an expression:
 //
 //	field   = element {"," element} | "?"             ? in the day fields only
-//	element = ("*" | range) ["/" step] | day form     field_days.go has the day forms
+//	element = ("*" | range) ["/" step] | day form     see dayForm
 //	range   = value ["-" value]
 //	value   = number | name                           a name of a month or a weekday, in any case
 //
-// field_hash.go replaces H before this grammar is applied.
+// resolve replaces H before this grammar is applied.
 type cronField struct {
 	name     string
 	pos      int
@@ -211,4 +213,193 @@ func (s set) String() string {
 		values = append(values, strconv.Itoa(v))
 	}
 	return strings.Join(values, ",")
+}
+
+// The day fields have forms of their own, as in Quartz:
+//
+//	day     = "L" | "LW" | number "W"                 the last day, the last working day, the working day nearest to a day
+//	weekday = value "L" | value "#" ("1" … "5")       the last Friday of the month, its second Monday
+//
+// A working day is Monday to Friday, and the one nearest to a day is of the same month.
+
+// dayForm reads one of these forms and returns its canonical form. It returns "" for any other
+// element.
+func (f *cronField) dayForm(element string) (string, error) {
+	if f.pos == dayField {
+		return f.monthDayForm(element)
+	}
+	return f.weekdayForm(element)
+}
+
+func (f *cronField) monthDayForm(element string) (string, error) {
+	if !strings.ContainsAny(element, "LlWw") {
+		return "", nil
+	}
+	upper := strings.ToUpper(element)
+	switch {
+	case upper == "L" || upper == "LW":
+		return upper, nil
+	case upper == "WL":
+		return "", wrong("day %q is not known", element).SetHint("write LW")
+	}
+	number, after, _ := strings.Cut(upper, "W")
+	if _, ok := digits(number); !ok || after != "" {
+		return "", wrong("day %q is not known: L stands alone and W follows one number", element).
+			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
+	}
+	n, err := f.value(number, element)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(n) + "W", nil
+}
+
+func (f *cronField) weekdayForm(element string) (string, error) {
+	if day, nth, found := strings.Cut(element, "#"); found {
+		n, err := f.value(day, element)
+		if err != nil {
+			return "", err
+		}
+		if week, ok := digits(nth); !ok || week < 1 || week > 5 {
+			return "", wrong("week %q in %q is not in 1-5", nth, element)
+		}
+		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil
+	}
+	day, last := strings.CutSuffix(element, "L")
+	if !last {
+		day, last = strings.CutSuffix(element, "l")
+	}
+	switch {
+	case !last:
+		return "", nil
+	case day == "":
+		return "", wrong("weekday %q needs a day", element).
+			SetHint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
+	}
+	n, err := f.value(day, element)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(n%7) + "L", nil
+}
+
+// resolve replaces each H of a field, as in Jenkins: H and H(0-29) by a number made from the seed,
+// H/15 by steps from such a number. A seed must give the same number in every version of sched:
+// otherwise a job would run again after an update, or not at all.
+func (f *cronField) resolve(text, seed string) (string, error) {
+	if !strings.ContainsAny(text, "Hh") {
+		return text, nil
+	}
+	elements := strings.Split(text, ",")
+	for i, element := range elements {
+		after, isHash := strings.CutPrefix(element, "H")
+		if !isHash {
+			after, isHash = strings.CutPrefix(element, "h")
+		}
+		if !isHash || after != "" && after[0] != '/' && after[0] != '(' {
+			continue
+		}
+		var err error
+		if elements[i], err = f.hashed(after, element, seed); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(elements, ","), nil
+}
+
+// hashed returns what an element that begins with H stands for. The text after the H is after.
+func (f *cronField) hashed(after, element, seed string) (string, error) {
+	low, high := f.min, f.top
+	if f.pos == dayField {
+		high = 28 // every month has it
+	}
+	if inner, isRange := strings.CutPrefix(after, "("); isRange {
+		bounds, rest, closed := strings.Cut(inner, ")")
+		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
+			return "", wrong("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
+		}
+		var err error
+		if low, high, err = f.bounds(bounds, element, true); err != nil {
+			return "", err
+		}
+		after = rest
+	}
+	if after == "" {
+		return fmt.Sprint(low + f.hash(seed, high-low+1)), nil
+	}
+	step, err := f.step(after[1:], element, "H")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d-%d/%d", low+f.hash(seed, min(step, high-low+1)), high, step), nil
+}
+
+// hash returns a number from 0 to n-1. It spreads seeds evenly, and gives one seed another number
+// in each field.
+func (f *cronField) hash(seed string, n int) int {
+	h := fnv.New64a()
+	h.Write([]byte(f.name + "\x00" + seed))
+	sum := h.Sum64()
+	return int((sum ^ sum>>32) % uint64(n))
+}
+
+// backwards returns the error about a range such as FRI-MON. Its hint is to write FRI-SUN,MON.
+func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
+	bottom := f.min
+	if f.pos == weekdayField {
+		bottom = 1 // the first half already ends with Sunday
+	}
+	text := strconv.Itoa
+	if _, isNumber := digits(lowText); !isNumber {
+		text = f.nameOf
+	}
+	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
+	if low == f.max {
+		first = lowText
+	}
+	if high == bottom {
+		second = highText
+	}
+	return wrong("%s range %s-%s runs backwards", f.name, lowText, highText).
+		SetHint("write %s,%s", first, second)
+}
+
+func (f *cronField) outOfRange(text string, n int) error {
+	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
+	switch {
+	case f.pos == hourField && n == 24:
+		e.SetHint("midnight is hour 0")
+	case f.pos == minuteField && n == 60:
+		e.SetHint("the full hour is minute 0")
+	}
+	return e
+}
+
+func (f *cronField) unknown(text, element string) error {
+	if text == "" {
+		return wrong("%s %q lacks a number", f.name, element)
+	}
+	e := wrong("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
+	if f.names != nil {
+		e.Text += " or a name in " + f.nameSpan
+		if len(text) > 3 {
+			if n, err := f.value(text[:3], text[:3]); err == nil {
+				return e.SetHint("write %s", f.nameOf(n))
+			}
+		}
+	}
+	switch {
+	case text == "?" && f.isDays():
+		e.Text = f.name + " ? must stand alone"
+	case text == "?":
+		e.SetHint("? is for the day fields only; write *")
+	case text == "*":
+		e.Text = wrong("%s %q: * takes a step and nothing else", f.name, element).Text
+	case text == "H" || text == "h":
+		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
+		e.SetHint("write H(0-29) for a number in a range")
+	case f.pos == weekdayField && text[0] > '9':
+		e.SetHint("if that is the command, it goes into `command`")
+	}
+	return e
 }

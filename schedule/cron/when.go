@@ -1,3 +1,23 @@
+// Package cron says when a task is due. It reads cron expressions (Parse) and words (ParseEvery),
+// finds due instants in a time zone (When), and explains them (Explanation).
+//
+// # Promises
+//
+//   - It is pure: time and zone are arguments, and it reads no clock and no file.
+//   - Slots, Next, Previous, Backward, Count and Explain agree about every instant.
+//   - Daylight saving has one rule, the rule of cron(8), which is written in wallclock.go.
+//   - Every value may be used by several goroutines at once.
+//   - Every error of Parse and ParseEvery is an *Error, with a hint if there is something to
+//     write instead.
+//
+// Tasks, conditions and what becomes of a slot are for other packages.
+//
+// # Where to find what
+//
+// Text becomes an Expression in expression.go, field.go (the grammar of a field) and compile.go
+// (sets of due values, by gronx). Words become expressions in every*.go (the grammar of every:).
+// expression.go searches the wall clock, by days.go; wallclock.go maps wall times to instants;
+// when.go joins the expressions of a task.
 package cron
 
 import (
@@ -190,3 +210,44 @@ func (w When) last(t, to int64) int64 {
 }
 
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond).Unix() }
+
+// Count returns how many instants Backward yields. For one cron expression it looks at each day
+// once.
+func (w When) Count(from, to time.Time) (n int) {
+	from, to, w.Shift = from.Add(-w.Shift), to.Add(-w.Shift), 0
+	if len(w.Crons) != 1 || w.Crons[0].interval.every > 0 {
+		for range w.Forward(from, to) {
+			n++
+		}
+		return n
+	}
+	for t, end := ceilSecond(from), ceilSecond(to); t < end; {
+		p := periodAt(w.zone(), t)
+		until := min(p.end, end)
+		n += p.count(&w.Crons[0], t, until)
+		t = until
+	}
+	return n
+}
+
+// count returns at how many instants of [from, to), which lie in the period, c is due.
+func (p offsetPeriod) count(c *Expression, from, to int64) (n int) {
+	wall, end := from+p.offset, to+p.offset
+	if c.fixed {
+		if _, skipped := p.skipped(c, from); skipped { // all jobs of the gap run at the first instant, which counts once
+			n++
+			wall++
+		}
+		wall = max(wall, p.newFrom)
+	}
+	for wall < end {
+		day, ok := c.nextDay(dayOf(wall), dayOf(end-1))
+		if !ok {
+			break
+		}
+		midnight := day * daySeconds
+		n += c.times.before(min(end-midnight, daySeconds)) - c.times.before(max(wall-midnight, 0))
+		wall = midnight + daySeconds
+	}
+	return n
+}

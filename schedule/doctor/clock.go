@@ -1,11 +1,15 @@
 package doctor
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sched/schedule/cron"
@@ -96,4 +100,96 @@ func isFixed(w cron.When) bool {
 	first, ok := w.Next(time.Unix(0, 0))
 	second, again := w.Next(first)
 	return ok && (!again || second.Sub(first) > 2*nearChange)
+}
+
+// zoneFolder is the folder of the zone data of the machine. Tests change it.
+var zoneFolder = "/usr/share/zoneinfo"
+
+// oldZoneData is in years: somewhere a government decides on its clocks each year.
+const oldZoneData = 2
+
+// checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
+func checkZoneData(_ context.Context, s *Subject) (found []finding) {
+	for _, zone := range s.unknownZones() {
+		found = append(found, finding{Warning, zone + ": commands take it for UTC",
+			"install tzdata, or mend the name: it is that of a file below " + zoneFolder})
+	}
+	version, year := zoneVersion()
+	if year > 0 && year < s.Now.Year()-oldZoneData {
+		found = append(found, finding{Warning,
+			"the zone data of this machine are of " + version + ": clock changes that were decided since are not in them",
+			"install the newest tzdata; sched takes those of the machine before its own"})
+	}
+	if s.Zone == "Local" {
+		found = append(found, s.namelessZone()...)
+	}
+	switch {
+	case len(found) > 0:
+		return found
+	case version == "":
+		return fine("of which version they are is not known on this system")
+	}
+	return fine("of %s", version)
+}
+
+// namelessZone warns of a machine's zone without a name, unless the schedule has its own.
+func (s *Subject) namelessZone() []finding {
+	if s.Schedule.Location.String() != "Local" {
+		return nil
+	}
+	offset := s.Now.In(s.Schedule.Location).Format("-07:00")
+	why := "/etc/localtime is no link to it"
+	if zone := s.variable("TZ"); zone != "" {
+		why = "TZ is " + zone
+	}
+	return []finding{{Warning,
+		fmt.Sprintf("the name of the machine's zone is not known (%s): times are those of the offset %s now", why, offset),
+		"name it in the schedule: timezone: Europe/Berlin"}}
+}
+
+func (s *Subject) unknownZones() []string {
+	lacking := map[string][]string{} // what wants a zone, by its name
+	want := func(zone, by string) {
+		if s.zoneIsMissing(zone) && !slices.Contains(lacking[zone], by) {
+			lacking[zone] = append(lacking[zone], by)
+		}
+	}
+	want(s.Zone, "the machine")
+	for _, t := range s.active() {
+		if zone, ok := process.Lookup(process.Environ(nil, *t))("TZ"); ok {
+			want(strings.TrimPrefix(zone, ":"), t.Name)
+		}
+	}
+	var says []string
+	for _, zone := range slices.Sorted(maps.Keys(lacking)) {
+		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(lacking[zone], 3)))
+	}
+	return says
+}
+
+// zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is
+// written out, as CET-1CEST, needs no file (tzset(3)), and neither does UTC.
+func (s *Subject) zoneIsMissing(zone string) bool {
+	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<") {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(zoneFolder, zone))
+	return err != nil
+}
+
+// zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 if it is
+// not known.
+func zoneVersion() (version string, year int) {
+	file, err := os.Open(filepath.Join(zoneFolder, "tzdata.zi"))
+	if err != nil {
+		return "", 0
+	}
+	defer file.Close()
+	line, _ := bufio.NewReader(file).ReadString('\n')
+	version, ok := strings.CutPrefix(strings.TrimSpace(line), "# version ")
+	if !ok || len(version) < 4 {
+		return "", 0
+	}
+	year, _ = strconv.Atoi(version[:4])
+	return version, year
 }

@@ -2,11 +2,15 @@ package forecast
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -106,4 +110,150 @@ func longestRun(t *schedule.Task) (longest time.Duration) {
 		}
 	}
 	return longest
+}
+
+// A Note is what a reader of a forecast has to know.
+type Note struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+}
+
+const mostNamed = 5
+
+func (in *Inputs) note() {
+	s := in.Schedule
+	var unknown, stale, asking []string
+	for _, t := range s.Tasks {
+		if !s.Active(t) {
+			continue
+		}
+		took := in.took[t.Name]
+		if in.Loads[t.Name].Runs == 0 {
+			unknown = append(unknown, t.Name)
+		}
+		if !took.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(took.Slot), took.Slot.Equal) {
+			stale = append(stale, t.Name)
+		}
+		if len(t.ConditionCommands) > 0 {
+			asking = append(asking, t.Name)
+		}
+	}
+	add := func(names []string, kind, hint, format string, args ...any) {
+		if len(names) > 0 {
+			in.Notes = append(in.Notes, Note{kind, fmt.Sprintf(format, args...), hint})
+		}
+	}
+	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
+		having(unknown), humanize.Names(unknown, mostNamed))
+	in.noteRenamed(unknown)
+	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
+		being(stale), humanize.Names(stale, mostNamed))
+	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], humanize.Names(asking, mostNamed))
+	in.noteControls()
+}
+
+// noteRenamed notes tasks that only the history has, if a task of unknown duration has their
+// command. Only people know whether that is the same task under another name.
+func (in *Inputs) noteRenamed(unknown []string) {
+	for _, name := range unknown {
+		task, err := view.FindTask(in.Schedule, name)
+		if err != nil {
+			continue
+		}
+		for _, old := range slices.Sorted(maps.Keys(in.took)) {
+			took := in.took[old]
+			var was schedule.Task
+			if _, err := view.FindTask(in.Schedule, old); err == nil || took.Runs == 0 || json.Unmarshal(took.Snapshot, &was) != nil {
+				continue
+			}
+			if view.CommandText(was.Command) == view.CommandText(task.Command) {
+				in.Notes = append(in.Notes, Note{"renamed", fmt.Sprintf("%s has the command of %s, which is in the history (%s, usually %s) and not in the schedule",
+					name, old, humanize.Count(took.Runs, "run"), humanize.Duration(took.Median)), ""})
+			}
+		}
+	}
+}
+
+// noteControls notes pauses and a maintenance without a known end: the simulation ignores them.
+func (in *Inputs) noteControls() {
+	if in.maintained {
+		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})
+	}
+	if all := in.Pauses[pause.Everything]; all.InEffect(in.From) && all.Until.IsZero() {
+		in.Notes = append(in.Notes, Note{"paused", "everything is paused without an end: that does not count", "sched resume"})
+	}
+	var endless []string
+	for _, name := range in.Pauses.Tasks(in.From) {
+		if in.Pauses[name].Until.IsZero() {
+			endless = append(endless, name)
+		}
+	}
+	if len(endless) > 0 {
+		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + humanize.Names(endless, mostNamed), "sched resume " + endless[0]})
+	}
+}
+
+func having(names []string) string {
+	if len(names) == 1 {
+		return "1 task has"
+	}
+	return fmt.Sprintf("%d tasks have", len(names))
+}
+
+func being(names []string) string {
+	if len(names) == 1 {
+		return "1 task was"
+	}
+	return fmt.Sprintf("%d tasks were", len(names))
+}
+
+// A Cache makes reports, one at a time. It keeps the last one until the schedule, the tasks that
+// this machine runs, the pauses or the hour changes. It is safe for concurrent use.
+type Cache struct {
+	turn chan struct{} // holds an element while a report is made
+
+	made string // what the last report was made of; "" for none
+	last Report
+}
+
+// NewCache returns a cache that has nothing yet.
+func NewCache() *Cache { return &Cache{turn: make(chan struct{}, 1)} }
+
+// Report returns the report of a span, as if one server ticked. The error comes from the context or
+// from CheckSpan.
+func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, span time.Duration) (Report, error) {
+	if err := CheckSpan(from, span); err != nil {
+		return Report{}, err
+	}
+	in := &Inputs{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
+	in.readControls(source)
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Report{}, ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	of := in.id(source.Now())
+	if of == c.made {
+		return c.last, nil
+	}
+	lacking := in.readHistory(ctx, source)
+	r := Foresee(in.Of(source.Schedule))
+	if err := ctx.Err(); err != nil {
+		return Report{}, err
+	}
+	r.Done = nil // nothing of the request is kept
+	if lacking == nil {
+		c.made, c.last = of, r
+	}
+	return r, nil
+}
+
+// id tells reports apart: by the schedule, by the tasks of it that run, by the span and by the
+// pauses. It also tells hours apart, because runs of the last hour may have changed the durations.
+func (in *Inputs) id(now time.Time) string {
+	s := in.Schedule
+	pauses, _ := json.Marshal(in.Pauses)
+	return fmt.Sprintf("%s %q %q %d %d %d %t %s", s.Digest, s.Environment, s.Machine, now.Unix()/3600, in.From.UnixNano(), in.To.UnixNano(), in.maintained, pauses)
 }

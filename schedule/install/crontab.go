@@ -1,7 +1,23 @@
+// Package install puts the one line of a schedule into a crontab, /etc/cron.d or units of systemd,
+// and takes it out again.
+//
+// # Promises
+//
+//   - No byte of a line that is not ours changes, except in lines of a crontab that are commented
+//     out on request. Uninstall restores these lines as they were.
+//   - A crontab is replaced as a whole, by crontab(1): after a kill at any moment it is the old one
+//     or the new one. A copy of the old one is kept before the change. The new crontab is read
+//     back, and the change is undone if it reads differently.
+//   - Several schedules live in one crontab: each line carries a mark made from the path of its
+//     schedule.
+//
+// It asks nobody and prints nothing: that is for its caller.
 package install
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -103,4 +119,131 @@ func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err
 		err = errors.New("there is no program crontab on the PATH")
 	}
 	return stdout.String(), stderr.String(), err
+}
+
+// An Edit is a crontab before and after.
+type Edit struct {
+	Old, New string
+	Diff     []string // the lines that change, with - before old ones and + before new ones
+}
+
+// IsNone reports whether nothing changes.
+func (e Edit) IsNone() bool { return e.Old == e.New }
+
+// Add returns the crontab with the line at its end, or in the place of an older line of the same
+// schedule. It comments out the lines of these numbers, which count from 1.
+func (l Line) Add(text string, replace map[int]bool) Edit {
+	e := &editor{}
+	present := false
+	for i, line := range split(text) {
+		switch {
+		case strings.HasSuffix(line, l.mark()) && !present:
+			present = true
+			e.change(line, l.Cron())
+		case strings.HasSuffix(line, l.mark()):
+			e.drop(line)
+		case replace[i+1]:
+			e.change(line, l.replaced()+line)
+		default:
+			e.keep(line)
+		}
+	}
+	if !present {
+		e.add(l.Cron())
+	}
+	return e.edit(text)
+}
+
+// Remove returns the crontab without the line. Lines that it replaced are as they were.
+func (l Line) Remove(text string) Edit {
+	e := &editor{}
+	for _, line := range split(text) {
+		if was, replaced := strings.CutPrefix(line, l.replaced()); replaced {
+			e.change(line, was)
+		} else if strings.HasSuffix(line, l.mark()) {
+			e.drop(line)
+		} else {
+			e.keep(line)
+		}
+	}
+	return e.edit(text)
+}
+
+// IsIn reports whether a crontab has the line, as any version of sched writes it.
+func (l Line) IsIn(text string) bool {
+	for _, line := range split(text) {
+		if strings.HasSuffix(line, l.mark()) {
+			return true
+		}
+	}
+	return false
+}
+
+// split returns the lines of a text without their line breaks. A last line without a line break
+// does not matter: no cron takes such a crontab.
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+type editor struct {
+	strings.Builder
+	diff []string
+}
+
+func (e *editor) keep(line string) { e.WriteString(line + "\n") }
+
+func (e *editor) drop(line string) { e.diff = append(e.diff, "- "+line) }
+
+func (e *editor) add(line string) {
+	e.diff = append(e.diff, "+ "+line)
+	e.keep(line)
+}
+
+func (e *editor) change(old, new string) {
+	if old == new {
+		e.keep(old)
+		return
+	}
+	e.drop(old)
+	e.add(new)
+}
+
+func (e *editor) edit(old string) Edit { return Edit{old, e.String(), e.diff} }
+
+// A Line is the one line of a schedule, which starts a tick each minute.
+type Line struct {
+	Program string // sched, absolute
+	File    string // the schedule, absolute
+}
+
+// ID tells the lines of schedules apart. It is made from the path of the schedule alone.
+func (l Line) ID() string {
+	sum := sha256.Sum256([]byte(l.File))
+	return hex.EncodeToString(sum[:4])
+}
+
+// mark ends the line in a crontab. To the shell it is a comment.
+func (l Line) mark() string { return " # sched install " + l.ID() }
+
+func (l Line) replaced() string { return "# replaced by sched " + l.ID() + ": " }
+
+// Command is the command that starts a tick, for a POSIX shell.
+func (l Line) Command() string {
+	return shellWord(l.Program) + " run -q -c " + shellWord(l.File)
+}
+
+// Cron is the line in the crontab of a user.
+func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.mark() }
+
+// percents escapes each % for a crontab, because a plain % ends the command there.
+func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
+
+func shellWord(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%=") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

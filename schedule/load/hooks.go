@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sched/schedule"
+	"sched/schedule/yamldoc"
 )
 
 // A hookDraft is a hook in a mapping, while it is read.
@@ -97,4 +99,159 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
 	h.run, _ = readCommand(l.Reader, n, h.shell)
+}
+
+// mailSettings are what `mail` at the top of the file has, unexpanded.
+type mailSettings struct{ url, from string }
+
+// setMail reads the settings that the mails of all tasks take over. It comes before defaults and
+// tasks.
+func setMail(l *loader, _ *settings, n *node) {
+	if !l.RequireMapping(n, l.Key) {
+		return
+	}
+	mailKeys.Decode(l, &l.mail, n, 0)
+	if n.IsEmpty() {
+		l.Problemf(n, "write {url: smtp://HOST, from: ADDRESS}", "mail is empty")
+	}
+}
+
+// someAddress is a valid address.
+const someAddress = "somebody@example.com"
+
+// readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
+func readMailURL(l *loader, n *node) (string, bool) {
+	url, ok := readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{Mail: []string{someAddress}, MailURL: text}
+	})
+	_, rest, _ := strings.Cut(url, "://")
+	user, _, hasUser := strings.Cut(rest, "@")
+	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
+		l.Warnf(n, "write ${VAR} or ${file:PATH} in its place", "%s has the password in it, and with it each run in the history", l.Key)
+	}
+	return url, ok
+}
+
+// readMailFrom reads the address of the sender.
+func readMailFrom(l *loader, n *node) (string, bool) {
+	return readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{Mail: []string{someAddress}, MailFrom: text}
+	})
+}
+
+// readTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
+// check the notification that as makes of it. If the expanded text is empty, the result is empty,
+// too.
+func readTarget(l *loader, n *node, as func(string) schedule.Notification) (string, bool) {
+	text, ok := l.NonEmptyText(n)
+	if !ok || l.options.CheckNotification == nil {
+		return text, ok
+	}
+	value, ok := l.Expanded(n)
+	if value = strings.TrimSpace(value); !ok || value == "" {
+		return "", ok
+	}
+	if problem, hint := l.options.CheckNotification(as(value)); problem != "" {
+		l.Problemf(n, hint, "%s: %s", l.Key, problem)
+		return "", false
+	}
+	return text, true
+}
+
+func setPing(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "ping")
+	h.notify.Ping, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Ping: text} })
+}
+
+func setWebhook(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "webhook")
+	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Webhook: text} })
+}
+
+// setAddresses reads one address or a list. Addresses that are empty when they are expanded are
+// left out.
+func setAddresses(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "mail")
+	if !l.RefuseEmptyList(n, "") {
+		return
+	}
+	h.notify.MailURL, h.notify.MailFrom = l.mail.url, l.mail.from
+	n.Each(func(item *node) bool {
+		text, ok := readTarget(l, item, func(text string) schedule.Notification { return schedule.Notification{Mail: []string{text}} })
+		if text != "" {
+			h.notify.Mail = append(h.notify.Mail, text)
+		}
+		return ok
+	})
+}
+
+// allowOnly refuses a key that belongs to hooks of other kinds.
+func (l *loader) allowOnly(n *node, h *hookDraft, kinds ...string) {
+	if len(h.kinds) == 1 && !slices.Contains(kinds, h.kinds[0]) {
+		l.Problemf(n, "", "%s is for %s, not for %s", l.Key, strings.Join(kinds, ", "), h.kinds[0])
+	}
+}
+
+func setMoments(l *loader, h *hookDraft, n *node) {
+	l.allowOnly(n, h, "ping")
+	if h.key != "after" {
+		l.Problemf(n, "move it to `after`: it is sent when the run starts, too", "a ping with on belongs in after, not in %s", h.key)
+		return
+	}
+	if !l.RefuseEmptyList(n, "leave the key out for a ping when the run ends") {
+		return
+	}
+	n.Each(func(item *node) bool {
+		word, ok := l.OneOf(item, string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure))
+		h.notify.On = append(h.notify.On, schedule.Moment(word))
+		return ok
+	})
+}
+
+func setFormat(l *loader, h *hookDraft, n *node) {
+	l.allowOnly(n, h, "webhook")
+	h.notify.Format, _ = l.OneOf(n, "slack")
+}
+
+func setOccasion(l *loader, h *hookDraft, n *node) {
+	l.allowOnly(n, h, "ping", "webhook", "mail")
+	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
+	switch {
+	case !ok:
+	case h.key == "before" || h.key == "on_skip" || h.key == "on_overdue":
+		l.Problemf(n, "", "when is about how a run ended, and in %s none has", h.key)
+	case h.notify.On != nil:
+		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so when: %s does not go with it", word)
+	}
+	h.notify.When = schedule.Occasion(word)
+}
+
+// The bounds of at_most: each notification that was sent is remembered as long as it counts.
+const (
+	longestLimit = schedule.LookBack
+	mostInLimit  = 100
+)
+
+// setLimit reads `N per DURATION`.
+func setLimit(l *loader, h *hookDraft, n *node) {
+	l.allowOnly(n, h, "ping", "webhook", "mail")
+	text, ok := l.NonEmptyText(n)
+	if !ok {
+		return
+	}
+	const hint = "write it as `at_most: 1 per 1h`"
+	count, per, hasPer := strings.Cut(text, " per ")
+	number, err := strconv.Atoi(strings.TrimSpace(count))
+	d, derr := yamldoc.ParseDuration(strings.TrimSpace(per))
+	switch {
+	case !hasPer || err != nil || derr != nil:
+		l.Problemf(n, hint, "at_most %s is not a number per duration", yamldoc.Quote(text))
+	case number < 1 || number > mostInLimit:
+		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", yamldoc.Quote(text), mostInLimit)
+	case d < time.Second || d > longestLimit:
+		l.Problemf(n, hint, "at_most %s: the duration must be from 1s to 31d", yamldoc.Quote(text))
+	case h.notify.On != nil:
+		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so at_most does not go with it")
+	}
+	h.notify.AtMost = schedule.Limit{N: number, Per: d}
 }

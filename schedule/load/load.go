@@ -1,9 +1,24 @@
+// Package load makes a schedule of schedule.yaml and what it includes.
+//
+// File and Text return a schedule.Schedule that is valid and complete, or an InvalidError with
+// every problem at its place. Archive makes the schedule of the text that Schedule.Archive
+// returned. Schema writes the JSON Schema by which editors check such a file.
+//
+// The package runs no processes, opens no connections and reads no clock. It opens only the files
+// that it is named. Options say what it must know of the world.
+//
+// The reading begins in load.go. keys.go has every key and subkeys.go the keys of mappings; other
+// files read values and check them against each other. schedule/yamldoc reads YAML.
+//
+// A function that takes a yamldoc.Reader reads the value of one key, as far as it depends on no
+// other key. It returns false after a wrong value, and records the problem with the Reader.
 package load
 
 import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,4 +246,82 @@ func (l *loader) invalidStateDir() string {
 		return guess.StateDir
 	}
 	return ""
+}
+
+// Archive is File for an archive (Schedule.Archive). It opens no file. Variables are looked up
+// anew.
+//
+// A text that is no archive is read by Text: old versions kept such texts.
+func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error) {
+	if !yamldoc.IsArchive(text) {
+		return Text(text, file, opts)
+	}
+	l, err := newLoader(file, opts)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := yamldoc.Unpack(text)
+	if err != nil {
+		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
+	}
+	l.origin, l.archived = fromArchive, sources[1:]
+	return l.read(l.Add(l.schedule.File, sources[0].Data))
+}
+
+// nextArchived returns the next source for the value n. If no source is left, it records a problem
+// and returns nil.
+func (l *loader) nextArchived(n *node) *yamldoc.Source {
+	if len(l.archived) == 0 {
+		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)
+		return nil
+	}
+	next := l.archived[0]
+	l.archived = l.archived[1:]
+	path := next.Name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.folder, path)
+	}
+	return l.Add(path, next.Data)
+}
+
+// wrongEntries are the entries of `tasks:` that have problems, while a schedule is read.
+type wrongEntries struct {
+	problems int // of these entries; a file with more problems has other problems, too
+	tasks    map[*schedule.Task]bool
+}
+
+// addWrong notes that the problems after the first `before` ones concern the task alone. The task
+// is nil if the entry is no task.
+func (l *loader) addWrong(before int, t *schedule.Task) {
+	if l.ProblemCount() == before {
+		return
+	}
+	l.wrong.problems += l.ProblemCount() - before
+	if l.wrong.tasks == nil {
+		l.wrong.tasks = map[*schedule.Task]bool{}
+	}
+	l.wrong.tasks[t] = true
+}
+
+// rest returns the schedule for InvalidError.Rest, or nil.
+func (l *loader) rest() *schedule.Schedule {
+	if l.ProblemCount() > l.wrong.problems {
+		return nil
+	}
+	s := l.finished()
+	left := map[string]bool{"": true} // names, the empty one among them
+	for _, t := range s.Tasks {
+		left[t.Name] = left[t.Name] || !l.wrong.tasks[t]
+	}
+	s.Without = []string{}
+	s.Tasks = slices.DeleteFunc(s.Tasks, func(t *schedule.Task) bool {
+		if l.wrong.tasks[t] && !left[t.Name] {
+			s.Without = append(s.Without, t.Name)
+		}
+		return l.wrong.tasks[t]
+	})
+	if len(s.Tasks) == 0 {
+		return nil
+	}
+	return s
 }

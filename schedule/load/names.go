@@ -1,8 +1,11 @@
 package load
 
 import (
+	"cmp"
+	"math"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
@@ -112,4 +115,85 @@ func readTextfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 			"%s: the node exporter reads only files that end in .prom", r.Key)
 	}
 	return path, ok
+}
+
+// readServers reads one pattern of servers or a list of them.
+func readServers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
+	if !r.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
+		return nil, false
+	}
+	return readPatterns(r, n, "leave the key out for every server", placement.Check)
+}
+
+// readPrefer reads the name of one server or a list of them.
+func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+	return readPatterns(r, n, "", placement.CheckName)
+}
+
+// readPatterns reads patterns that check accepts. The hint is for the values true and false.
+func readPatterns(r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
+	ok = n.Each(func(item *yamldoc.Node) bool {
+		if !r.RefuseBool(item, hint) {
+			return false
+		}
+		if item.IsMapping() {
+			pairs := asText(item)
+			_, hint := check(pairs)
+			r.Problemf(item, cmp.Or(hint, "write "+pairs), "%s must be text, not %s", r.Key, item.Describe())
+			return false
+		}
+		text, ok := r.NonEmptyText(item)
+		if !ok {
+			return false
+		}
+		if problem, hint := check(text); problem != "" {
+			r.Problemf(item, hint, "%s: %s %s", r.Key, yamldoc.Quote(text), problem)
+			return false
+		}
+		all = append(all, text)
+		return true
+	})
+	return all, ok
+}
+
+// asText writes a mapping as its pairs would stand in one text.
+func asText(n *yamldoc.Node) string {
+	var pairs []string
+	for key, value := range n.Pairs() {
+		pairs = append(pairs, key.Value+"="+value.Value)
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// durationFrom returns the reader of a duration that is at least least.
+func durationFrom(least time.Duration) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) { return r.Duration(n, least) }
+}
+
+// integerFrom returns the reader of a whole number that is at least least.
+func integerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
+}
+
+// readWord reads one of several words. The first word is the default, and false means the default.
+// A wrong word is a problem and counts as fallback.
+func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string) (string, bool) {
+	if n.IsFalse() {
+		return all[0], true
+	}
+	if !n.IsScalar() || n.IsNull() {
+		return r.Text(n)
+	}
+	if word, ok := r.OneOf(n, all...); ok {
+		return word, true
+	}
+	return fallback, true
+}
+
+// isWord returns the reader of one of two words. The result is true for the second word.
+func isWord(first, second string) func(*yamldoc.Reader, *yamldoc.Node) (bool, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (bool, bool) {
+		word, ok := readWord(r, n, second, first, second)
+		return word == second, ok
+	}
 }

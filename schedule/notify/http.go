@@ -1,7 +1,9 @@
 package notify
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"sched/schedule/humanize"
 )
 
 func (t Target) checkHTTP(address string) error {
@@ -147,4 +153,201 @@ func quotable(answer string, secrets []string) string {
 		return ""
 	}
 	return answer
+}
+
+// maxPingOutput is how many bytes of output a ping carries. healthchecks.io keeps 100 kB; a server
+// that people host themselves keeps the first 10 kB unless configured otherwise. A longer text
+// would lose its end, which matters most.
+const maxPingOutput = 10_000
+
+func (t Target) sendPing(ctx context.Context, m Message) error {
+	u, _ := url.Parse(t.Ping.URL) // Check has seen it
+	method, body := http.MethodGet, ""
+	if t.Ping.Protocol {
+		var signal string
+		signal, body = m.signal()
+		u = withSignal(u, signal, m.Run)
+		body = tail(body, maxPingOutput) // byte for byte as it was printed
+	}
+	if body != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequest(method, u.String(), strings.NewReader(body))
+	if err != nil {
+		return t.permanent("the URL is none", "")
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", contentType(body))
+	}
+	return t.do(ctx, r)
+}
+
+// contentType is the type of an output. Whether the output is UTF-8 depends on the command that
+// printed it.
+func contentType(body string) string {
+	if utf8.ValidString(body) {
+		return "text/plain; charset=utf-8"
+	}
+	return "application/octet-stream"
+}
+
+// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/). It is the last
+// part of the path, empty for a success, and the body. The body is the output. If the path cannot
+// say what happened, the body begins with a line that does.
+func (m Message) signal() (signal, body string) {
+	switch {
+	case m.Event == Start:
+		return "start", ""
+	case m.Event == Skip, m.Outcome == "skipped":
+		return "log", m.headline() // the API shows it, and leaves the state of the check
+	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
+		return "", m.Output
+	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
+		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), but not in the API
+	}
+	if m.Output == "" {
+		return "fail", m.headline()
+	}
+	return "fail", m.headline() + "\n\n" + m.Output
+}
+
+// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
+// match start and end. If the URL has a rid already, that stays.
+func withSignal(u *url.URL, signal, run string) *url.URL {
+	if signal != "" {
+		u = u.JoinPath(signal)
+	}
+	if run != "" && !u.Query().Has("rid") {
+		query := "rid=" + url.QueryEscape(run)
+		if u.RawQuery != "" {
+			query = u.RawQuery + "&" + query
+		}
+		with := *u
+		with.RawQuery = query
+		u = &with
+	}
+	return u
+}
+
+func (t Target) sendWebhook(ctx context.Context, m Message) error {
+	var content any = m.webhookBody()
+	if t.Webhook.Format == Slack {
+		content = slackMessage{m.slackText()}
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(content) // strings and numbers, which are always JSON
+	r, err := http.NewRequest(http.MethodPost, t.Webhook.URL, &body)
+	if err != nil {
+		return t.permanent("the URL is none", "") // Check has seen it
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return t.do(ctx, r)
+}
+
+// webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times
+// are RFC 3339 in UTC; a missing time is null. Programs read it: a field may be added, and no field
+// may go or change. docs/notifications.md explains each field.
+type webhookBody struct {
+	ID          string   `json:"id"`
+	Text        string   `json:"text"`
+	Event       Event    `json:"event"`
+	At          *string  `json:"at"`
+	Schedule    string   `json:"schedule"`
+	Task        string   `json:"task"`
+	Description string   `json:"description"`
+	Run         string   `json:"run"`
+	Server      string   `json:"server"`
+	Slot        *string  `json:"slot"`
+	Started     *string  `json:"started"`
+	Ended       *string  `json:"ended"`
+	Duration    *float64 `json:"duration"` // seconds
+	Outcome     string   `json:"outcome"`
+	Reason      string   `json:"reason"`
+	ExitCode    *int     `json:"exit_code"`
+	Attempts    int      `json:"attempts"`
+	Output      string   `json:"output"`
+	OutputCut   bool     `json:"output_cut"`
+	HeldBack    int      `json:"held_back"`
+	HeldSince   *string  `json:"held_since"`
+}
+
+func (m Message) webhookBody() webhookBody {
+	b := webhookBody{
+		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
+		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Reason: m.Reason,
+		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
+		HeldSince: utc(m.HeldSince),
+	}
+	if !m.Started.IsZero() && !m.Ended.IsZero() {
+		seconds := m.Duration.Seconds()
+		b.Duration = &seconds
+	}
+	return b
+}
+
+// utc is a time in RFC 3339, nil for the zero time.
+func utc(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := t.UTC().Format(time.RFC3339)
+	return &text
+}
+
+// A slackMessage is the body that the incoming webhooks of Slack and Mattermost accept.
+type slackMessage struct {
+	Text string `json:"text"`
+}
+
+// maxSlackOutput is how many bytes of escaped output the text carries. Slack splits texts of more
+// than 4,000 characters, and with them the block of code.
+const maxSlackOutput = 2500
+
+// slackText is the message as Slack's mrkdwn.
+func (m Message) slackText() string {
+	var facts []string
+	for _, fact := range m.facts() {
+		switch fact.name {
+		case "server":
+			facts = append(facts, "on "+escapeSlack(head(fact.value, 100)))
+		case "due", "took":
+			facts = append(facts, fact.name+" "+escapeSlack(fact.value))
+		case "more":
+			facts = append(facts, "`"+strings.ReplaceAll(escapeSlack(head(fact.value, 300)), "`", "'")+"`")
+		}
+	}
+	lines := []string{escapeSlack(m.subject())}
+	if description := head(line(m.Description), 300); description != "" {
+		lines = append(lines, escapeSlack(description))
+	}
+	lines = append(lines, strings.Join(facts, ", "))
+	if heldBack := m.heldBackText(); heldBack != "" {
+		lines = append(lines, heldBack)
+	}
+	if output := slackCode(m.Output); output != "" {
+		lines = append(lines, "```", output, "```")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// slackCode is the escaped end of the output, at most maxSlackOutput bytes long. Nothing in it
+// ends the block of code.
+func slackCode(output string) string {
+	output = strings.ReplaceAll(strings.TrimRight(humanize.Plain(output), " \t\n"), "```", "'''")
+	for limit := maxSlackOutput; ; {
+		end := strings.Trim(tail(output, limit), "\n")
+		escaped := escapeSlack(end)
+		if len(escaped) <= maxSlackOutput {
+			return escaped
+		}
+		limit = len(end) - (len(escaped)-maxSlackOutput)/4 - 1 // a character grows by four bytes at most
+	}
+}
+
+// escapeSlack escapes characters with a meaning for Slack: `<!channel>` in an output would notify
+// everybody.
+func escapeSlack(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

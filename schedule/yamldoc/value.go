@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,4 +239,123 @@ func atLeast(least time.Duration) string {
 func isNumber(text string) bool {
 	v, err := strconv.ParseFloat(text, 64)
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && len(text) < 20
+}
+
+var (
+	errDuration = errors.New("not a duration")
+	errTooLong  = errors.New("longer than 100 years")
+)
+
+// longest is the longest duration. The days of a duration have the same limit.
+const longest = 100 * 365 * 24 * time.Hour
+
+// tooLongForGo matches durations that time.ParseDuration takes, or refuses because they are too
+// long.
+var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
+var durationInWords = regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
+
+// durationHint says how a duration is written. If the text is a duration in words, the hint has it.
+func durationHint(text string) string {
+	if found := durationInWords.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); found != nil {
+		return "write " + found[1] + found[2]
+	}
+	return "a duration is written as 90s, 20m, 1h30m or 30d"
+}
+
+// ParseDuration reads a duration of Go, after days of 24 hours: 30d, 1d12h. 0 needs a unit, too.
+func ParseDuration(text string) (time.Duration, error) {
+	days, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		days, rest = "", text
+	}
+	var d time.Duration
+	if hasDays {
+		n, err := strconv.ParseFloat(days, 64)
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange), strings.ContainsAny(days, "xXeEpP_nNiI"):
+			return 0, errDuration
+		case math.Abs(n) > longest.Hours()/24:
+			return 0, errTooLong
+		}
+		d = time.Duration(n * 24 * float64(time.Hour))
+		if rest == "" {
+			return d, nil
+		}
+		if strings.ContainsAny(rest[:1], "+-") {
+			return 0, errDuration
+		}
+	}
+	if rest == "0" || rest == "+0" || rest == "-0" {
+		return 0, errDuration
+	}
+	clock, err := time.ParseDuration(rest)
+	switch {
+	case err != nil && !tooLongForGo.MatchString(rest):
+		return 0, errDuration
+	case err != nil || clock > longest:
+		return 0, errTooLong
+	}
+	if strings.HasPrefix(text, "-") && hasDays {
+		clock = -clock
+	}
+	return d + clock, nil
+}
+
+// units of sizes, the largest first. Each unit is 1024 of the next one, as in most programs that
+// write files.
+var units = []struct {
+	name  string
+	bytes int64
+}{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
+
+// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for a text that is
+// no size, or has no unit.
+func ParseSize(text string) (bytes int64, ok bool) {
+	for _, unit := range units {
+		number, found := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), unit.name)
+		if !found {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v >= 0) || v*float64(unit.bytes) > math.MaxInt64/2 {
+			return 0, false
+		}
+		return int64(v * float64(unit.bytes)), true
+	}
+	return 0, false
+}
+
+// SizeText writes a number of bytes as ParseSize reads it: in the largest unit in which it is
+// whole.
+func SizeText(bytes int64) string {
+	for _, unit := range units {
+		if bytes >= unit.bytes && bytes%unit.bytes == 0 {
+			return strconv.FormatInt(bytes/unit.bytes, 10) + unit.name
+		}
+	}
+	return strconv.FormatFloat(float64(bytes)/1024, 'f', -1, 64) + "KB"
+}
+
+// Size reads a number of bytes that is at least least (ParseSize).
+func (r *Reader) Size(n *Node, least int64) (int64, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if !n.IsScalar() {
+		r.Problemf(n, "", "%s must be a size such as 10MB, not %s", r.Key, n.Describe())
+		return 0, false
+	}
+	bytes, ok := ParseSize(n.Value)
+	switch {
+	case !ok && isNumber(n.Value):
+		r.Problemf(n, "write "+n.Value+"MB or "+n.Value+"KB", "%s %s has no unit", r.Key, n.Value)
+	case !ok:
+		r.Problemf(n, "a size is written as 512KB, 10MB or 1GB", "%s %s is not a size", r.Key, Quote(n.Value))
+	case bytes < least:
+		r.Problemf(n, "", "%s %s is less than %s", r.Key, Shorten(n.Value), SizeText(least))
+	default:
+		return bytes, true
+	}
+	return 0, false
 }
