@@ -5,6 +5,7 @@
  *   request  what becomes of one request to the store
  *   set      redis.call.SetNX; with -DSQL sqlstore.Store.takeAll, whose statement is dialect.take
  *   del      redis.call.Eval, redis.Store.Close; with -DSQL sqlstore.Store.undo
+ *   confirm  redis.Store.confirm; with -DSQL a statement of sqlstore.Store.take
  *   take     redis.Store.take and redis.Store.look with one node; with -DSQL sqlstore.Store.take
  *   server   tick.locks.claim, tick.locks.takeNow, tick.Account.Keep
  *
@@ -13,8 +14,10 @@
  * later tick asks again; also when a tick was killed before the run began. A value in the store has
  * the run and a nonce of the attempt. FAULTS requests get no answer: the store never sees them, or
  * it does what they say, or it does so later. What comes later comes before the next tick of that
- * server, a minute later; -DVERY_LATE lifts that. With -DONE_PROCESS the asks follow each other in
- * one process, as those for a mutex do, and requests come as late as they like.
+ * server, a minute later. -DVERY_LATE lifts that, and then it is checked only that the slot runs
+ * once at most; with -DNOWHERE also that it runs. With -DONE_PROCESS the asks follow each other in
+ * one process, as those for a mutex do, and requests come as late as they like. A mutex that is found
+ * keeps its value.
  *
  * It is checked that the slot runs once at most, and that it runs if the last word of the store to
  * each server was an answer.
@@ -39,6 +42,7 @@ mtype = { UNKNOWN, MINE, TAKEN };
 
 byte stored;                           /* the value in the store; 0 for none */
 byte lateSet[SERVERS], lateDel[SERVERS]; /* on their way */
+byte lateConfirm[SERVERS], lateEarlier[SERVERS];
 byte faults, ran, over, unknown;
 bool lost;
 
@@ -66,13 +70,23 @@ inline del(v) {
 	fi
 }
 
-#define SET true
-#define DEL false
-
-inline execute(what, v) {
+/* Only a store that still has the earlier value of the run gives it the new one. */
+inline confirm(v, was) {
 	if
-	:: what -> set(v)
-	:: !what -> del(v)
+	:: stored == was -> stored = v
+	:: else
+	fi
+}
+
+#define SET 1
+#define DEL 2
+#define CONFIRM 3
+
+inline execute(what, v, was) {
+	if
+	:: what == SET -> set(v)
+	:: what == DEL -> del(v)
+	:: what == CONFIRM -> confirm(v, was)
 	fi
 }
 
@@ -80,11 +94,12 @@ inline execute(what, v) {
 inline request(what, v) {
 	atomic {
 		if
-		:: execute(what, v); answered = true
-		:: faults < FAULTS -> faults++; answered = false; execute(what, v)
+		:: execute(what, v, earlier); answered = true
+		:: faults < FAULTS -> faults++; answered = false; execute(what, v, earlier)
 		:: faults < FAULTS -> faults++; answered = false
-		:: faults < FAULTS && what && !lateSet[me] -> faults++; answered = false; lateSet[me] = v
-		:: faults < FAULTS && !what && !lateDel[me] -> faults++; answered = false; lateDel[me] = v
+		:: faults < FAULTS && what == SET && !lateSet[me] -> faults++; answered = false; lateSet[me] = v
+		:: faults < FAULTS && what == DEL && !lateDel[me] -> faults++; answered = false; lateDel[me] = v
+		:: faults < FAULTS && what == CONFIRM && !lateConfirm[me] -> faults++; answered = false; lateConfirm[me] = v; lateEarlier[me] = earlier
 		fi;
 		found = stored
 	}
@@ -116,20 +131,27 @@ inline take() {
 #else
 		:: true ->
 #endif
-			how = MINE; undone[found - VALUE(me, 0)] = false
+			undone[found - VALUE(me, 0)] = false;
+#if defined(NO_CONFIRM) || defined(ONE_PROCESS) /* a mutex keeps its value */
+			how = MINE
+#else
+			earlier = found;
+			request(CONFIRM, VALUE(me, nonce));
+			how = (answered && (found == VALUE(me, nonce)) -> MINE : UNKNOWN)
+#endif
 		fi
 #endif
 	fi
 }
 
 proctype server(byte me) {
-	byte nonce, found;
+	byte nonce, found, earlier;
 	bool answered, undone[ASKS];
 	mtype how = UNKNOWN;
 	do
 	:: nonce < ASKS && how == UNKNOWN ->
 #if !defined(VERY_LATE) && !defined(ONE_PROCESS)
-		lateSet[me] == 0 && lateDel[me] == 0; /* a minute has passed */
+		lateSet[me] == 0 && lateDel[me] == 0 && lateConfirm[me] == 0; /* a minute has passed */
 #endif
 		EVENT(me, E_ASKS)
 		take();
@@ -153,8 +175,9 @@ proctype server(byte me) {
 }
 
 #define LATE(i) \
-	:: atomic { lateSet[i] != 0 -> execute(SET, lateSet[i]); lateSet[i] = 0 } \
-	:: atomic { lateDel[i] != 0 -> execute(DEL, lateDel[i]); lateDel[i] = 0 }
+	:: atomic { lateSet[i] != 0 -> set(lateSet[i]); lateSet[i] = 0 } \
+	:: atomic { lateDel[i] != 0 -> del(lateDel[i]); lateDel[i] = 0 } \
+	:: atomic { lateConfirm[i] != 0 -> confirm(lateConfirm[i], lateEarlier[i]); lateConfirm[i] = 0; lateEarlier[i] = 0 }
 
 active proctype network() {
 end:
@@ -176,7 +199,7 @@ end:
 init {
 	byte i;
 	atomic { for (i : 0 .. SERVERS - 1) { run server(i) } }
-#ifndef ONE_PROCESS /* where a later ask follows upon "taken", too */
+#if !defined(ONE_PROCESS) && (!defined(VERY_LATE) || defined(NOWHERE)) /* one process asks again after "taken", too */
 	over == SERVERS -> assert(ran == 1 || unknown > 0 || lost)
 #endif
 }

@@ -130,6 +130,23 @@ func TestAClaimStaysThoughItsRunAskedAgainWithoutAnAnswer(t *testing.T) {
 	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 }
 
+// A process asked the store to remove its value, and the store does that after a later process has
+// asked again for the same run.
+func TestALateWithdrawalTakesAwayNoClaimThatWasAskedForAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	key := "sched:{shop}:claim:slot"
+	if err := open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+		t.Fatal(err)
+	}
+	earlier := do(t, server.URL, "GET", key)
+	if err := open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+		t.Fatal(err)
+	}
+	do(t, server.URL, "EVAL", `if redis.call("GET", KEYS[1]) == ARGV[1] then redis.call("DEL", KEYS[1]) end`, "1", key, earlier)
+	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
+}
+
 func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -24,7 +25,7 @@ const (
 //   - redsync set the key on a majority of the servers.
 //   - Another run has a majority: *HeldError.
 //   - Our run has a majority: an answer was lost, or the run took the key before. That value
-//     counts.
+//     counts. A claim gets the value of this attempt first (confirm).
 //   - No run has a majority. Then the next attempt follows, until the deadline: ErrSplit.
 //
 // Any other error means that this is unknown.
@@ -47,6 +48,9 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 		if err == nil {
 			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
+			if text != "" && kind == "claim" {
+				text, err = s.confirm(ctx, key, text, mine, keep)
+			}
 		}
 		switch left := time.Until(end); {
 		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (!answered || left > 0):
@@ -80,6 +84,23 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 		}
 	}
 	return "", err
+}
+
+const confirmScript = `if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3]) return 1`
+
+// confirm gives a claim of our run the value of this attempt, and returns it; "" if no majority had
+// the earlier value any more. The process that set the earlier value may have asked the store to
+// remove it, and the store may do so at any time from now on.
+func (s *Store) confirm(ctx context.Context, key, earlier, mine string, keep time.Duration) (string, error) {
+	done, err := query(ctx, s, func(ctx context.Context, c *server) (bool, error) {
+		return c.Eval(ctx, confirmScript, []string{key}, earlier, mine, keep.Milliseconds()).Bool()
+	})
+	confirmed := len(slices.DeleteFunc(done, func(yes bool) bool { return !yes }))
+	if err != nil || confirmed < s.majority() {
+		return "", err
+	}
+	return mine, nil
 }
 
 // read returns, for each key, the values that the servers have, "" for a server that has no value.

@@ -103,6 +103,25 @@ func TestALateAttemptIsUndone(t *testing.T) {
 	})
 }
 
+// A process asked the database to remove its value, and the database does that after a later
+// process has asked again for the same run.
+func TestALateWithdrawalTakesAwayNoClaimThatWasAskedForAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		claim := func(run string) error {
+			return open(t, "shop", server.URL("")).Claim(ctx, "slot", time.Now(), holder(run))
+		}
+		if err := claim("run-1"); err != nil {
+			t.Fatal(err)
+		}
+		server.Exec("CREATE TABLE earlier AS SELECT value FROM sched_entry")
+		if err := claim("run-1"); err != nil {
+			t.Fatal(err)
+		}
+		server.Exec("DELETE FROM sched_entry WHERE value IN (SELECT value FROM earlier)")
+		heldBy(t, claim("run-2"), "run-1")
+	})
+}
+
 // A connection that is made after the attempt was given up is not used for the attempt.
 func TestAnAttemptThatWasGivenUpIsNotSentLater(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {

@@ -19,6 +19,7 @@ const (
 	renewLease  = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
 	release     = remove + ` AND run = ?`
 	remove      = `DELETE FROM {entry} WHERE schedule = ? AND name = ?`
+	confirm     = `UPDATE {entry} SET value = ? WHERE schedule = ? AND name = ? AND value = ?`
 	undo        = `DELETE FROM {entry} WHERE schedule = ? AND name IN ({names}) AND value IN ({names})`
 
 	appendLog = `INSERT INTO {log} (schedule, name, value) VALUES {values}`
@@ -41,7 +42,7 @@ type dialect struct {
 }
 
 // MySQL changes the values of a row in this order, and each assignment sees the ones before it. In
-// both dialects a run that has the row already keeps its value: see Store.undo.
+// both dialects a run that has the row already keeps its value: see Store.undo and Store.take.
 var mysqlDialect = &dialect{
 	name: "MySQL",
 	now:  "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",

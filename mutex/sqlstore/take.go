@@ -75,6 +75,9 @@ type attempt struct {
 
 // take gives a row to the run of a holder. The error is *HeldError when another run has it; after
 // any other error this is unknown.
+//
+// A claim that our run has already gets the value of this attempt. The process that set the earlier
+// value may have asked the database to remove it, and that may happen at any time from now on.
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -98,7 +101,12 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 			s.undos.Store(text, a.name)
 			return err
 		}
-		found = a.found
+		if found = a.found; kind == kindClaim && mutex.HolderOf(found).Run == holder.Run && string(found) != text {
+			if _, err := s.run(ctx, confirm, []byte(text), s.config.Namespace, a.name, found); err != nil {
+				return err
+			}
+			found = nil
+		}
 	}
 	if has := mutex.HolderOf(found); has.Run != holder.Run || has.Run == "" {
 		return &mutex.HeldError{Name: name, Holder: has}
