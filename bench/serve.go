@@ -27,7 +27,7 @@ func (b *bench) serve() {
 	defer func() { server.Process.Kill(); server.Wait() }()
 	deep, site := b.deep(url, token), strings.TrimSuffix(url, "/api/v1")
 	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why", "/upcoming", "/runs", "/runs?limit=1",
-		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
+		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /", "page /tasks", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
 		"page /runs", "/events"} {
 		if path == "/events" {
 			b.streams(url, token, 200)
@@ -60,7 +60,7 @@ func (b *bench) crowd(site, token string) {
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
-				get(site+"/", token)
+				get(site+"/tasks", token)
 				get(site+"/timeline?hours=6", token)
 			}
 		})

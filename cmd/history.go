@@ -269,7 +269,7 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	case o.failed && len(o.outcomes) > 0:
 		return q, usage("--failed is --outcome failed,timed-out,stopped,lost", "--failed and --outcome exclude each other")
 	case o.failed:
-		q.Outcomes = failures()
+		q.Outcomes = outcome.Failures
 	}
 	for _, word := range o.outcomes {
 		outcome, err := parseOutcome(word)

@@ -1,17 +1,12 @@
 package cmd
 
 import (
-	"slices"
 	"strings"
 
 	"sched/cmd/terminal"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 )
-
-func failures() []outcome.Outcome {
-	return slices.DeleteFunc(slices.Clone(outcome.All), func(o outcome.Outcome) bool { return !o.Failure() })
-}
 
 func outcomeList() string {
 	var words []string

@@ -47,7 +47,7 @@ func TestServeIsSmall(t *testing.T) {
 		}
 	}
 	s.url = strings.TrimSuffix(s.url, "/api/v1") // the pages
-	for _, path := range []string{"/", "/timeline", "/timeline?hours=168", "/tasks/task-7"} {
+	for _, path := range []string{"/", "/tasks", "/timeline", "/timeline?hours=168", "/tasks/task-7"} {
 		if code, body := s.ask("GET", path, ""); code != http.StatusOK {
 			t.Fatal(path, code, body)
 		}

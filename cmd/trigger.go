@@ -201,7 +201,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil
 	}
-	_, _, failures, err := a.view(s).History(ctx, state.Query{Task: name, Outcomes: failures(), Limit: 1})
+	_, _, failures, err := a.view(s).History(ctx, state.Query{Task: name, Outcomes: outcome.Failures, Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -36,7 +36,7 @@ function everyPage() {
   const tried = world.records("search-index").find(r => r.attempts > 1);
   return [
     ["/tasks?sort=-last", "invoices"], ["/act?do=pause&task=newsletter", "its slots will be skipped"],
-    ["/", "invoices"], ["/?state=trouble", "mirror/assets"], ["/?q=nothing+like+it", "No task is chosen"],
+    ["/", "mirror/assets"], ["/tasks", "invoices"], ["/tasks?state=trouble", "mirror/assets"], ["/tasks?q=nothing+like+it", "No task is chosen"],
     ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
     ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
@@ -104,7 +104,7 @@ try {
   });
 
   await check("what is typed, focused and opened stays while events arrive", {}, async page => {
-    await page.goto(world.url + "/");
+    await page.goto(world.url + "/tasks");
     const same = await marked(page);
     const before = await text(page, "#status");
     const search = page.getByRole("searchbox");
@@ -128,12 +128,12 @@ try {
   });
 
   await check("filters are links and forms, and are in the URL", {}, async page => {
-    await page.goto(world.url + "/");
+    await page.goto(world.url + "/tasks");
     await page.getByRole("searchbox").fill("PRICE");
     await page.getByRole("searchbox").press("Enter");
     await page.waitForURL(/q=PRICE/);
     assert.deepEqual(await page.locator("tbody th > a").allInnerTexts(), ["price-feed"]);
-    await page.goto(world.url + "/?state=trouble");
+    await page.goto(world.url + "/tasks?state=trouble");
     const rows = await page.locator("tbody th > a").allInnerTexts();
     assert.ok(rows.includes("mirror/assets") && !rows.includes("import-orders"), rows.join());
     await page.goto(world.url + "/timeline");
@@ -161,6 +161,7 @@ try {
     await page.goto(world.url + "/");
     await page.getByLabel("Token").fill(world.token("operate", "bob"));
     await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("link", { name: "Tasks" }).click();
     await page.getByRole("searchbox").fill("thumb");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByRole("link", { name: "thumbnails" }).click();
@@ -193,7 +194,7 @@ try {
   });
 
   await check("by keyboard alone", {}, async page => {
-    await page.goto(world.url + "/");
+    await page.goto(world.url + "/tasks");
     const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name);
     const tabTo = async what => {
       for (let n = 0; await focused() !== what; n++) {

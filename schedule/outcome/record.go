@@ -42,7 +42,7 @@ func (o Outcome) Verb() string {
 
 // Failure reports whether on_failure hooks fire for the outcome.
 func (o Outcome) Failure() bool {
-	return o == Failed || o == TimedOut || o == Stopped || o == Lost
+	return slices.Contains(Failures, o)
 }
 
 // A Record is what is kept of one slot, or of several slots that were missed together. While a run
@@ -151,6 +151,9 @@ func Several(slots int) string {
 
 // Ran has the outcomes of slots that ran.
 var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
+
+// Failures has the outcomes that are failures.
+var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
 
 // AnotherTick begins the reason of a skip of a slot that another tick had claimed.
 const AnotherTick = "another tick "

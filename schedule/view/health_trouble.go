@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/state"
@@ -129,12 +130,14 @@ func (s *Health) Explain() error {
 func (t *TaskTrouble) countMissed(db *history.DB) error {
 	records, err := db.Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
+	t.add(records)
+	return err
+}
+
+// add adds records of missed slots, given newest first.
+func (t *TaskTrouble) add(records []outcome.Record) {
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))
-		t.First = r.Slot // records come newest first
-		if last := r.Until; last.After(t.Final) {
-			t.Final = last
-		}
+		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.Until))
 	}
-	return err
 }

@@ -27,6 +27,7 @@ type page struct {
 	zone         *time.Location
 	title        string
 	still        bool // the script does not load it again
+	judges       bool // it has the status, which says that no ticks come
 	tasks        map[string]*schedule.Task
 }
 
@@ -84,7 +85,7 @@ func (p *page) runsURL(task, outcome string) string {
 }
 
 var places = []struct{ path, name string }{
-	{"/", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
+	{"/", "Overview"}, {"/tasks", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
 }
 
 func (p *page) send(w http.ResponseWriter, status int) {
@@ -119,7 +120,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		if p.Invalid != nil {
 			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about %s. <code>sched check</code> says what is wrong.</p>`, p.Schedule.InPlace())
 		}
-		if missing := p.View.TicksMissing(); missing != "" && p.request.URL.Path != p.base+"/" { // the page Tasks has the status
+		if missing := p.View.TicksMissing(); missing != "" && !p.judges {
 			head.put(`<p class="alert" role="status">! %s, so nothing starts.</p>`, missing)
 		}
 		for _, one := range p.Problems() {

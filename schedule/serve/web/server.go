@@ -21,7 +21,7 @@ type pages struct {
 func New(server *serve.Server) http.Handler {
 	p := &pages{Server: server, mux: http.NewServeMux()}
 	for path, show := range map[string]func(*page) error{
-		"/{$}": showTasks, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
+		"/{$}": showOverview, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
 		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, false))
@@ -37,7 +37,7 @@ func New(server *serve.Server) http.Handler {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
-		p.fail(w, r, &serve.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
+		p.fail(w, r, &serve.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "each page is a link above"})
 		return
 	}
 	p.mux.ServeHTTP(w, r)
@@ -80,7 +80,7 @@ func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	for _, one := range wrong.Problems {
 		page.put(`<p><code>%s</code></p>`, one)
 	}
-	page.put(`<p><a href="%s/">To the tasks</a></p>`, p.BasePath)
+	page.put(`<p><a href="%s/">To the overview</a></p>`, p.BasePath)
 	page.send(w, wrong.Status)
 }
 

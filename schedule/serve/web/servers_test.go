@@ -23,7 +23,7 @@ func TestPagesOfOtherServers(t *testing.T) {
 	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
 	b.Elsewhere(other, ended)
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
-	b.has("/", b.get("/", 200), "running", ">a/b</a>", "failed")
+	b.has("/tasks", b.get("/tasks", 200), "running", ">a/b</a>", "failed")
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
 	b.has("the runs", b.get("/runs", 200), `href="?all_servers=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.Run)
 	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
@@ -36,7 +36,7 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
 	redis.Close()
 	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded", "other servers are left out")
-	b.has("/ without the store", b.get("/", 200), ">hourly</a>", "other servers are left out")
+	b.has("the tasks without the store", b.get("/tasks", 200), ">hourly</a>", "other servers are left out")
 	b.get("/servers", 503)
 }
 

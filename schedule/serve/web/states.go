@@ -30,6 +30,7 @@ var looks = map[string]look{
 	"off":                     {"○", "calm"},
 	"never ran":               {"○", "calm"},
 	"as here":                 {"✓", "good"},
+	"well":                    {"✓", "good"},
 	"another text":            {"!", "warn"},
 }
 

@@ -86,21 +86,6 @@ func (p taskList) shown(chosen []row, all *history.Records) (rows []row, err err
 	return rows, p.addPast(rows, all)
 }
 
-func (p taskList) judged() view.Status {
-	return p.View.Status(view.HealthOf(p.Schedule, p.Invalid != nil, p.now))
-}
-
-func (p taskList) verdict(judged view.Status) {
-	class := map[string]string{"ok": "good", "trouble": "warn", "down": "bad"}[judged.Verdict]
-	sign := map[string]string{"ok": "✓", "trouble": "!", "down": "✕"}[judged.Verdict]
-	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, judged.First)
-	for _, t := range judged.Troubles {
-		if t.Task == "" {
-			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
-		}
-	}
-}
-
 // rows returns all tasks, those in trouble first, then those that run, then the others in file
 // order.
 func (p taskList) rows(judged view.Status) []row {

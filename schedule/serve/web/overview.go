@@ -1,0 +1,132 @@
+package web
+
+import (
+	"slices"
+
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/view"
+)
+
+// showOverview is the first page: what is wrong, what went wrong since the evening before, and what
+// comes next.
+func showOverview(p *page) error {
+	p.title = "Overview"
+	o := p.View.Overview(p.request.Context(), p.health())
+	since := o.Since.Format("Mon 15:04 MST")
+	p.put(`<h1 class="hidden">Overview</h1><div id="overview" data-live>`)
+	if o.ExitCode == view.AllWell && len(o.Incidents) == 0 {
+		p.put(`<p class="verdict good"><span aria-hidden="true">✓</span> Since %s nothing failed, timed out, was missed or took unusually long. <small>%s</small></p>`, since, o.First)
+	} else {
+		p.verdict(o.Status)
+	}
+	if len(o.Incidents) > 0 {
+		p.put(`<section aria-labelledby="incidents-h"><h2 id="incidents-h">Wrong since %s, and what is wrong still</h2>`, since)
+		p.incidents(o)
+		p.put(`</section>`)
+	}
+	p.next(o.Next)
+	p.paused(o.Paused)
+	p.put(`</div>`)
+	return nil
+}
+
+func (p *page) health() *view.Health { return view.HealthOf(p.Schedule, p.Invalid != nil, p.now) }
+
+func (p *page) judged() view.Status { return p.View.Status(p.health()) }
+
+// verdict writes a status in one line: red if a task fails or nothing starts. The troubles of no
+// task come below it.
+func (p *page) verdict(of view.Status) {
+	p.judges = true
+	class, sign := "good", "✓"
+	switch fails := func(t view.Trouble) bool { return outcome.Outcome(t.Trouble).Failure() }; {
+	case of.ExitCode == view.IsDown, slices.ContainsFunc(of.Troubles, fails):
+		class, sign = "bad", "✕"
+	case of.ExitCode != view.AllWell:
+		class, sign = "warn", "!"
+	}
+	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, of.First)
+	for _, t := range of.Troubles {
+		if t.Task == "" {
+			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
+		}
+	}
+}
+
+func (p *page) incidents(o view.Overview) {
+	p.put(`<table class="incidents"><thead><tr><th>Task<th>What<th>How<th>It printed at last</tr></thead><tbody>`)
+	for _, i := range o.Incidents {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(i.Task), i.Task)
+		if t := p.find(i.Task); t != nil && t.Description != "" {
+			p.put(`<small>%s</small>`, t.Description)
+		}
+		p.put(`</th><td data-label="what">%s</td><td data-label="how">`, badge(i.Trouble.Trouble))
+		if i.Run != "" {
+			p.put(`<a href="%s">%s</a>`, p.runURL(i.Run), i.Text)
+		} else {
+			p.put(`%s`, i.Text)
+		}
+		switch {
+		case i.Failures == view.MostFailures:
+			p.put(` <small>the last %d runs, or more, failed</small>`, i.Failures)
+		case i.Failures > 1:
+			p.put(` <small>%d in a row, since %s</small>`, i.Failures, p.when(i.First, p.zoneOf(i.Task)))
+		case i.Over && i.Trouble.Trouble != string(view.RunsLong):
+			p.put(` <small>%s since</small>`, badge("well"))
+		}
+		p.put(`</td><td>`)
+		if len(i.Printed) > 0 {
+			p.put(`<pre class="printed">`)
+			for _, line := range i.Printed {
+				p.put("%s\n", line)
+			}
+			p.put(`</pre>`)
+		}
+		p.put(`</td></tr>`)
+	}
+	p.put(`</tbody></table>`)
+	if o.More > 0 {
+		p.put(`<p class="quiet">and <a href="%s/tasks?state=trouble">%s</a>`, p.base, humanize.Count(o.More, "other task"))
+	}
+}
+
+func (p *page) next(next []view.Upcoming) {
+	if len(next) == 0 {
+		return
+	}
+	p.put(`<section aria-labelledby="next-h"><h2 id="next-h">Next</h2><dl class="facts">`)
+	for _, one := range next {
+		p.put(`<dt>%s<dd><a href="%s">%s</a>`, p.when(one.At, p.zoneOf(one.Task)), p.taskURL(one.Task), one.Task)
+	}
+	p.put(`</dl><p><a href="%s/timeline">All of the day</a></p></section>`, p.base)
+}
+
+// paused writes the pauses, the one that ends first at the top.
+func (p *page) paused(all []view.TaskPause) {
+	if len(all) == 0 {
+		return
+	}
+	p.put(`<section aria-labelledby="paused-h"><h2 id="paused-h">Paused</h2><dl class="facts">`)
+	slices.SortStableFunc(all, func(a, b view.TaskPause) int {
+		if a.Raw.Until.IsZero() != b.Raw.Until.IsZero() {
+			return map[bool]int{true: 1, false: -1}[a.Raw.Until.IsZero()]
+		}
+		return a.Raw.Until.Compare(b.Raw.Until)
+	})
+	const most = 8
+	for _, one := range all[:min(most, len(all))] {
+		p.put(`<dt>`)
+		if one.Task == "" {
+			p.put(`everything`)
+		} else {
+			p.put(`<a href="%s">%s</a>`, p.taskURL(one.Task), one.Task)
+		}
+		p.put(`<dd>%s %s`, badge("paused"), one.Raw.Text(p.now, p.zone))
+	}
+	p.put(`</dl>`)
+	if len(all) > most {
+		p.put(`<p><a href="%s/pauses">All %d</a></p>`, p.base, len(all))
+	}
+	p.put(`</section>`)
+}
