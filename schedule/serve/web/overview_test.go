@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/control/controltest"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
+	"sched/testing/controltest"
 )
 
 // ticked records that a tick covered the minute of the clock.
