@@ -12,6 +12,7 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/history"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
