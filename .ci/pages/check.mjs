@@ -41,7 +41,7 @@ function everyPage() {
     ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
     ["/runs", "succeeded"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
-    [`/runs/${bad.run}`, "the printer is on fire"], [`/runs/${tried.run}`, "attempt 2"],
+    [`/runs/${bad.run}`, "first error: line 7"], [`/runs/${bad.run}?q=order`, "5 lines with order"], [`/runs/${tried.run}`, "attempt 2"],
     ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/tasks/nix", "This did not work"],
   ];
 }
@@ -71,7 +71,7 @@ try {
     await page.getByRole("textbox", { name: "Reason" }).fill("prices were wrong");
     await page.getByRole("button", { name: "Trigger", exact: true }).click();
     await page.waitForURL(/\/runs\//);
-    assert.match(await text(page, "#run"), /(waiting|starting|running)[^]*prices were wrong/);
+    assert.match(await text(page, "main"), /(waiting|starting|running)[^]*prices were wrong/);
     const same = await marked(page);
     await page.locator("#run .badge", { hasText: "running" }).waitFor();
     await page.locator("#log", { hasText: "begun" }).waitFor();
@@ -220,7 +220,7 @@ try {
     await page.keyboard.type("by hand");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/runs\//);
-    assert.match(await text(page, "#run"), /by hand/);
+    assert.match(await text(page, "#facts"), /by hand/);
   });
 
   await check("every page says what there is, and axe finds nothing", {}, async page => {

@@ -93,14 +93,19 @@ func extended(codes []int) (colour, skip int) {
 	return 0, len(codes)
 }
 
-// printed writes output with its colours alone. A lone \r begins a new line, as in `sched logs`.
-func (w *writer) printed(log string) {
+// A printer writes output with its colours alone. The colours of one part go on in the next.
+type printer struct {
+	*writer
+	now pen
+}
+
+// put writes a part. A lone \r begins a new line, as in `sched logs`.
+func (w *printer) put(log string) {
 	log = strings.ReplaceAll(strings.ToValidUTF8(log, "\uFFFD"), "\r\n", "\n")
-	var now pen
 	var run strings.Builder
 	flush := func() {
-		if class := now.class(); run.Len() > 0 && class != "" {
-			w.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
+		if class := w.now.class(); run.Len() > 0 && class != "" {
+			w.writer.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
 		} else {
 			w.WriteString(html.EscapeString(run.String()))
 		}
@@ -110,7 +115,7 @@ func (w *writer) printed(log string) {
 		if n := humanize.Escape(log); n > 0 {
 			if codes, ok := colours(log[:n]); ok {
 				flush()
-				now.set(codes)
+				w.now.set(codes)
 			}
 			log = log[n:]
 			continue

@@ -2,12 +2,13 @@ package web
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
+	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -21,8 +22,19 @@ func showRun(made *page) error {
 	}
 	p.title = r.Task + " " + humanize.ShortRun(r.Record.Run)
 	p.put(`<h1><a href="%s">%s</a> <code>%s</code></h1>`, p.taskURL(r.Task), r.Task, humanize.ShortRun(r.Record.Run))
-	p.runButtons(r)
-	p.put(`<section id="run" data-live aria-label="What became of it"><p class="outcome">`)
+	all, err := p.View.Records(p.request.Context())
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	if err := p.neighbours(r, all); err != nil {
+		return err
+	}
+	usual, err := all.Usual(p.request.Context(), []string{r.Task})
+	if err != nil {
+		return err
+	}
+	p.put(`<div id="run" data-live><p class="outcome">`)
 	if r.State == view.RunEnded {
 		p.put(`%s%s`, badge(r.Outcome), details(r.Begin))
 	} else {
@@ -32,9 +44,51 @@ func showRun(made *page) error {
 		}
 	}
 	p.put(`</p>`)
+	if r.State == view.RunRunning && r.Since != nil {
+		p.progress(r, usual[r.Task])
+	}
+	p.put(`</div>`)
+	p.runButtons(r)
+	if err := p.log(r); err != nil {
+		return err
+	}
+	p.put(`<section id="facts" data-live aria-label="All that is known of it">`)
 	p.runFacts(r)
 	p.put(`</section>`)
-	return p.log(r)
+	return nil
+}
+
+// neighbours leads to the run of the task before this one, and to the one after it.
+func (p runPage) neighbours(r view.Run, all *history.Records) error {
+	p.put(`<nav class="neighbours" id="neighbours" data-live aria-label="Runs of the task">`)
+	earlier, ok, err := all.Runs().Previous(p.request.Context(), r.Task, r.Record.Run)
+	if ok {
+		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), badge(string(earlier.Outcome)))
+	}
+	if err != nil {
+		return err
+	}
+	later, ok, err := all.Runs().Following(p.request.Context(), r.Task, r.Record.Run)
+	if ok {
+		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), badge(string(later.Outcome)))
+	}
+	p.put(`<a href="%s">all runs</a></nav>`, p.runsURL(r.Task, ""))
+	return err
+}
+
+// progress says how much of its usual time a run has had.
+func (p runPage) progress(r view.Run, usual state.Usual) {
+	if usual.Runs == 0 {
+		return
+	}
+	took, long := max(0, p.now.Sub(stamp(*r.Since))), usual.Duration
+	p.put(`<p><progress max="%d" value="%d" aria-label="Of its usual time"></progress> `, int64(long/time.Millisecond), int64(min(took, long)/time.Millisecond))
+	if took > long {
+		p.put(`%s longer than usual: it usually takes %s`, humanize.Duration(took-long), humanize.Duration(long))
+	} else {
+		p.put(`it usually takes %s, so about %s are left`, humanize.Duration(long), humanize.Duration(long-took))
+	}
+	p.put(`</p>`)
 }
 
 func (p runPage) runFacts(r view.Run) {
@@ -112,62 +166,6 @@ func (p runPage) runFacts(r view.Run) {
 		fact("Note", `%s`, note)
 	}
 	p.put(`</dl>`)
-}
-
-// tail is how many bytes of a log a page shows.
-const tail = 64 << 10
-
-// log shows the end of what the run printed. While the run lives, the script appends new output.
-func (p runPage) log(r view.Run) error {
-	if err := r.Elsewhere("logs"); err != nil {
-		p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p class="quiet">%s</p></section>`, err.Error())
-		return nil
-	}
-	log, err := p.View.Log(r, false, 0, tail, tail)
-	if err != nil {
-		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())
-		return nil
-	}
-	p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p id="log-size" data-live>`)
-	raw := p.base + "/runs/" + r.Record.Run + "/log"
-	if log.Size == 0 && r.State == view.RunEnded {
-		p.put(`It printed nothing.`)
-	} else {
-		if log.Offset > 0 {
-			p.put(`The last %s of %s. `, humanize.Bytes(tail), humanize.Bytes(log.Size))
-		}
-		p.put(`<a href="%s" download>Download all of it</a>`, raw)
-	}
-	p.put(`</p>`)
-	if log.Size > 0 || r.State != view.RunEnded {
-		follow := markup("")
-		if r.State != view.RunEnded {
-			follow = markup(` data-follow="` + strconv.FormatInt(log.Offset+int64(len(log.Text)), 10) + `"`)
-		}
-		p.put(`<pre class="log" id="log" tabindex="0" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
-		p.printed(wholeLines(log))
-		p.put(`</pre>`)
-	}
-	if r.Hooked > 0 {
-		hooks, err := p.View.Log(r, true, 0, tail, tail)
-		if err != nil {
-			return err
-		}
-		p.put(`<details id="hooks"><summary>What its hooks printed</summary><p><a href="%s?hooks=true" download>Download all of it</a></p><pre class="log" tabindex="0">`, raw)
-		p.printed(wholeLines(hooks))
-		p.put(`</pre></details>`)
-	}
-	p.put(`</section>`)
-	return nil
-}
-
-// wholeLines leaves out a first line whose beginning is cut off.
-func wholeLines(log view.Log) string {
-	shown := string(log.Text)
-	if _, rest, ok := strings.Cut(shown, "\n"); ok && log.Offset > 0 {
-		return rest
-	}
-	return shown
 }
 
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {

@@ -134,7 +134,7 @@ function follow(log) {
 }
 
 const log = document.getElementById("log");
-if (log) log.scrollTop = log.scrollHeight;
+if (log && !location.hash) log.scrollTop = log.scrollHeight; // else to the line of the address
 if (log?.dataset.follow) follow(log);
 localTimes();
 const wide = document.querySelector(".wide:has(.timeline)");
