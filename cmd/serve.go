@@ -33,6 +33,7 @@ type serveOptions struct {
 	cert, key   string
 	behindProxy bool
 	hosts       []string
+	link        string
 }
 
 type serveCommand struct{ *app }
@@ -48,11 +49,13 @@ for programs an API. Unless --read-only it answers at once what other servers of
 one. Ticks do not know it, and nothing is lost when it is down.
 
 On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
-link that is printed, once and within 10 minutes. A socket (--listen unix:PATH) is for its owner,
-without a token. An address that other machines reach is refused without TLS.`,
+link that is printed on a terminal, once and within 10 minutes. With --link it is printed whatever
+the output is: keep it out of logs. A socket (--listen unix:PATH) is for its owner, without a token.
+An address that other machines reach is refused without TLS.`,
 		Example: `  sched serve
   sched serve --listen unix:/run/user/1000/sched.sock
   sched serve --listen 0.0.0.0:7323 --tls-cert cert.pem --tls-key key.pem --host jobs.example.com
+  sched serve --link read
   sched serve --read-only
   sched serve --edit schedule.d`,
 		Args: arguments(0, 0),
@@ -67,6 +70,7 @@ without a token. An address that other machines reach is refused without TLS.`,
 	f.StringVar(&o.key, "tls-key", "", "the key of the certificate (PEM)")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy speaks TLS, and puts who asks at the end of X-Forwarded-For")
 	f.StringSliceVar(&o.hosts, "host", nil, "a name by which it is called, besides localhost")
+	f.StringVar(&o.link, "link", "", "print a link that signs in to read, operate or edit (default: the most there is, on a terminal only)")
 	c.AddCommand(newServeTokenCommand(a))
 	return c
 }
@@ -119,6 +123,10 @@ func (o *serveOptions) check() error {
 		return usage("run it as the user of the tasks", "--edit is refused as root: whoever has a token of the scope edit would be root")
 	case o.basePath != "" && (!strings.HasPrefix(o.basePath, "/") || strings.ContainsAny(o.basePath, "{}?#% ")):
 		return usage("write it as /sched", "--base-path %q is not a path", o.basePath)
+	case o.link != "" && !serve.Scope(o.link).OfTokens():
+		return usage("read, operate or edit", "--link %q is not a scope", o.link)
+	case strings.HasPrefix(o.listen, "unix:") && o.link != "":
+		return usage("leave it out", "--link is for browsers, and they cannot open a socket")
 	}
 	o.basePath = strings.TrimRight(o.basePath, "/")
 	return nil
@@ -136,12 +144,17 @@ func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Li
 	}
 	scope := serve.ScopeOperate
 	switch {
+	case o.link != "":
+		scope = serve.Scope(o.link)
+	case !a.stdout().IsTerminal():
+		fmt.Fprintln(a.out, "sign in with a token of `sched serve token --scope read`")
+		return
 	case o.readOnly:
 		scope = serve.ScopeRead
 	case o.edit != "":
 		scope = serve.ScopeEdit
 	}
-	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
+	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
 }
 
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Config {

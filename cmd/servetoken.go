@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -25,13 +26,15 @@ func newServeTokenCommand(a *app) *cobra.Command {
 	var o tokenOptions
 	c := &cobra.Command{
 		Use:   "token",
-		Short: "Make a token for sched serve, list them, or revoke one",
+		Short: "Make a token for sched serve, list them with the sessions, or revoke one",
 		Long: `token makes a token, and prints it as its last word: it is kept nowhere, only its hash is. The scope
 read is for looking, operate also for triggering, retrying, stopping and pausing, edit also for
 writing tasks. What is done with a token is shown with its name.
 
 With --hook it makes a key that can only trigger one task, and with --badge one that can only show
-how its last run ended. These are part of a URL.`,
+how its last run ended. These are part of a URL.
+
+A browser that has signed in has a session, which --list shows and --revoke ends.`,
 		Example: `  sched serve token --scope read --name grafana
   sched serve token --hook nightly-report
   sched serve token --list
@@ -44,8 +47,8 @@ how its last run ended. These are part of a URL.`,
 	f.StringVar(&o.name, "name", "", "whose it is, for the history and the audit log (default: you)")
 	f.StringVar(&o.hook, "hook", "", "make a key that triggers this task")
 	f.StringVar(&o.badge, "badge", "", "make a key that shows the badge of this task")
-	f.BoolVar(&o.list, "list", false, "print the tokens that there are")
-	f.StringVar(&o.revoke, "revoke", "", "forget the token of that name")
+	f.BoolVar(&o.list, "list", false, "print the tokens and the sessions that there are")
+	f.StringVar(&o.revoke, "revoke", "", "forget the token or the session of that name")
 	return c
 }
 
@@ -119,15 +122,21 @@ func (a serveCommand) listTokens(s *schedule.Schedule) error {
 	if err != nil {
 		return failed("", "%w", err)
 	}
+	now := a.now()
+	all = slices.DeleteFunc(all, func(t serve.Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "there are no tokens")
 		return nil
 	}
 	t := a.stdout().Table()
 	defer t.Flush()
-	t.Head("NAME", "SCOPE", "TASK", "MADE")
+	t.Head("NAME", "SCOPE", "TASK", "MADE", "SIGNED IN WITH", "UNTIL")
 	for _, one := range all {
-		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), humanize.MinuteZone(one.Made, s.Location))
+		with, until := "-", "-"
+		if one.Session != nil {
+			with, until = one.Session.By, humanize.MinuteZone(one.Session.Until, s.Location)
+		}
+		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), humanize.MinuteZone(one.Made, s.Location), with, until)
 	}
 	return nil
 }

@@ -101,11 +101,11 @@ export class World {
 
   // serve starts the server, and returns when it listens.
   async serve() {
-    const server = this.start("serve", "--listen", "127.0.0.1:0");
+    const server = this.start("serve", "--listen", "127.0.0.1:0", "--link", "operate");
     let text = "";
     for await (const chunk of server.stdout) {
       text += chunk;
-      const link = /sign in once.*: (http\S+)\n/.exec(text);
+      const link = /sign in to operate.*: (http\S+)\n/.exec(text);
       if (link) {
         this.link = link[1];
         this.url = new URL(this.link).origin;

@@ -8,7 +8,7 @@ import "net/http"
 type access struct {
 	Config
 	tokens   tokens
-	sessions sessions
+	links    links
 	attempts attempts
 	cross    *http.CrossOriginProtection
 }
@@ -16,7 +16,7 @@ type access struct {
 // newAccess returns the access to one server.
 func newAccess(c Config) *access {
 	return &access{
-		Config: c, tokens: tokens{dir: c.StateDir}, sessions: sessions{now: c.Now}, attempts: attempts{now: c.Now, delay: attemptsDelay},
+		Config: c, tokens: tokens{dir: c.StateDir}, links: links{now: c.Now}, attempts: attempts{now: c.Now, delay: attemptsDelay},
 		cross: http.NewCrossOriginProtection(),
 	}
 }

@@ -75,7 +75,7 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		{"a token in the path", "GET", "/runs/" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
 		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
-		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": "sched_session=x"}, 401, "not one of this server"},
+		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieNamed(cookie) + "=x"}, 401, "not one of this server"},
 		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(Token{Name: "k", Scope: ScopeHook, Task: "hourly"})}, 401, "not one"},
 		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[ScopeRead])}, 401, "not one"},
 		{"a preflight of another site", "OPTIONS", "/pauses", map[string]string{"Origin": "https://evil.example"}, 405, ""},

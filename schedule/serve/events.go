@@ -85,19 +85,25 @@ func getEvents(r *request) (any, error) {
 	if len(last) > 100 {
 		return nil, NewProblem(http.StatusBadRequest, "", "Last-Event-ID is too long")
 	}
-	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
+	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last, r.server.process) }}, nil
+}
+
+// A Greeting is the value of the first event, ready or reset.
+type Greeting struct {
+	Changed bool   `json:"changed"`
+	Server  string `json:"server"` // another one after a restart of the server
 }
 
 // followChanges sends changes until the reader has gone away. If the event that the reader saw last
 // is known, followChanges begins behind it.
-func followChanges(e *events, w *watcher, last string) {
+func followChanges(e *events, w *watcher, last, server string) {
 	listener, known := w.Listen(last)
 	defer listener.Leave()
 	greeting := "ready" // with an id, so that nothing is missed by a reader who is cut off before the first change
 	if last != "" && !known {
 		greeting = "reset"
 	}
-	if e.send(listener.ID(), greeting, Changed{Changed: greeting == "reset"}) != nil {
+	if e.send(listener.ID(), greeting, Greeting{Changed: greeting == "reset", Server: server}) != nil {
 		return
 	}
 	beat := time.NewTicker(heartbeat)

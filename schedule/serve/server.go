@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type Server struct {
 	foreseeing chan struct{} // has an element for each request for a forecast
 	work       chan struct{} // bounds the requests that are answered at the same time
 	routes     []route
+	process    string // tells a restarted server from this one
 
 	bodyTimeout time.Duration // longestBody, but for tests
 	mux         *http.ServeMux
@@ -76,7 +78,7 @@ const mostForeseeing = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache()}
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache(), process: rand.Text()[:8]}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}

@@ -1,19 +1,139 @@
 package serve
 
 import (
+	"crypto/rand"
+	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
 
-// sessions are the sessions of signed-in browsers, by the hash of their cookie. They are kept in
-// memory: they end with the server.
-type sessions struct {
+// A Session is what a token for one browser has besides. The browser sends it in a cookie. It ends
+// by itself, and with the token that it was begun with.
+type Session struct {
+	By    string    `json:"by"`             // the name of that token, or "login link"
+	Of    string    `json:"of,omitempty"`   // the hash of that token
+	User  string    `json:"user,omitempty"` // the id of the only user of this machine who may use it; "" for everybody
+	Until time.Time `json:"until"`
+}
+
+const (
+	mostSessions = 1000
+	sessionLasts = 12 * time.Hour
+	linkLasts    = 10 * time.Minute
+	loginLink    = "login link"
+)
+
+// begin begins a session and returns its cookie. With too many sessions, it forgets the one that
+// ends first. A session that cannot be written down ends with the server.
+func (a *access) begin(r *http.Request, scope Scope, by, of string) (*http.Cookie, error) {
+	user, err := a.sessionUser(r)
+	if err != nil {
+		return nil, err
+	}
+	value, now := newSecret(), a.Now().UTC().Round(0)
+	one := Token{Name: "session-" + rand.Text()[:8], Scope: scope, Made: now, Hash: tokenHash(value),
+		Session: &Session{By: by, Of: of, User: user, Until: now.Add(sessionLasts)}}
+	if user == "" && !a.Secure {
+		a.tokens.remember(one) // who takes the port while the server is down must get nothing that works
+	} else if err := a.tokens.add(one, now); err != nil {
+		a.Problem("a session cannot be written down, and ends with the server: %v", err)
+		a.tokens.remember(one)
+	}
+	return a.cookie(r, value), nil
+}
+
+// session returns the session of a cookie, if it is still valid and the sender may use it.
+func (a *access) session(r *http.Request, value string) (Token, bool) {
+	one, ok, err := a.tokens.findHash(tokenHash(value))
+	if err != nil || !ok || one.Session == nil || !a.Now().Before(one.Session.Until) {
+		return Token{}, false
+	}
+	if of := one.Session.Of; of != "" {
+		if begun, ok, err := a.tokens.findHash(of); err != nil || !ok || begun.Scope != one.Scope {
+			return Token{}, false
+		}
+	}
+	if one.Session.User != "" {
+		if user, err := a.sessionUser(r); err != nil || user != one.Session.User {
+			return Token{}, false
+		}
+	}
+	return one, true
+}
+
+// sessionUser returns the user of this machine to whom a session is bound; "" if it needs no such
+// bond, or the system does not say who asks. Browsers send a cookie to every port of an address, so
+// a server of another user gets it. Over TLS it cannot.
+func (a *access) sessionUser(r *http.Request) (string, error) {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if a.Secure || local == nil {
+		return "", nil
+	}
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "", nil
+	}
+	server := local.AddrPort()
+	user, err := loopbackUser(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+	if err == nil && user == "" {
+		return "", NewProblem(http.StatusUnauthorized, "keep the connection open until it is answered", "nobody knows who asks")
+	}
+	return user, nil
+}
+
+// cookieName differs between servers: browsers keep one cookie of a name for all ports of a host.
+func (a *access) cookieName(r *http.Request) string {
+	name := "sched_session_" + tokenHash(a.StateDir)[:8]
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		name += fmt.Sprintf("_%d", local.Port)
+	}
+	switch {
+	case a.Secure && a.BasePath == "":
+		return "__Host-" + name // no other host, and no page without TLS, can set it
+	case a.Secure:
+		return "__Secure-" + name
+	}
+	return name
+}
+
+// cookie returns the cookie of a session. A cookie without a value ends the session.
+func (a *access) cookie(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
+		MaxAge: int(sessionLasts / time.Second)}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// withSession returns all tokens with a session, without the sessions that are over at a time.
+func withSession(all []Token, one Token, now time.Time) []Token {
+	first, sessions := -1, 0
+	all = slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
+	for i, t := range all {
+		if t.Session == nil {
+			continue
+		}
+		if sessions++; first < 0 || t.Session.Until.Before(all[first].Session.Until) {
+			first = i
+		}
+	}
+	if sessions >= mostSessions {
+		all = slices.Delete(all, first, first+1)
+	}
+	return append(all, one)
+}
+
+// links are the login links that were not used yet, by their hash. They end with the server.
+type links struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	links map[string]link // login links that were not used yet, by their hash
-	all   map[string]session
+	mu  sync.Mutex
+	all map[string]link
 }
 
 type link struct {
@@ -21,83 +141,22 @@ type link struct {
 	until time.Time
 }
 
-type session struct {
-	who   Who
-	token string // the hash of the token it was begun with; "" for a login link
-	until time.Time
-}
-
-const (
-	mostSessions = 1000
-	sessionLasts = 12 * time.Hour
-	linkLasts    = 10 * time.Minute // it may be in a log
-	cookieName   = "sched_session"
-)
-
-func (s *sessions) newLink(scope Scope) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	code := newSecret()
-	if s.links == nil {
-		s.links = map[string]link{}
+func (l *links) add(scope Scope) (code string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	code = newSecret()
+	if l.all == nil {
+		l.all = map[string]link{}
 	}
-	s.links[tokenHash(code)] = link{scope, s.now().Add(linkLasts)}
+	l.all[tokenHash(code)] = link{scope, l.now().Add(linkLasts)}
 	return code
 }
 
-// useLink returns the scope of a login link, and removes the link: it works once.
-func (s *sessions) useLink(code string) (Scope, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, ok := s.links[tokenHash(code)]
-	delete(s.links, tokenHash(code))
-	return one.scope, ok && s.now().Before(one.until)
-}
-
-// begin begins a session and returns the value of its cookie. If there are too many sessions, it
-// forgets the one that ends first.
-func (s *sessions) begin(one session) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[string]session{}
-	}
-	now, oldest := s.now(), ""
-	for hash, other := range s.all {
-		if !now.Before(other.until) {
-			delete(s.all, hash)
-		} else if oldest == "" || other.until.Before(s.all[oldest].until) {
-			oldest = hash
-		}
-	}
-	if len(s.all) >= mostSessions {
-		delete(s.all, oldest)
-	}
-	value := newSecret()
-	one.until = now.Add(sessionLasts)
-	s.all[tokenHash(value)] = one
-	return value
-}
-
-func (s *sessions) find(value string) (session, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, ok := s.all[tokenHash(value)]
-	return one, ok && s.now().Before(one.until)
-}
-
-func (s *sessions) end(value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, tokenHash(value))
-}
-
-// cookie returns the cookie of a session. A cookie without a value ends the session.
-func (a *access) cookie(value string) *http.Cookie {
-	c := &http.Cookie{Name: cookieName, Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
-		MaxAge: int(sessionLasts / time.Second)}
-	if value == "" {
-		c.MaxAge = -1
-	}
-	return c
+// use returns the scope of a login link, and removes the link: it works once.
+func (l *links) use(code string) (Scope, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, ok := l.all[tokenHash(code)]
+	delete(l.all, tokenHash(code))
+	return one.scope, ok && l.now().Before(one.until)
 }

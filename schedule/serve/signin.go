@@ -23,13 +23,13 @@ func (a *access) SignIn(mux *http.ServeMux) {
 
 // LoginPath returns the path of a new login link with the scope.
 func (a *access) LoginPath(scope Scope) string {
-	return a.BasePath + "/login/" + a.sessions.newLink(scope)
+	return a.BasePath + "/login/" + a.links.add(scope)
 }
 
 func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	if code := r.PostFormValue("code"); code != "" {
-		if scope, ok := a.sessions.useLink(code); ok {
-			a.begin(w, r, session{who: Who{Name: "login link", Scope: scope}})
+		if scope, ok := a.links.use(code); ok {
+			a.signIn(w, r, scope, loginLink, "")
 			return
 		}
 		a.refuse(w, r, "This link was used before, or is not of this server.")
@@ -42,7 +42,7 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	case !ok || !found.Scope.Allows(ScopeRead):
 		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	default:
-		a.begin(w, r, session{who: Who{Name: found.Name, Scope: found.Scope}, token: found.Hash})
+		a.signIn(w, r, found.Scope, found.Name, found.Hash)
 	}
 }
 
@@ -51,16 +51,26 @@ func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
 	a.form(w, http.StatusUnauthorized, "", wrong)
 }
 
-func (a *access) begin(w http.ResponseWriter, r *http.Request, one session) {
-	http.SetCookie(w, a.cookie(a.sessions.begin(one)))
+func (a *access) signIn(w http.ResponseWriter, r *http.Request, scope Scope, by, of string) {
+	cookie, err := a.begin(r, scope, by, of)
+	if err != nil {
+		writeProblem(w, ProblemOf(err))
+		return
+	}
+	http.SetCookie(w, cookie)
 	http.Redirect(w, r, a.BasePath+"/", http.StatusSeeOther)
 }
 
 func (a *access) logout(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(cookieName); err == nil {
-		a.sessions.end(cookie.Value)
+	for _, cookie := range r.CookiesNamed(a.cookieName(r)) {
+		if one, ok := a.session(r, cookie.Value); ok {
+			if err := a.tokens.end(one); err != nil {
+				writeProblem(w, ProblemOf(err))
+				return
+			}
+		}
 	}
-	http.SetCookie(w, a.cookie(""))
+	http.SetCookie(w, a.cookie(r, ""))
 	http.Redirect(w, r, a.BasePath+"/login", http.StatusSeeOther)
 }
 

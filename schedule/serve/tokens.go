@@ -26,6 +26,8 @@ type Token struct {
 	Task  string    `json:"task,omitempty"` // of the key of a hook or a badge
 	Made  time.Time `json:"made"`
 	Hash  string    `json:"hash"`
+
+	Session *Session `json:"session,omitempty"` // of a browser; nil for other tokens
 }
 
 // tokenStart begins each token, so that one in a URL, a log or a repository is recognized.
@@ -54,8 +56,8 @@ func AddToken(dir string, t Token) (text string, err error) {
 	}
 	t.Hash = tokenHash(text)
 	err = changeTokens(dir, func(all []Token) ([]Token, error) {
-		if len(all) >= MostTokens {
-			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", len(all))
+		if n := len(all) - sessionsIn(all); n >= MostTokens {
+			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", n)
 		}
 		if slices.ContainsFunc(all, func(other Token) bool { return other.Name == t.Name }) {
 			return nil, view.Fail(view.Conflict, "choose another --name, or revoke it", "there is a token called %q already", t.Name)
@@ -65,11 +67,25 @@ func AddToken(dir string, t Token) (text string, err error) {
 	return text, err
 }
 
-// RevokeToken forgets the token of that name. It is refused from the next request on.
+func sessionsIn(all []Token) (n int) {
+	for _, t := range all {
+		if t.Session != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// RevokeToken forgets the token or the session of that name, and the sessions that were begun with
+// the token. They are refused from the next request on.
 func RevokeToken(dir, name string) error {
 	return changeTokens(dir, func(all []Token) ([]Token, error) {
-		rest := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Name == name })
-		if len(rest) == len(all) {
+		gone := ""
+		if i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name }); i >= 0 {
+			gone = all[i].Hash
+		}
+		rest := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Hash == gone || t.Session != nil && gone != "" && t.Session.Of == gone })
+		if gone == "" {
 			var names []string
 			for _, t := range all {
 				names = append(names, t.Name)
@@ -81,7 +97,7 @@ func RevokeToken(dir, name string) error {
 	})
 }
 
-// Tokens returns the tokens that were made, oldest first.
+// Tokens returns the tokens that were made, oldest first, with the sessions.
 func Tokens(dir string) ([]Token, error) {
 	body, err := statedir.ReadFile(tokensPath(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -123,15 +139,22 @@ type tokens struct {
 	mu     sync.Mutex
 	seen   string
 	byHash map[string]Token
+	ours   map[string]Token // sessions that end with the server, by their hash
 }
 
 // find returns the token with the text. The error says why the file cannot be read: then nobody is
 // let in.
-func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(tokenHash(text)) }
+func (t *tokens) find(text string) (Token, bool, error) {
+	found, ok, err := t.findHash(tokenHash(text))
+	return found, ok && found.Session == nil, err
+}
 
 func (t *tokens) findHash(hash string) (Token, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if one, ok := t.ours[hash]; ok {
+		return one, true, nil
+	}
 	info, err := os.Stat(tokensPath(t.dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return Token{}, false, nil
@@ -151,6 +174,44 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 	}
 	found, ok := t.byHash[hash]
 	return found, ok, nil
+}
+
+// add writes a session down, without the sessions that are over.
+func (t *tokens) add(session Token, now time.Time) error {
+	return t.change(func(all []Token) ([]Token, error) { return withSession(all, session, now), nil })
+}
+
+// remember keeps a session until the server ends.
+func (t *tokens) remember(session Token) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ours == nil || len(t.ours) >= mostSessions {
+		t.ours = map[string]Token{}
+	}
+	t.ours[session.Hash] = session
+}
+
+// end forgets a session.
+func (t *tokens) end(session Token) error {
+	t.mu.Lock()
+	if _, ok := t.ours[session.Hash]; ok {
+		delete(t.ours, session.Hash)
+		t.mu.Unlock()
+		return nil
+	}
+	t.mu.Unlock()
+	return t.change(func(all []Token) ([]Token, error) {
+		return slices.DeleteFunc(slices.Clone(all), func(one Token) bool { return one.Hash == session.Hash }), nil
+	})
+}
+
+// change changes the file, and has it read again.
+func (t *tokens) change(change func([]Token) ([]Token, error)) error {
+	err := changeTokens(t.dir, change)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byHash = nil
+	return err
 }
 
 // attempts counts wrong tokens and login links by address. It decides only how soon wrong ones are

@@ -50,11 +50,12 @@ func (a *access) Caller(r *http.Request) (Who, error) {
 				return Who{Name: found.Name, From: from, Scope: found.Scope}, nil
 			}
 		}
-	} else if cookie, err := r.Cookie(cookieName); err == nil {
-		given = true
-		if one, ok := a.sessions.find(cookie.Value); ok && a.stillValid(one) {
-			one.who.From = from
-			return one.who, nil
+	} else {
+		for _, cookie := range r.CookiesNamed(a.cookieName(r)) { // another port may have set one, too
+			given = true
+			if one, ok := a.session(r, cookie.Value); ok {
+				return Who{Name: one.Session.By, From: from, Scope: one.Scope}, nil
+			}
 		}
 	}
 	if given {
@@ -79,15 +80,6 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
 		return Who{}, NewProblem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
 	}
 	return Who{Name: found.Name, From: from, Scope: scope, Task: found.Task}, nil
-}
-
-// stillValid reports whether the token with which a session was begun is still valid.
-func (a *access) stillValid(one session) bool {
-	if one.token == "" {
-		return true
-	}
-	found, ok, err := a.tokens.findHash(one.token)
-	return err == nil && ok && found.Scope == one.who.Scope
 }
 
 // slowDown delays the answer to a wrong token, key or link, when many came from its address lately.
