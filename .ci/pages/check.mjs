@@ -40,7 +40,7 @@ function everyPage() {
     ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
     ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
-    ["/runs", "succeeded"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
+    ["/runs", "succeeded"], ["/runs?q=exit+code&since=2026-03-02&task=invoices", "exit code 7"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
     [`/runs/${bad.run}`, "first error: line 7"], [`/runs/${bad.run}?q=order`, "5 lines with order"], [`/runs/${tried.run}`, "attempt 2"],
     ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/tasks/nix", "This did not work"],
   ];

@@ -15,7 +15,7 @@ import (
 // and for.
 func showForecast(p *page) error {
 	p.title, p.still = "Forecast", true // it takes seconds, and runs do not change it
-	from, err := p.from()
+	from, err := p.day("since")
 	if err != nil {
 		return err
 	}
@@ -42,17 +42,17 @@ type foreseen struct {
 	forecast.Report
 }
 
-// from reads the parameter; zero: the default.
-func (p *page) from() (from time.Time, err error) {
-	if given := p.query("since"); given != "" {
-		if from, err = time.ParseInLocation(time.DateOnly, given, p.zone); err != nil {
-			from, err = time.Parse(time.RFC3339, given)
+// day reads a parameter that is a day in the zone of the page, or a time; zero if it is not given.
+func (p *page) day(name string) (at time.Time, err error) {
+	if given := p.query(name); given != "" {
+		if at, err = time.ParseInLocation(time.DateOnly, given, p.zone); err != nil {
+			at, err = time.Parse(time.RFC3339, given)
 		}
 		if err != nil {
-			return from, serve.NewProblem(http.StatusBadRequest, "write it as 2006-01-02", "since %q is not a day", serve.Shortened(given))
+			return at, serve.NewProblem(http.StatusBadRequest, "write it as 2006-01-02", "%s %q is not a day", name, serve.Shortened(given))
 		}
 	}
-	return from, nil
+	return at, nil
 }
 
 var spansAhead = []struct{ value, label string }{{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"}}

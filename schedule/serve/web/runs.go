@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +17,8 @@ const runsOfAPage = 50
 
 type runTable struct{ *page }
 
-// showRuns lists the outcomes of slots, by the parameters task, outcome, all (true: runs of all
-// servers of the store) and below.
+// showRuns lists the outcomes of slots, by the parameters task, outcome, since and until (days), q
+// (words), all_servers (true: runs of all servers of the store) and below.
 func showRuns(p *page) error {
 	p.title = "Runs"
 	task := p.query("task")
@@ -24,8 +26,10 @@ func showRuns(p *page) error {
 	if task != "" {
 		p.put(` of <a href="%s">%s</a>`, p.taskURL(task), task)
 	}
-	p.put(`</h1><div id="runs" data-live>`)
 	list := runTable{p}
+	p.put(`</h1>`)
+	list.form()
+	p.put(`<div id="runs" data-live>`)
 	list.serverChips()
 	list.outcomeChips()
 	if err := list.runsOf(task, runsOfAPage); err != nil {
@@ -33,6 +37,78 @@ func showRuns(p *page) error {
 	}
 	p.put(`</div>`)
 	return nil
+}
+
+// form writes the fields that restrict the list. It keeps the other parameters.
+func (p runTable) form() {
+	p.put(`<form class="filter" role="search" method="get" action="%s/runs"><input type="search" name="q" value="%s" placeholder="words of why, or of a note" aria-label="Filter by words">
+<label>Task <input name="task" value="%s" list="tasks-known"></label><label>From <input type="date" name="since" value="%s"></label><label>To <input type="date" name="until" value="%s"></label><datalist id="tasks-known">`,
+		p.base, p.query("q"), p.query("task"), p.query("since"), p.query("until"))
+	for _, t := range p.Schedule.Tasks {
+		p.put(`<option value="%s">`, t.Name)
+	}
+	p.put(`</datalist>`)
+	for _, name := range []string{"outcome", "all_servers"} {
+		if p.query(name) != "" {
+			p.put(`<input type="hidden" name="%s" value="%s">`, name, p.query(name))
+		}
+	}
+	p.put(`<button>Filter</button></form>`)
+}
+
+// chosen is the query that the parameters state.
+func (p runTable) chosen(task string, limit int) (q state.Query, err error) {
+	q = state.Query{Task: task, Limit: limit, Below: p.below()}
+	if o, ok := outcome.Parse(p.query("outcome")); ok {
+		q.Outcomes = []outcome.Outcome{o}
+	}
+	if q.Since, err = p.day("since"); err != nil {
+		return q, err
+	}
+	if q.Until, err = p.day("until"); err == nil && !q.Until.IsZero() {
+		q.Until = q.Until.AddDate(0, 0, 1) // the whole day
+	}
+	return q, err
+}
+
+// A recordPage is view.Source.Page or PageOfAll.
+type recordPage func(context.Context, state.Query) ([]outcome.Record, state.Position, error)
+
+// mostReads bounds how often with reads MostOfAPage records for one page.
+const mostReads = 10
+
+// with is a page of the records that have some words in their task, their reason, their origin or
+// their notes. If few have them, the page is short, and the next goes on where it stopped looking.
+func (page recordPage) with(ctx context.Context, q state.Query, words []string) (found []outcome.Record, next state.Position, err error) {
+	if len(words) == 0 {
+		return page(ctx, q)
+	}
+	limit := q.Limit
+	q.Limit = view.MostOfAPage
+	for range mostReads {
+		records, below, err := page(ctx, q)
+		if err != nil {
+			return nil, next, err
+		}
+		for _, r := range records {
+			if !says(r, words) {
+				continue
+			}
+			if found = append(found, r); len(found) == limit {
+				return found, state.Position{Slot: r.Slot, ID: r.Run}, nil
+			}
+		}
+		if below.ID == "" {
+			return found, below, nil
+		}
+		q.Below, next = below, below
+	}
+	return found, next, nil
+}
+
+func says(r outcome.Record, words []string) bool {
+	text := strings.ToLower(strings.Join(append([]string{r.Task, view.Describe(r), r.Reason, r.Origin}, r.Notes...), " "))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
 func (p runTable) ofAll() bool {
@@ -76,23 +152,27 @@ func (p runTable) outcomeChips() {
 }
 
 func (p runTable) runsOf(task string, limit int) error {
-	q := state.Query{Task: task, Limit: limit, Below: p.below()}
-	if o, ok := outcome.Parse(p.query("outcome")); ok {
-		q.Outcomes = []outcome.Outcome{o}
-	}
-	page := p.View.Page
-	if p.ofAll() {
-		page = p.View.PageOfAll
-	}
-	records, next, err := page(p.request.Context(), q)
+	q, err := p.chosen(task, limit)
 	if err != nil {
 		return err
 	}
-	if len(records) == 0 {
+	page := recordPage(p.View.Page)
+	if p.ofAll() {
+		page = p.View.PageOfAll
+	}
+	records, next, err := page.with(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(records) > 0:
+		p.recordTable(records, task == "")
+	case next.ID != "":
+		p.put(`<p class="empty">Nothing down to %s.</p>`, p.exactly(next.Slot, p.zone))
+	default:
 		p.put(`<p class="empty">Nothing is recorded here.</p>`)
 		return nil
 	}
-	p.recordTable(records, task == "")
 	p.put(`<nav class="pager" aria-label="Pages of the list">`)
 	if p.query("below") != "" {
 		p.put(`<a href="%s">↑ the newest</a>`, p.with("below", ""))
@@ -127,34 +207,87 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 	}
 	p.put(`<th>Run</tr></thead><tbody>`)
 	elsewhere := p.View.RanElsewhere(p.request.Context(), records)
-	for _, r := range records {
-		p.put(`<tr>`)
-		if named {
-			p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
+	for len(records) > 0 {
+		if n := p.foldable(records); n >= fewestFolded {
+			p.folded(records[:n], named)
+			records = records[n:]
+			continue
 		}
-		p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(string(r.Outcome)))
-		if r.IsRange() {
-			p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.Until, p.zoneOf(r.Task)))
-		}
-		took := ""
-		if !r.Started.IsZero() {
-			took = humanize.Duration(r.Duration())
-		}
-		p.put(`</td><td class="n" data-label="took">%s</td><td class="why">`, took)
-		p.why(r, elsewhere[r.Run])
-		if r.Attempts > 1 {
-			p.put(` <small>%s</small>`, humanize.Count(r.Attempts, "attempt"))
-		}
-		if r.Origin != "" {
-			p.put(` <small>%s</small>`, r.Origin)
-		}
-		p.put(`</td>`)
-		if p.ofAll() {
-			p.put(`<td data-label="server">%s</td>`, r.Server)
-		}
-		p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), humanize.ShortRun(r.Run))
+		p.record(records[0], elsewhere[records[0].Run], named)
+		records = records[1:]
 	}
 	p.put(`</tbody></table>`)
+}
+
+// fewestFolded is how many slots that were skipped one after another are one line.
+const fewestFolded = 3
+
+// foldable is how many of the records, from the first on, are skips that can be one line. Somebody
+// who asks for skips sees each.
+func (p runTable) foldable(records []outcome.Record) (n int) {
+	if p.query("outcome") != "" {
+		return 0
+	}
+	for n < len(records) && records[n].Outcome == outcome.Skipped {
+		n++
+	}
+	return n
+}
+
+// folded writes a line that stands for skips. It leads to a list that has each of them.
+func (p runTable) folded(records []outcome.Record, named bool) {
+	tasks, reasons, slots := map[string]int{}, map[string]int{}, 0
+	for _, r := range records {
+		tasks[r.Task]++
+		reasons[r.Reason]++
+		slots += max(1, r.Slots)
+	}
+	newest, oldest := records[0], records[len(records)-1]
+	p.put(`<tr class="folded">`)
+	if named && len(tasks) == 1 {
+		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(newest.Task), newest.Task)
+	} else if named {
+		p.put(`<th scope="row">%s</th>`, humanize.Count(len(tasks), "task"))
+	}
+	p.put(`<td data-label="slot">%s to %s</td><td data-label="outcome">%s <small>%s</small></td><td class="n"></td><td class="why">%s`,
+		p.exactly(oldest.Slot, p.zone), p.exactly(newest.Slot, p.zone), badge(string(outcome.Skipped)), humanize.Count(slots, "slot"), newest.Reason)
+	if len(reasons) > 1 {
+		p.put(` <small>and %s</small>`, humanize.Count(len(reasons)-1, "other reason"))
+	}
+	p.put(`</td>`)
+	if p.ofAll() {
+		p.put(`<td></td>`)
+	}
+	above := strconv.FormatInt(newest.Slot.UnixMicro()+1, 10) + "."
+	p.put(`<td data-label="run"><a href="%s">each</a></td></tr>`, p.with("outcome", string(outcome.Skipped), "below", above))
+}
+
+func (p runTable) record(r, elsewhere outcome.Record, named bool) {
+	p.put(`<tr>`)
+	if named {
+		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
+	}
+	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(string(r.Outcome)))
+	if r.IsRange() {
+		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.Until, p.zoneOf(r.Task)))
+	}
+	took := ""
+	if !r.Started.IsZero() {
+		took = humanize.Duration(r.Duration())
+	}
+	p.put(`</td><td class="n" data-label="took">%s</td><td class="why">`, took)
+	p.why(r, elsewhere)
+	if r.Attempts > 1 {
+		p.put(` <small>%s</small>`, humanize.Count(r.Attempts, "attempt"))
+	}
+	if r.Origin != "" {
+		p.put(` <small>%s</small>`, r.Origin)
+	}
+	p.put(`</td>`)
+	if p.ofAll() {
+		p.put(`<td data-label="server">%s</td>`, r.Server)
+	}
+	p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), humanize.ShortRun(r.Run))
 }
 
 // why writes the reason of an outcome and, if it is known, the outcome of the slot on another
