@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -42,10 +44,22 @@ func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(),
 }
 
 // Problems says what the answers of the View lack so far.
-func (v *Visit) Problems() []string {
+func (v *Visit) Problems() (all []string) {
 	v.request.mu.Lock()
 	defer v.request.mu.Unlock()
-	return v.request.problems
+	for _, p := range v.request.problems {
+		all = append(all, p.String())
+	}
+	return all
+}
+
+// Told reports whether Problems has the reason of a trouble.
+func (v *Visit) Told(t view.Trouble) bool {
+	v.request.mu.Lock()
+	defer v.request.mu.Unlock()
+	return slices.ContainsFunc(v.request.problems, func(p lack) bool {
+		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
+	})
 }
 
 // Pauses returns the pauses in effect.

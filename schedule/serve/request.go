@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/view"
@@ -34,13 +35,50 @@ type request struct {
 	body     []byte // of a route that takes one
 
 	mu       sync.Mutex
-	problems []string // what the answer lacks
+	problems []lack
 }
 
+// A lack is what an answer lacks for one reason.
+type lack struct {
+	what  string // may be empty
+	why   string // may be empty
+	store bool   // the reason is the store
+}
+
+func (l lack) String() string {
+	if l.what == "" || l.why == "" {
+		return l.what + l.why
+	}
+	return l.what + ": " + l.why
+}
+
+// tell notes what the answer lacks. If the last argument is an error, it is the reason: all that
+// the answer lacks for that reason, or because of the store, is one problem.
 func (r *request) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.problems = append(r.problems, humanize.Line(fmt.Sprintf(format, args...)))
+	one := lack{what: humanize.Line(fmt.Sprintf(format, args...))}
+	if err, ok := last(args).(error); ok {
+		var store *mutex.StoreError
+		one.store, one.why = errors.As(err, &store), humanize.Line(err.Error())
+		one.what = strings.TrimSuffix(strings.TrimSuffix(one.what, one.why), ": ")
+	}
+	for i, known := range r.problems {
+		if one == known || one.why != "" && one.why == known.why || one.store && known.store {
+			if !strings.Contains(known.what, one.what) {
+				r.problems[i].what = strings.TrimPrefix(known.what+"; "+one.what, "; ")
+			}
+			return
+		}
+	}
+	r.problems = append(r.problems, one)
+}
+
+func last(args []any) any {
+	if len(args) == 0 {
+		return nil
+	}
+	return args[len(args)-1]
 }
 
 func (s *Server) answering(of route) http.Handler {
@@ -167,7 +205,7 @@ type content struct {
 
 func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	for _, p := range r.problems {
-		w.Header().Add("Sched-Problem", headerText(p))
+		w.Header().Add("Sched-Problem", headerText(p.String()))
 	}
 	if r.invalid != nil && r.schedule != nil {
 		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.schedule.InPlace())

@@ -53,7 +53,7 @@ func (s Source) Pauses() pause.Pauses {
 }
 
 // LeftOut reports that an answer is about this machine alone.
-func (s Source) LeftOut(err error) { s.Problem("other servers are left out: %s", err.Error()) }
+func (s Source) LeftOut(err error) { s.Problem("other servers are left out: %v", err) }
 
 // A DeniedError says that the state folder of another user cannot be read.
 type DeniedError struct {

@@ -36,7 +36,7 @@ func (p *page) health() *view.Health { return view.HealthOf(p.Schedule, p.Invali
 func (p *page) judged() view.Status { return p.View.Status(p.health()) }
 
 // verdict writes a status in one line: red if a task fails or nothing starts. The troubles of no
-// task come below it.
+// task come below it, but for those that the page tells as its problems.
 func (p *page) verdict(of view.Status) {
 	p.judges = true
 	class, sign := "good", "✓"
@@ -48,7 +48,7 @@ func (p *page) verdict(of view.Status) {
 	}
 	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, of.First)
 	for _, t := range of.Troubles {
-		if t.Task == "" {
+		if t.Task == "" && !p.Told(t) {
 			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
 		}
 	}

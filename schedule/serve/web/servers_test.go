@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -76,4 +77,19 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	b.has("the slot that runs there", b.get("/runs/"+lives.Run, 200), `<a href="/runs/`+running.Run+`">on web-3</a>`)
 	redis.Close()
 	b.has("the runs without the store", b.get("/runs", 200), "run 0123", "other servers are left out")
+}
+
+// A store that is down is one banner on each page, with all that the page lacks because of it.
+func TestAStoreThatIsDownIsOneBanner(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	b := newBox(t, shop, serve.ScopeOperate)
+	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
+	redis.Close()
+	for _, path := range []string{"/tasks", "/timeline", "/tasks/hourly", "/pauses", "/runs?all_servers=true"} {
+		if n := strings.Count(b.get(path, 200), "does not answer"); n != 1 {
+			t.Errorf("%s says %d times that the store does not answer", path, n)
+		}
+	}
+	b.has("/tasks", b.get("/tasks", 200), "what is paused is what this machine knew last; other servers are left out: redis at")
 }

@@ -127,7 +127,7 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 			b := newBox(t, shop, serve.ScopeOperate)
 			b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
 			damage(b)
-			b.has("/", b.get("/", 200), "history", ">hourly</a>", "2026-03-01 13:00:00 UTC")
+			b.has("/", b.get("/", 200), "sched.db", ">hourly</a>", "2026-03-01 13:00:00 UTC")
 			b.has("/tasks", b.get("/tasks", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00:00 UTC")
 			b.has("/timeline", b.get("/timeline", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00 UTC: due")
 			b.has("/forecast", b.get("/forecast", 200), "the history cannot be read", "Runs at once, by hour", "of 3 unknown")
