@@ -107,16 +107,16 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		}
 		chosen = append(chosen, found...)
 	}
-	tick := a.tick(s, a.now(), runOptions{})
+	actor := a.actor(s)
 	missed := false
 	for _, r := range chosen {
-		done, err := tick.Cancel(r, control.Because("cancelled by "+caller(), o.reason))
+		done, err := actor.Cancel(r, o.reason)
 		switch {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		case !done:
 			missed = true
-			a.problem("%v", failed("`sched stop "+humanize.ShortRun(r.ID)+"` stops it", "a tick has begun run %s of %s just now", humanize.ShortRun(r.ID), r.Task))
+			a.problem("%v", control.Begun(r))
 		default:
 			a.noteChange(s, "cancel", r.Task, o.reason)
 			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
@@ -335,9 +335,10 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 	return ""
 }
 
-// requestsOf returns the requests for a task or a run's id: at least one, or an error.
+// requestsOf returns the runs that wait and have not begun, of a task or by a run's id: at least
+// one, or an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
-	all, err := history.Requests(s.StateDir)
+	all, err := history.NotBegun(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -345,7 +346,7 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error)
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := a.view(s).OneRequest(name); err != nil || r.ID != "" {
+	if r, err := a.view(s).OneWaiting(name); err != nil || r.ID != "" {
 		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {

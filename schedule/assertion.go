@@ -101,8 +101,8 @@ func AssertionForms() (examples []string) {
 	return examples
 }
 
-// AssertionPattern returns a pattern that the texts of all assertions match. It has no named groups,
-// which JSON Schema does not know.
+// AssertionPattern returns a pattern that the texts of all assertions match. It has no named
+// groups, which JSON Schema does not know.
 func AssertionPattern() string {
 	var patterns []string
 	for _, f := range forms() {

@@ -99,6 +99,24 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	return view.FirstTick(r.Slot, a.Now()), nil
 }
 
+// Cancel takes back a run that waits and has not begun, and records it as skipped for the reason,
+// which may be empty. It reports false when the run does not wait any more.
+func (a Actor) Cancel(r state.Row, reason string) (done bool, err error) {
+	db, err := state.Open(a.Schedule.StateDir, state.Patience)
+	if err != nil {
+		return false, err
+	}
+	result := state.Result{Outcome: outcome.Skipped, Reason: Because("cancelled by "+a.By, reason), Ended: a.Now()}
+	done, err = db.Runs().Settle(context.Background(), r.ID, result)
+	return done, errors.Join(err, db.Close())
+}
+
+// Begun is the error for a run that cannot be cancelled, because a tick has begun it meanwhile.
+func Begun(r state.Row) error {
+	short := humanize.ShortRun(r.ID)
+	return view.Fail(view.Conflict, "`sched stop "+short+"` stops it", "a tick has begun run %s of %s just now", short, r.Task)
+}
+
 // Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end.
 // The reason may be empty.
 func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
@@ -181,8 +199,8 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 // NotRunning returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	requests, _ := history.Requests(a.Schedule.StateDir)
-	for _, r := range requests {
+	waiting, _ := history.NotBegun(a.Schedule.StateDir)
+	for _, r := range waiting {
 		if r.Task == name {
 			return a.NotBegun(r)
 		}
@@ -194,7 +212,11 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
+	became := view.Describe(record)
+	if !record.Ran() {
+		became = "was " + became
+	}
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.Run), record.Task, became)
 }
 
 // Cannot returns why a run was not stopped, given what Stop returned; nil if it was stopped.

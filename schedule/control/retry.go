@@ -36,7 +36,7 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	origin := "retry of " + humanize.ShortRun(record.Run)
 	row := request(t, at, Because(origin+" by "+a.By, reason))
 	row.Cause = record.Cause
-	waiting, err := history.Requests(a.Schedule.StateDir)
+	waiting, err := history.NotBegun(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
 	}

@@ -36,14 +36,15 @@ func (r *Records) Close() error {
 	return r.DB.Close()
 }
 
-// Requests returns the runs of a state folder that somebody, or a hook, has asked for, and that no
-// tick has begun yet. The run that has waited longest comes first.
-func Requests(dir string) ([]state.Row, error) {
+// NotBegun returns the runs of a state folder that wait and have not begun: runs that somebody or a
+// hook has asked for, and slots that wait for the store or for the end of a pause. The run that has
+// waited longest comes first.
+func NotBegun(dir string) ([]state.Row, error) {
 	db, err := OpenRead(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
 	rows, err := db.Runs().Waiting(context.Background())
-	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Requested() }), err
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.NotBegun() }), err
 }

@@ -152,18 +152,23 @@ func (r *request) leave(actor control.Actor, request state.Row, w wish, action, 
 // stopPatience is how long the answer to a stop waits for the run to end.
 const stopPatience = 5 * time.Second
 
-func postStop(r *request) (any, error) {
+// toEnd returns the run that somebody wants to end, and why.
+func (r *request) toEnd() (one view.Run, reason string, err error) {
 	var body Reason
-	if err := r.decode(&body); err != nil {
-		return nil, err
+	if err = r.decode(&body); err == nil {
+		err = checkReason(body.Reason)
 	}
-	if err := checkReason(body.Reason); err != nil {
-		return nil, err
+	if err != nil {
+		return one, "", err
 	}
-	one, err := r.runToChange()
-	if err == nil {
+	if one, err = r.runToChange(); err == nil {
 		err = one.Elsewhere("stop")
 	}
+	return one, body.Reason, err
+}
+
+func postStop(r *request) (any, error) {
+	one, reason, err := r.toEnd()
 	if err != nil {
 		return nil, err
 	}
@@ -172,27 +177,76 @@ func postStop(r *request) (any, error) {
 	case view.RunEnded:
 		return nil, actor.NotRunning(r.Context(), one.Record.Run)
 	case view.RunWaiting:
-		asked, _ := actor.OneRequest(one.Record.Run)
-		return nil, actor.NotBegun(asked)
+		waits, _ := actor.OneWaiting(one.Record.Run)
+		return nil, cmp.Or(actor.NotBegun(waits), control.Begun(waits))
 	}
-	done, err := r.beginStop(actor, one, body.Reason)
+	return r.stop(actor, one, reason)
+}
+
+// stop stops a run that has begun, and answers with what came of it within stopPatience.
+func (r *request) stop(actor control.Actor, one view.Run, reason string) (any, error) {
+	done, err := r.beginStop(actor, one, reason)
 	if err != nil {
 		return nil, err
 	}
-	status := http.StatusAccepted
 	select {
 	case err := <-done:
 		if err != nil {
 			return nil, err
 		}
-		status = http.StatusOK
 	case <-time.After(stopPatience):
 	case <-r.Context().Done():
 	}
+	return r.cameOf(one)
+}
+
+// cameOf answers with what came of a run that was to end: 202 while it is still ending.
+func (r *request) cameOf(one view.Run) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
 	defer cancel()
 	now, err := r.view.Run(ctx, one.Record.Run)
-	return content{status: status, value: now}, err
+	c := content{value: now}
+	if now.State != view.RunEnded {
+		c.status = http.StatusAccepted
+	}
+	return c, err
+}
+
+// postCancel ends a run that waits: a run that has not begun is skipped, and a run that waits for
+// its turn or for its next attempt is stopped.
+func postCancel(r *request) (any, error) {
+	one, reason, err := r.toEnd()
+	if err != nil {
+		return nil, err
+	}
+	actor, short := r.actor(), humanize.ShortRun(one.Record.Run)
+	switch one.State {
+	case view.RunWaiting:
+		waits, err := actor.OneWaiting(one.Record.Run)
+		if err != nil {
+			return nil, err
+		}
+		return r.cancel(actor, one, waits, reason)
+	case view.RunQueued, view.RunDeferred:
+		return r.stop(actor, one, reason)
+	case view.RunEnded:
+		return nil, actor.NotRunning(r.Context(), one.Record.Run)
+	}
+	return nil, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it", "run %s of %s does not wait: it is %s", short, one.Task, one.State)
+}
+
+func (r *request) cancel(actor control.Actor, one view.Run, waits state.Row, reason string) (any, error) {
+	err := r.change("cancel", one.Record.Run, reason, func() error {
+		done, err := actor.Cancel(waits, reason)
+		if err == nil && !done {
+			err = control.Begun(waits)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.cameOf(one)
 }
 
 // beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for

@@ -52,6 +52,8 @@ func routes() []route {
 		{method: "POST", path: "/runs/{id}/retry", scope: ScopeOperate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/stop", scope: ScopeOperate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
 			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/cancel", scope: ScopeOperate, about: "End a run that waits, before it begins or between two attempts. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
+			waits: true, handle: postCancel, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/pauses", scope: ScopeOperate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: postPause, errors: []int{404, 413, 415}},
 		{method: "DELETE", path: "/pauses/{id}", scope: ScopeOperate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},

@@ -123,6 +123,12 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
 		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
 
+		{"a cancel of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a cancel with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.Run}, body: `x=1`, headers: text}, 415, ""},
+		{"a cancel with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.Run}, body: large}, 413, ""},
+		{"a retry of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run[:11]}}, 400, "too short for the id of a run to change"},
+		{"a pause of no tag and no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": null, "tags": []}`}, 400, "leave out tasks and tags"},
+
 		{"no pauses", call{scope: ScopeRead, method: "GET", route: "/pauses"}, 200, `"items": []`},
 		{"a pause", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
 		{"a pause of everything", call{scope: ScopeOperate, method: "POST", route: "/pauses"}, 201, `"id": "everything"`},
@@ -181,8 +187,9 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		}
 	}
 	b.editAgain()
+	b.endsWhatWaits()
 	b.everyRouteRefuses()
-	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "PUT /tasks/{name} Not Found",
+	b.everyStatusWasSeen("GET /events OK", "PUT /tasks/{name} Not Found",
 		"GET /servers OK", "GET /servers Not Modified", "DELETE /tasks/{name} Unprocessable Entity")
 }
 

@@ -190,13 +190,6 @@ func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record ou
 	return record, done, err
 }
 
-// Cancel takes back the request of a run, and records it as skipped for the reason. It reports
-// false when the request does not wait any more.
-func (t *Tick) Cancel(row state.Row, reason string) (done bool, err error) {
-	_, done, err = t.skipped(t.Storage.DB.Runs(), row, reason)
-	return done, err
-}
-
 // taskOf returns the task of a request, or one with only its name if it is no longer in the
 // schedule.
 func (t *Tick) taskOf(row state.Row) *schedule.Task {

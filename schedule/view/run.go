@@ -19,7 +19,7 @@ type RunState string
 
 // The states of a run.
 const (
-	RunWaiting  RunState = "waiting"  // it was asked for, and no tick has begun it yet
+	RunWaiting  RunState = "waiting"  // no tick has begun it yet: it was asked for, or waits for the store or the end of a pause
 	RunQueued   RunState = "queued"   // it waits for its mutex or for a seat of its pool
 	RunStarting RunState = "starting" // its command has not started yet
 	RunRunning  RunState = "running"
@@ -50,9 +50,9 @@ type Run struct {
 // characters on). It finds runs that wait, live or have ended, also on another server of the store.
 // If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
 func (s Source) Run(ctx context.Context, name string) (Run, error) {
-	asked, _ := s.OneRequest(name)
+	asked, _ := s.OneWaiting(name)
 	found, err := s.runNow(ctx, name)
-	if err != nil && asked.ID != "" { // a tick began it after we read the live runs, and before we read the requests
+	if err != nil && asked.ID != "" { // a tick began it after we read the live runs, and before we read what waits
 		return s.runNow(ctx, name)
 	}
 	return found, err
@@ -84,7 +84,7 @@ func (s Source) runNow(ctx context.Context, name string) (Run, error) {
 	if err == nil {
 		return s.EndedRun(record), nil
 	}
-	if r, rerr := s.OneRequest(name); rerr == nil && r.ID != "" {
+	if r, rerr := s.OneWaiting(name); rerr == nil && r.ID != "" {
 		return waitingRun(r), nil
 	}
 	if elsewhere, ok := s.runElsewhere(ctx, name); ok {
@@ -165,9 +165,18 @@ func sizeOf(path string) int64 {
 
 func waitingRun(r state.Row) Run {
 	record := outcome.Record{Run: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
-	out := Run{Record: RecordOf(record), State: RunWaiting, Attempt: 1, At: timeOrNil(r.Slot), Hooks: []string{}, Begin: record}
+	out := Run{Record: RecordOf(record), State: RunWaiting, Attempt: 1, At: timeOrNil(waitsUntil(r)), Hooks: []string{}, Begin: record}
 	out.Ended = ""
 	return out
+}
+
+// waitsUntil returns when a run that was asked for is due. For a slot that waits for the store or
+// for the end of a pause it returns until when it waits at most.
+func waitsUntil(r state.Row) time.Time {
+	if r.KeptSlot() {
+		return r.Wait.Until
+	}
+	return r.Slot
 }
 
 func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {

@@ -24,17 +24,8 @@ func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error
 	if err == nil || !errors.Is(err, state.ErrNotFound) {
 		return record, err
 	}
-	if r, err := s.OneRequest(name); err != nil || r.ID != "" {
+	if r, err := s.OneWaiting(name); err != nil || r.ID != "" {
 		return outcome.Record{}, errors.Join(err, s.NotBegun(r))
-	}
-	for _, k := range s.Kept() {
-		what := "the store"
-		if k.Wait.For == state.ForPause {
-			what = "the end of a pause"
-		}
-		if id, _ := history.OneRun([]string{k.ID}, name); id != "" {
-			return outcome.Record{}, Fail(Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", humanize.ShortRun(k.ID), k.Task, what)
-		}
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
 		return outcome.Record{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
@@ -84,10 +75,10 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 	return ended, nil
 }
 
-// OneRequest returns the request whose run has that id (see history.OneRun). If there is no such
-// request, its ID is empty.
-func (s Source) OneRequest(name string) (state.Row, error) {
-	all, _ := history.Requests(s.Schedule.StateDir) // a tick reports the error
+// OneWaiting returns the run with that id (see history.OneRun) that waits and has not begun. If
+// there is no such run, its ID is empty.
+func (s Source) OneWaiting(name string) (state.Row, error) {
+	all, _ := history.NotBegun(s.Schedule.StateDir) // a tick reports the error
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)
@@ -99,13 +90,20 @@ func (s Source) OneRequest(name string) (state.Row, error) {
 	return all[slices.Index(ids, id)], nil
 }
 
-// NotBegun is the error for a run that was requested and has not begun; nil for an empty request.
+// NotBegun is the error for a run that waits and has not begun; nil for an empty row.
 func (s Source) NotBegun(r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
-	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits until %s",
-		humanize.ShortRun(r.ID), r.Task, humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location))
+	what := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
+	switch {
+	case r.KeptSlot() && r.Wait.For == state.ForPause:
+		what = "for the end of a pause"
+	case r.KeptSlot():
+		what = "for the store"
+	}
+	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits %s",
+		humanize.ShortRun(r.ID), r.Task, what)
 }
 
 func nearestRun(name string, records []outcome.Record) string {

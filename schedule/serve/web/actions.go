@@ -77,6 +77,9 @@ func (p *page) runButtons(r view.Run) {
 	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued, r.State == view.RunDeferred:
 		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
 			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
+	case r.State == view.RunWaiting:
+		p.button(button{id: "cancel", label: "Cancel the run", reasoned: true, grave: true, action: at + "/cancel",
+			does: "The run of " + r.Task + " does not begin: it is skipped."})
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
 			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
@@ -87,7 +90,8 @@ func (p *page) runButtons(r view.Run) {
 // actions adds the handlers of forms.
 func (p *pages) actions() {
 	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, false))
-	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act}
+	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act,
+		"/runs/{id}/cancel": func(r *http.Request) (string, error) { return p.endRun(r, r.PathValue("id"), "cancel") }}
 	for _, d := range deeds {
 		of := "/tasks/{id}/"
 		if d.name == "stop" || d.name == "retry" {

@@ -224,11 +224,13 @@ func (p *pages) retryOne(r *http.Request, run string) (string, error) {
 	return p.asked(r, "/runs/"+url.PathEscape(run)+"/retry")
 }
 
-// stopOne stops a run. If the run has ended meanwhile, or somebody pressed twice, the page shows
-// how it ended.
-func (p *pages) stopOne(r *http.Request, run string) (string, error) {
+func (p *pages) stopOne(r *http.Request, run string) (string, error) { return p.endRun(r, run, "stop") }
+
+// endRun stops or cancels a run. If the run has ended meanwhile, or somebody pressed twice, the
+// page shows how it ended.
+func (p *pages) endRun(r *http.Request, run, how string) (string, error) {
 	path := "/runs/" + url.PathEscape(run)
-	err := p.Call(r, "POST", path+"/stop", because(r), nil)
+	err := p.Call(r, "POST", path+"/"+how, because(r), nil)
 	var wrong *serve.Problem
 	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r, path) {
 		err = nil

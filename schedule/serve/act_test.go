@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"encoding/json"
+	"time"
+
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+	"sched/schedule/view"
+	"sched/testing/controltest"
+)
+
+// row adds a row of the task hourly, and returns its id.
+func (b *box) row(change func(*state.Row)) string {
+	b.Helper()
+	row := state.Row{ID: outcome.NewID(), Task: "hourly", Mutex: "hourly", Slot: controltest.Noon, Server: "web-1",
+		Snapshot: json.RawMessage(`{"name":"hourly"}`)}
+	change(&row)
+	db, err := state.Open(b.State(), state.Patience)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Runs().Request(b.Context(), row); err != nil {
+		b.Fatal(err)
+	}
+	return row.ID
+}
+
+// living adds a run whose process lives, and does nothing: it is this one. End ends the run.
+func (b *box) living(change func(*state.Row)) (run string, end func()) {
+	b.Helper()
+	db, err := state.Open(b.State(), state.Patience)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	self := db.Self(state.Supervisor)
+	own, err := self.Owned(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { self.Close() })
+	run = b.row(func(r *state.Row) {
+		r.Phase, r.Owner = state.Ready, own.ID
+		change(r)
+	})
+	return run, func() {
+		b.Helper()
+		stopped := state.End{Result: state.Result{Outcome: outcome.Stopped, Ended: time.Now()}}
+		if err := own.End(b.Context(), run, stopped); err != nil {
+			b.Fatal(err)
+		}
+		for end := time.Now().Add(30 * time.Second); len(b.server.stopping) > 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func (b *box) end(how, run, reason string) answer {
+	b.Helper()
+	body, _ := json.Marshal(Reason{reason})
+	return b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/" + how, values: []string{run}, body: string(body)})
+}
+
+// endsWhatWaits cancels and stops runs that wait, live and have ended.
+func (b *box) endsWhatWaits() {
+	b.Helper()
+	asked := decode[view.Request](b, b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600}`}).body).Run
+	paused := b.row(func(r *state.Row) {
+		r.Scheduled, r.Slot = true, controltest.Noon.Add(-90*time.Minute)
+		r.Wait, r.Reason = state.Wait{For: state.ForPause, Until: controltest.Noon.Add(time.Hour)}, "paused by me"
+	})
+	for run, waits := range map[string]string{asked: "it waits until", paused: "it waits for the end of a pause"} {
+		b.wants("a run that waits", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{run}}), 200, `"state": "waiting"`)
+		b.wants("a stop of it", b.end("stop", run, ""), 409, waits, "takes it back")
+		b.wants("a part of its id", b.end("cancel", run[:11], ""), 400, "too short")
+		b.wants("its end", b.end("cancel", run, "it is too late"), 200, `"state": "ended"`, `"outcome": "skipped"`, "cancelled by my-operate: it is too late")
+		b.wants("its end, once more", b.end("cancel", run, ""), 409, "is not running: it was skipped: cancelled by my-operate")
+		b.wants("a stop after it", b.end("stop", run, ""), 409, "is not running")
+	}
+	deferred := func() string {
+		return b.row(func(r *state.Row) {
+			r.Phase, r.Attempt = state.Waiting, state.Attempt{Number: 1, At: controltest.Noon}
+			r.Wait = state.Wait{For: state.ForTime, NotBefore: controltest.Noon.Add(time.Hour)}
+		})
+	}
+	for _, how := range []string{"cancel", "stop"} {
+		b.wants(how+" between two attempts", b.end(how, deferred(), "enough"), 200, `"state": "ended"`, `"outcome": "stopped"`, "by my-operate: enough")
+	}
+	queued, endQueued := b.living(func(r *state.Row) {
+		r.Wait = state.Wait{For: state.ForMutex, Since: controltest.Noon, Until: controltest.Noon.Add(time.Hour)}
+	})
+	running, endRunning := b.living(func(r *state.Row) {
+		r.Phase, r.Attempt, r.Started = state.Running, state.Attempt{Number: 1, At: controltest.Noon}, controltest.Noon
+	})
+	b.wants("a run that does not wait", b.end("cancel", running, ""), 409, "does not wait: it is", "/stop stops it")
+	b.wants("a run whose process lets it wait on", b.end("cancel", queued, ""), 202, `"state": "queued"`, `"stop_by": "my-operate"`)
+	endQueued()
+	b.wants("a run whose process does not end it", b.end("stop", running, "enough"), 202, `"stop_by": "my-operate: enough"`)
+	endRunning()
+	b.wants("what came of it", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{running}}), 200, `"outcome": "stopped"`)
+}
