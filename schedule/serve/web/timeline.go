@@ -20,8 +20,7 @@ const (
 	timelineBars = 120 // of a task before now, and after it; a task with more is drawn by coarse
 )
 
-// spans are how much time a timeline can show, half of it before its middle, each with the time
-// between the lines of its axis.
+// spans are how much time a timeline can show, each with the time between the lines of its axis.
 var spans = []struct {
 	hours, lines int
 	label        string
@@ -40,7 +39,7 @@ func showTimeline(made *page) error {
 	p.title = "Timeline"
 	t := p.timeline()
 	every := p.rows(p.judged())
-	rows := p.filtered(every)
+	rows := p.grouped(p.filtered(every))
 	all, _ := p.View.Records(p.request.Context()) // read tells of the error; slots to come are shown all the same
 	defer all.Close()
 	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
@@ -64,7 +63,10 @@ func showTimeline(made *page) error {
 			return err
 		}
 	}
-	for _, r := range shown {
+	for i, r := range shown {
+		if i == 0 || p.group(r) != p.group(shown[i-1]) {
+			p.groupHead(p.group(r), i > 0)
+		}
 		t.row(r, past[r.Name], usual[r.Name].Duration)
 	}
 	p.put(`</tbody></table></div>`)
@@ -72,6 +74,43 @@ func showTimeline(made *page) error {
 	p.pager(len(rows), timelineRows)
 	p.put(`</div>`)
 	return nil
+}
+
+// group is the tag by which a row is grouped: its first, or the one that the filter asks for; "" for
+// none.
+func (p taskList) group(r row) string {
+	switch {
+	case p.query("tag") != "":
+		return p.query("tag")
+	case len(r.definition.Tags) > 0:
+		return r.definition.Tags[0]
+	}
+	return ""
+}
+
+// grouped orders the rows by their groups, in the order in which the file names the groups. Rows
+// without a tag are last.
+func (p taskList) grouped(rows []row) []row {
+	rank := map[string]int{"": len(p.Schedule.Tasks)}
+	for i, t := range p.Schedule.Tasks {
+		if group := p.group(row{definition: t}); group != "" && rank[group] == 0 {
+			rank[group] = i + 1
+		}
+	}
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b row) int { return rank[p.group(a)] - rank[p.group(b)] })
+	return rows
+}
+
+// groupHead writes the line above a group. If there is only one group, without a tag, it needs no
+// line.
+func (p taskList) groupHead(tag string, others bool) {
+	switch {
+	case tag != "":
+		p.put(`<tr class="group"><th colspan="2" scope="rowgroup"><a href="%s">%s</a></th></tr>`, p.with("tag", tag, "page", ""), tag)
+	case others:
+		p.put(`<tr class="group"><th colspan="2" scope="rowgroup">without a tag</th></tr>`)
+	}
 }
 
 // read also returns slots before the picture: their runs may reach into it.
@@ -88,7 +127,11 @@ func (t *timeline) read(all *history.Records, tasks []string) (map[string]state.
 	return usual, past, err
 }
 
-// timeline reads the parameters hours and at (the middle; now unless given).
+// ahead is which part of a timeline is yet to come, unless it shows another time than now: what has
+// happened is asked for more often.
+const ahead = 0.2
+
+// timeline reads the parameters hours and at (the middle; unless given, now is at the right).
 func (p taskList) timeline() *timeline {
 	t := &timeline{taskList: p, hours: 24, lines: 2 * time.Hour, pauses: p.View.Pauses()}
 	for _, s := range spans {
@@ -96,12 +139,12 @@ func (p taskList) timeline() *timeline {
 			t.hours, t.lines = s.hours, time.Duration(s.lines)*time.Hour
 		}
 	}
-	middle := p.now
+	long := time.Duration(t.hours) * time.Hour
+	t.to = p.now.Add(time.Duration(ahead * float64(long)))
 	if at := stamp(p.query("at")); at.Year() >= 2 && at.Year() <= 9998 {
-		middle = at
+		t.to = at.Add(long / 2)
 	}
-	half := time.Duration(t.hours) * time.Hour / 2
-	t.from, t.to = middle.Add(-half), middle.Add(half)
+	t.from = t.to.Add(-long)
 	return t
 }
 
@@ -147,19 +190,22 @@ func (t *timeline) after(at time.Time) time.Time {
 
 func (t *timeline) axis() {
 	t.put(`<svg role="img" aria-label="from %s to %s">`, humanize.MinuteZone(t.from, t.zone), humanize.MinuteZone(t.to, t.zone))
-	for _, at := range t.ticks() {
+	for i, at := range t.ticks() {
 		label := at.Format("15:04")
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
 		}
 		class := markup("")
+		if t.hours == 168 && i%2 == 1 || t.hours < 168 && at.Hour()*int(time.Hour)%int(2*t.lines) != 0 {
+			class = "spare" // a phone has no room for it
+		}
 		switch across := t.at(at); { // half of the label would be cut off at an edge
 		case across < 4:
-			class = ` class="first"`
+			class += " first"
 		case across > 96:
-			class = ` class="last"`
+			class += " last"
 		}
-		t.put(`<text x="%.2f%%" y="15"%s>%s</text>`, t.at(at), class, label)
+		t.put(`<text x="%.2f%%" y="15" class="%s">%s</text>`, t.at(at), class, label)
 	}
 	t.put(`</svg>`)
 }

@@ -137,8 +137,6 @@ const log = document.getElementById("log");
 if (log && !location.hash) log.scrollTop = log.scrollHeight; // else to the line of the address
 if (log?.dataset.follow) follow(log);
 localTimes();
-const wide = document.querySelector(".wide:has(.timeline)");
-if (wide) wide.scrollLeft = (wide.scrollWidth - wide.clientWidth) / 2; // now is in the middle
 if (document.querySelector("[data-live]")) {
   const events = new EventSource(`${base}/api/v1/events`);
   for (const name of ["run", "tick", "pauses", "waiting", "schedule", "reset"]) events.addEventListener(name, later);
