@@ -144,20 +144,6 @@ func (t times) next(second int64) (int64, bool) {
 	return secondOfDay(h, t.minutes.first(), t.seconds.first()), ok
 }
 
-// before returns the number of due times of day before second, which may be daySeconds.
-func (t times) before(second int64) int {
-	h, m, s := hourMinuteSecond(second)
-	n := t.hours.below(h).len() * t.minutes.len() * t.seconds.len()
-	if !t.hours.has(h) {
-		return n
-	}
-	n += t.minutes.below(m).len() * t.seconds.len()
-	if !t.minutes.has(m) {
-		return n
-	}
-	return n + t.seconds.below(s).len()
-}
-
 func hourMinuteSecond(second int64) (h, m, s int) {
 	return int(second / hourSeconds), int(second / minuteSeconds % 60), int(second % 60)
 }

@@ -202,10 +202,6 @@ func (s set) from(v int) (int, bool) {
 // first returns the smallest value of a set that is not empty.
 func (s set) first() int { return bits.TrailingZeros64(uint64(s)) }
 
-func (s set) below(v int) set { return s & (1<<v - 1) }
-
-func (s set) len() int { return bits.OnesCount64(uint64(s)) }
-
 // String lists the values in ascending order, as a field of a cron expression does: "0,15,30".
 func (s set) String() string {
 	var values []string

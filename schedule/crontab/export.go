@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -241,7 +242,7 @@ func commentValue(value any) (string, bool) {
 		if plainWord().MatchString(text) && !looks().MatchString(text) {
 			return text
 		}
-		return double(text)
+		return strconv.Quote(text)
 	}
 	switch v := value.(type) {
 	case bool, int, float64, schedule.Word:
@@ -255,11 +256,11 @@ func commentValue(value any) (string, bool) {
 	case []string:
 		words := make([]string, len(v))
 		for i := range v {
-			words[i] = double(v[i])
+			words[i] = strconv.Quote(v[i])
 		}
 		return "[" + strings.Join(words, ", ") + "]", true
 	case schedule.Command:
-		return double(v.Line), len(v.List) == 0
+		return strconv.Quote(v.Line), len(v.List) == 0
 	}
 	return "", false
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sched/schedule"
@@ -360,35 +361,12 @@ func showable(r rune) bool {
 // quote writes a text in the quotes that need fewer escapes.
 func quote(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !showable(r) || r == '\t' }) {
-		return double(text)
+		return strconv.Quote(text)
 	}
 	if strings.ContainsAny(text, `"\`) || strings.HasPrefix(text, "'") {
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
 	return `"` + text + `"`
-}
-
-func double(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case !showable(r) && r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case !showable(r) && r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 func mailTo(to []string) string {

@@ -57,9 +57,7 @@ var bashisms = sync.OnceValue(func() []bashism {
 })
 
 // quoted are the parts of a line that are not read as commands: quotes and comments.
-var quoted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
-})
+var quoted = pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 
 // usedVariables returns the names of the variables that the commands of the task take from their
 // environment, as far as their lines show. It leaves out variables with a default, and variables
@@ -102,18 +100,14 @@ func expansions(line string) string {
 }
 
 var (
-	escaped      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\.`) })
-	setsAny      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(atCommand + `(?:\.|source|eval|export\s+"?\$)`) })
-	usedVariable = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
-	})
+	escaped      = pattern(`\\.`)
+	setsAny      = pattern(atCommand + `(?:\.|source|eval|export\s+"?\$)`)
+	usedVariable = pattern(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
 
 	// setByLine finds NAME=, also behind others, and the names after a word that sets its
 	// arguments.
-	setByLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
-			`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)
-	})
+	setByLine = pattern(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
+		`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)
 )
 
 // ofShells are variables that shells set themselves.

@@ -72,19 +72,6 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// readTimeout reads a duration, or none, which takes an inherited timeout away. none is an older
-// word for false.
-func readTimeout(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
-	if n.IsScalar() && n.Value == "none" {
-		return 0, true
-	}
-	d, ok := r.Duration(n, 0)
-	if ok && d == 0 {
-		r.Problemf(n, "write false for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
-	}
-	return d, ok
-}
-
 // readJitter reads a part of 1.
 func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 	jitter, ok := r.Number(n, 0)

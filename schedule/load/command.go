@@ -122,18 +122,7 @@ func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]stri
 	all := make(map[string]string, len(inherited)+8)
 	maps.Copy(all, inherited)
 	above := r.Key
-	own := make(map[string]*yamldoc.Node)
-	for name, value := range n.Pairs() {
-		r.Key = above
-		if !name.IsScalar() {
-			r.Problemf(name, "", "a key must be text, not %s", name.Describe())
-			continue
-		}
-		if first := own[name.Value]; first != nil {
-			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, yamldoc.Quote(name.Value), r.PlaceOf(first).Line)
-			continue
-		}
-		own[name.Value] = name
+	for name, value := range r.Named(n) {
 		if name.Value == "" || len(name.Value) > 256 || strings.ContainsAny(name.Value, "=\x00") {
 			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
 			continue
@@ -144,7 +133,6 @@ func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]stri
 			all[name.Value] = text
 		}
 	}
-	r.Key = above
 	return all
 }
 

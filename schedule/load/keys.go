@@ -127,7 +127,7 @@ func taskRows() []key[taskDraft] {
 		row("timezone", anywhere, replacesBy(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
 			"the zone in which its times are meant",
 			is{Of: "word", Without: "that of the file", Example: "America/New_York"}),
-		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, readSpread),
+		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, durationTo(shortestSpread, longestSpread, "a day")),
 			"over how long its due times are spread, each task and server having its own part",
 			is{Of: "duration", Without: "it is due when it says", Example: "10m"}),
 
@@ -184,7 +184,7 @@ func taskRows() []key[taskDraft] {
 			"what happens to a run whose lock was lost",
 			is{Words: []string{"continue", "stop"}, Default: "continue", Example: "stop"}),
 
-		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, readTimeout),
+		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, durationOrNone(time.Nanosecond, "without a timeout", "end every attempt at once")),
 			"the longest that an attempt may take",
 			is{Of: "durationOrNone", Default: "none", Example: "20m"}),
 		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, durationFrom(0)),
@@ -234,13 +234,13 @@ func taskRows() []key[taskDraft] {
 			"whether it runs while the maintenance file exists",
 			is{Of: "flag", Default: "false", Example: "true"}),
 
-		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, readStartDeadline),
+		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, durationOrNone(time.Second, "that may start at any time", "skip every run")),
 			"how late after its slot it may start",
 			is{Of: "durationOrNone", Default: "none", Example: "5m"}),
 		row("missed", anywhere, setMissed,
 			"what happens to a slot that no tick covered, or that fell into a pause",
 			is{Words: []string{"skip", "once", "after_pause"}, Default: "skip", Example: "once"}),
-		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, readMissedWithin),
+		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, durationTo(time.Minute, schedule.LookBack, "the 31 days that sched looks back")),
 			"how old a missed slot may be that still runs",
 			is{Of: "duration", Default: "12h", Example: "8h"}),
 

@@ -170,6 +170,32 @@ func durationFrom(least time.Duration) func(*yamldoc.Reader, *yamldoc.Node) (tim
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) { return r.Duration(n, least) }
 }
 
+// durationTo is durationFrom with an upper bound, which has a name.
+func durationTo(least, most time.Duration, name string) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
+		d, ok := r.Duration(n, least)
+		if ok && d > most {
+			r.Problemf(n, "", "%s %s is longer than %s", r.Key, n.Value, name)
+		}
+		return d, ok && d <= most
+	}
+}
+
+// durationOrNone returns the reader of a duration, or of none, an older word for false. A duration
+// that is shorter than least would do what effect says; false is for a task that without describes.
+func durationOrNone(least time.Duration, without, effect string) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
+		if n.IsScalar() && n.Value == "none" {
+			return 0, true
+		}
+		d, ok := r.Duration(n, 0)
+		if ok && d < least {
+			r.Problemf(n, "write false for a task "+without, "%s %s would %s", r.Key, n.Value, effect)
+		}
+		return d, ok
+	}
+}
+
 // integerFrom returns the reader of a whole number that is at least least.
 func integerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }

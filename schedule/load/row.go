@@ -119,31 +119,10 @@ const (
 
 // Keys returns the keys that the mapping may have, as the loader reads them and in that order.
 func Keys(of Mapping) []yamldoc.Entry {
-	switch of {
-	case Top:
-		return topKeys.Entries(0)
-	case InTask:
-		return taskKeys.Entries(inTask)
-	case InGroup:
-		return taskKeys.Entries(inGroup)
-	case Defaults:
-		return taskKeys.Entries(inDefaults)
-	case Included:
-		return includeKeys.Entries(0)
-	case InHistory:
-		return historyKeys.Entries(0)
-	case InMetrics:
-		return metricsKeys.Entries(0)
-	case InMail:
-		return mailKeys.Entries(0)
-	case InRetry:
-		return retryKeys.Entries(0)
-	case InExpect:
-		return expectKeys.Entries(0)
-	case InOutput:
-		return outputKeys.Entries(0)
-	case InHook:
-		return hookKeys.Entries(0)
+	for _, m := range mappings() {
+		if m.name == of {
+			return m.keys
+		}
 	}
-	return nil
+	return includeKeys.Entries(0)
 }

@@ -36,8 +36,8 @@ func Schema() []byte {
 
 func wholeSchema() jsonObject {
 	defs := jsonObject{}
-	for _, of := range rulesOfMappings() {
-		defs = append(defs, jsonMember{string(of.mapping), mappingSchema(of.mapping, of.rules)})
+	for _, m := range mappings() {
+		defs = append(defs, jsonMember{string(m.name), m.schema()})
 	}
 	defs = append(defs, schemaKinds()...)
 	defs = append(defs,
@@ -63,39 +63,41 @@ func entrySchema(task jsonObject) jsonObject {
 		"then", ref(string(InGroup)), "else", task)
 }
 
-// mappingRules say how the keys of a mapping depend on each other.
-type mappingRules struct {
-	mapping Mapping
-	rules   jsonObject
+// A mapping is a Mapping with its keys, and with what the keys have to do with each other.
+type mapping struct {
+	name  Mapping
+	keys  []yamldoc.Entry
+	rules jsonObject
 }
 
-// rulesOfMappings returns the mappings of the file with their rules.
-func rulesOfMappings() []mappingRules {
-	return []mappingRules{
-		{Top, object("patternProperties", object("^x-", true), "dependentRequired", object("lease", list("store")))},
-		{InTask, object("required", list("name"), "not", required("cron", "every"))},
-		{InGroup, object("required", list("group", "tasks"), "not", required("cron", "every"))},
-		{Defaults, nil},
-		{InHistory, nil},
-		{InMetrics, object("minProperties", 1)},
-		{InMail, object("minProperties", 1)},
-		{InRetry, object("minProperties", 1)},
-		{InExpect, object("minProperties", 1)},
-		{InOutput, object("minProperties", 1)},
-		{InHook, object(
+// mappings returns the mappings of the main file.
+func mappings() []mapping {
+	notEmpty := object("minProperties", 1)
+	return []mapping{
+		{Top, topKeys.Entries(0), object("patternProperties", object("^x-", true), "dependentRequired", object("lease", list("store")))},
+		{InTask, taskKeys.Entries(inTask), object("required", list("name"), "not", required("cron", "every"))},
+		{InGroup, taskKeys.Entries(inGroup), object("required", list("group", "tasks"), "not", required("cron", "every"))},
+		{Defaults, taskKeys.Entries(inDefaults), nil},
+		{InHistory, historyKeys.Entries(0), nil},
+		{InMetrics, metricsKeys.Entries(0), notEmpty},
+		{InMail, mailKeys.Entries(0), notEmpty},
+		{InRetry, retryKeys.Entries(0), notEmpty},
+		{InExpect, expectKeys.Entries(0), notEmpty},
+		{InOutput, outputKeys.Entries(0), notEmpty},
+		{InHook, hookKeys.Entries(0), object(
 			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail")),
 			"dependentRequired", object("on", list("ping"), "format", list("webhook")),
 			"not", anyOf(required("on", "when"), required("on", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
 	}
 }
 
-// mappingSchema is the definition of a mapping: its keys and no others.
-func mappingSchema(of Mapping, rules jsonObject) jsonObject {
+// schema is the definition of the mapping: its keys and no others.
+func (m mapping) schema() jsonObject {
 	properties := jsonObject{}
-	for _, key := range Keys(of) {
-		properties = append(properties, jsonMember{key.Name, propertySchema(of, key)})
+	for _, key := range m.keys {
+		properties = append(properties, jsonMember{key.Name, propertySchema(m.name, key)})
 	}
-	return append(object("type", "object", "properties", properties, "additionalProperties", false), rules...)
+	return append(object("type", "object", "properties", properties, "additionalProperties", false), m.rules...)
 }
 
 // propertySchema is what a key may have, with what editors show of it.

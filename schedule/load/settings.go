@@ -153,18 +153,7 @@ func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
 	}
-	first := map[string]*node{}
-	for name, value := range n.Pairs() {
-		l.Key = "pools"
-		if !name.IsScalar() {
-			l.Problemf(name, "", "a key must be text, not %s", name.Describe())
-			continue
-		}
-		if before := first[name.Value]; before != nil {
-			l.Problemf(name, "", "pools: %s is given twice, first at line %d", yamldoc.Quote(name.Value), l.PlaceOf(before).Line)
-			continue
-		}
-		first[name.Value] = name
+	for name, value := range l.Named(n) {
 		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
 		if requireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + yamldoc.Shorten(name.Value)
@@ -174,7 +163,6 @@ func setPools(l *loader, s *settings, n *node) {
 		}
 		s.Pools, s.pools = append(s.Pools, pool), append(s.pools, name)
 	}
-	l.Key = "pools"
 }
 
 // warnOfUnusedPools warns of pools that limit nothing.

@@ -188,43 +188,11 @@ func zoneHint(name string) string {
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
 }
 
-// readMissedWithin reads how old a missed slot may be.
-func readMissedWithin(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
-	d, ok := r.Duration(n, time.Minute)
-	if ok && d > schedule.LookBack {
-		r.Problemf(n, "", "missed_within %s is longer than the 31 days that sched looks back", n.Value)
-	}
-	return d, ok
-}
-
-// readStartDeadline reads a duration, or none, which takes an inherited deadline away. none is an
-// older word for false.
-func readStartDeadline(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
-	if n.IsScalar() && n.Value == "none" {
-		return 0, true
-	}
-	d, ok := r.Duration(n, 0)
-	if ok && d < time.Second {
-		r.Problemf(n, "write false for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
-	}
-	return d, ok
-}
-
 // The bounds of spread. A spread of less than two minutes would leave one minute to choose from.
 const (
 	shortestSpread = 2 * time.Minute
 	longestSpread  = 24 * time.Hour
 )
-
-// readSpread reads the time over which due times are spread.
-func readSpread(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
-	d, ok := r.Duration(n, shortestSpread)
-	if ok && d > longestSpread {
-		r.Problemf(n, "", "spread %s is longer than a day", n.Value)
-		return 0, false
-	}
-	return d, ok
-}
 
 // readWaitAtMost reads how long a run waits. false takes an inherited time away.
 func readWaitAtMost(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {

@@ -79,6 +79,30 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	}
 }
 
+// Named yields the names and values of a mapping whose keys are names of the user's own, such as
+// variables. A name that is no text, or comes twice, is a problem of the current key and left out.
+// The caller may set r.Key for a value.
+func (r *Reader) Named(n *Node) iter.Seq2[*Node, *Node] {
+	return func(yield func(*Node, *Node) bool) {
+		above, first := r.Key, map[string]*Node{}
+		defer func() { r.Key = above }()
+		for name, value := range n.Pairs() {
+			r.Key = above
+			switch before := first[name.Value]; {
+			case !name.IsScalar():
+				r.Problemf(name, "", "a key must be text, not %s", name.Describe())
+			case before != nil:
+				r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, Quote(name.Value), r.PlaceOf(before).Line)
+			default:
+				first[name.Value] = name
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Lookup returns the value of the key in the mapping, or nil.
 func (n *Node) Lookup(key string) *Node {
 	for k, value := range n.Pairs() {
