@@ -265,19 +265,17 @@ func (s *Schedule) Triggers() map[string][]Trigger {
 	return by
 }
 
-// Shift is ShiftOn for servers without names, and for one_server, which needs the same shift.
-func (t *Task) Shift() time.Duration { return t.shift("spread\x00" + t.Name) }
-
-// ShiftOn returns by how many whole minutes, less than the spread, a task is due later on a server.
-// The names of task and server give the same number in every version of sched.
-func (t *Task) ShiftOn(server string) time.Duration {
-	return t.shift("spread\x00" + t.Name + "\x00" + server)
-}
-
-func (t *Task) shift(seed string) time.Duration {
+// Shift returns by how many whole minutes, less than the spread, a task is due later on a server.
+// The names of task and server give the same number in every version of sched. The server is empty
+// for one_server, which needs the same shift everywhere.
+func (t *Task) Shift(server string) time.Duration {
 	minutes := uint64(t.Spread / time.Minute)
 	if minutes == 0 {
 		return 0
+	}
+	seed := "spread\x00" + t.Name
+	if server != "" {
+		seed += "\x00" + server
 	}
 	return time.Duration(hash(seed)%minutes) * time.Minute
 }

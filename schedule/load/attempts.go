@@ -35,7 +35,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
 	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
-		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", l.placeText(n.Lookup("attempts")))
+		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
 	}
 	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
 		at := n.Lookup("max_delay")
@@ -120,7 +120,7 @@ func setExpect(l *loader, t *taskDraft, n *node) {
 
 // checkExpect refuses settings that contradict expect in a task: expect could never be met, or
 // could never fail.
-func (l *loader) checkExpect(n *node, t *taskDraft) {
+func checkExpect(l *loader, n *node, t *taskDraft) {
 	own := n.Lookup("expect")
 	if hooks := n.Lookup("on_overdue"); hooks != nil && len(t.Hooks.OnOverdue) > 0 && t.Expect == (schedule.Expect{}) {
 		l.Problemf(hooks, "add `expect: {every: 26h}`", "on_overdue never fires: nothing is expected of the task")
@@ -128,7 +128,7 @@ func (l *loader) checkExpect(n *node, t *taskDraft) {
 	if longest := t.Longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
 		at := firstOf(n, own, "timeout", "retry")
 		l.Problemf(at, "make one of the two shorter", "no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
-			humanize.Duration(t.Expect.Within), l.placeText(own), humanize.Duration(longest), l.placeText(n.Lookup("timeout")))
+			humanize.Duration(t.Expect.Within), placeText(l, own), humanize.Duration(longest), placeText(l, n.Lookup("timeout")))
 	}
 	if t.Expect.Every == 0 || !t.timing.isSet() || t.When.Boot {
 		return
@@ -137,7 +137,7 @@ func (l *loader) checkExpect(n *node, t *taskDraft) {
 		timing := firstOf(n, n, "every", "cron")
 		l.Problemf(firstOf(n, own, "expect"), "make it longer than the time between two runs and what a run takes",
 			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
-			humanize.Duration(t.Expect.Every), humanize.Duration(least), l.placeText(timing))
+			humanize.Duration(t.Expect.Every), humanize.Duration(least), placeText(l, timing))
 	}
 }
 
@@ -156,7 +156,7 @@ func firstOf(n, preferred *node, keys ...string) *node {
 
 // placeText names the place of a value, for a message about two values. It returns "" for an
 // inherited value, whose node is nil.
-func (l *loader) placeText(n *node) string {
+func placeText(l *loader, n *node) string {
 	if n == nil {
 		return ""
 	}

@@ -47,7 +47,7 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 
 // checkChains refuses triggers of tasks that do not exist, chains without an end, and tasks that
 // neither have a time nor are triggered.
-func (l *loader) checkChains() {
+func checkChains(l *loader) {
 	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func (l *loader) checkChains() {
 	for _, t := range l.chains.triggers {
 		triggered[t.name] = true
 		if _, exists := l.names[t.name]; !exists {
-			l.problemOf(t, l.unknownTask(t.name), "trigger: there is no task %q", t.name)
+			l.problemOf(t, unknownTask(l, t.name), "trigger: there is no task %q", t.name)
 		}
 	}
 	for _, t := range l.chains.timeless {
@@ -63,8 +63,8 @@ func (l *loader) checkChains() {
 			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`", "the task has no time: neither cron nor every is given")
 		}
 	}
-	l.refuseCycles()
-	l.warnOfSwitchedOff()
+	refuseCycles(l)
+	warnOfSwitchedOff(l)
 }
 
 // problemOf records a problem of a use, wherever the loader is by now.
@@ -78,7 +78,7 @@ func (l *loader) problemOf(u use, hint, format string, args ...any) {
 	l.Task, l.Section = task, section
 }
 
-func (l *loader) unknownTask(name string) string {
+func unknownTask(l *loader, name string) string {
 	var names []string
 	for _, t := range l.schedule.Tasks {
 		names = append(names, t.Name)
@@ -90,7 +90,7 @@ func (l *loader) unknownTask(name string) string {
 }
 
 // refuseCycles refuses endless chains, each once, at the trigger that closes it.
-func (l *loader) refuseCycles() {
+func refuseCycles(l *loader) {
 	tasks := make(map[string]*schedule.Task, len(l.schedule.Tasks))
 	for _, t := range l.schedule.Tasks {
 		tasks[t.Name] = t
@@ -101,7 +101,7 @@ func (l *loader) refuseCycles() {
 	var visit func(t *schedule.Task)
 	visit = func(t *schedule.Task) {
 		if at := slices.Index(from, t); at >= 0 {
-			l.refuseCycle(t, path[at:], from[len(from)-1])
+			refuseCycle(l, t, path[at:], from[len(from)-1])
 			return
 		}
 		if seen[t] {
@@ -123,7 +123,7 @@ func (l *loader) refuseCycles() {
 }
 
 // refuseCycle refuses a chain from first to closing, whose trigger leads back to first.
-func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger, closing *schedule.Task) {
+func refuseCycle(l *loader, first *schedule.Task, path []schedule.Trigger, closing *schedule.Task) {
 	last := path[len(path)-1]
 	var b strings.Builder
 	b.WriteString(first.Name)
@@ -135,10 +135,10 @@ func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger, clos
 
 // warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded
 // as skipped.
-func (l *loader) warnOfSwitchedOff() {
+func warnOfSwitchedOff(l *loader) {
 	for _, t := range l.schedule.Tasks {
 		if t.Enabled {
-			l.warnOfElsewhere(t)
+			warnOfElsewhere(l, t)
 			continue
 		}
 		for _, trigger := range l.chains.triggers {
@@ -151,7 +151,7 @@ func (l *loader) warnOfSwitchedOff() {
 
 // warnOfElsewhere warns if a task of this server triggers a task that is not for this server. A
 // triggered task starts on the server on which its trigger ran.
-func (l *loader) warnOfElsewhere(t *schedule.Task) {
+func warnOfElsewhere(l *loader, t *schedule.Task) {
 	if l.schedule.Here(t) {
 		return
 	}

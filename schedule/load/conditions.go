@@ -196,8 +196,8 @@ func setHolidays(l *loader, s *settings, n *node) {
 		if text = strings.TrimSpace(text); '0' <= text[0] && text[0] <= '9' {
 			return l.holiday(l.PlaceOf(item), text)
 		}
-		if src := l.holidayFile(item, named); src != nil {
-			l.holidaysOf(src)
+		if src := holidayFile(l, item, named); src != nil {
+			holidaysOf(l, src)
 		}
 		return true
 	})
@@ -205,7 +205,7 @@ func setHolidays(l *loader, s *settings, n *node) {
 
 // holidayFile returns the file that the item names, or nil and a problem. named are the files that
 // earlier items named.
-func (l *loader) holidayFile(item *node, named map[string]bool) *yamldoc.Source {
+func holidayFile(l *loader, item *node, named map[string]bool) *yamldoc.Source {
 	if l.origin == fromArchive {
 		return l.nextArchived(item)
 	}
@@ -229,7 +229,7 @@ func (l *loader) holidayFile(item *node, named map[string]bool) *yamldoc.Source 
 }
 
 // holidaysOf reads a file with one date a line; a # begins a comment.
-func (l *loader) holidaysOf(src *yamldoc.Source) {
+func holidaysOf(l *loader, src *yamldoc.Source) {
 	main := l.File
 	defer func() { l.File = main }()
 	l.File = src.Name

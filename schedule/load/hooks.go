@@ -39,7 +39,7 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 		for _, item := range items {
 			hook, ok := readHook(l, item, t.shell)
 			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
-				l.traceItem(len(hooks))
+				traceItem(l, len(hooks))
 				hooks = append(hooks, hook)
 			}
 		}
@@ -49,7 +49,7 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 
 // traceItem records that item i of the current key was set at the key's current place. Several
 // levels can add items to such a list.
-func (l *loader) traceItem(i int) {
+func traceItem(l *loader, i int) {
 	if l.Origins != nil {
 		l.Origins[l.Key+"."+strconv.Itoa(i)] = l.Origins[l.Key]
 	}
@@ -186,14 +186,14 @@ func setAddresses(l *loader, h *hookDraft, n *node) {
 }
 
 // allowOnly refuses a key that belongs to hooks of other kinds.
-func (l *loader) allowOnly(n *node, h *hookDraft, kinds ...string) {
+func allowOnly(l *loader, n *node, h *hookDraft, kinds ...string) {
 	if len(h.kinds) == 1 && !slices.Contains(kinds, h.kinds[0]) {
 		l.Problemf(n, "", "%s is for %s, not for %s", l.Key, strings.Join(kinds, ", "), h.kinds[0])
 	}
 }
 
 func setMoments(l *loader, h *hookDraft, n *node) {
-	l.allowOnly(n, h, "ping")
+	allowOnly(l, n, h, "ping")
 	if h.key != "after" {
 		l.Problemf(n, "move it to `after`: it is sent when the run starts, too", "a ping with on belongs in after, not in %s", h.key)
 		return
@@ -209,12 +209,12 @@ func setMoments(l *loader, h *hookDraft, n *node) {
 }
 
 func setFormat(l *loader, h *hookDraft, n *node) {
-	l.allowOnly(n, h, "webhook")
+	allowOnly(l, n, h, "webhook")
 	h.notify.Format, _ = l.OneOf(n, "slack")
 }
 
 func setOccasion(l *loader, h *hookDraft, n *node) {
-	l.allowOnly(n, h, "ping", "webhook", "mail")
+	allowOnly(l, n, h, "ping", "webhook", "mail")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
 	switch {
 	case !ok:
@@ -234,7 +234,7 @@ const (
 
 // setLimit reads `N per DURATION`.
 func setLimit(l *loader, h *hookDraft, n *node) {
-	l.allowOnly(n, h, "ping", "webhook", "mail")
+	allowOnly(l, n, h, "ping", "webhook", "mail")
 	text, ok := l.NonEmptyText(n)
 	if !ok {
 		return

@@ -17,20 +17,20 @@ func (l *loader) readIncludes(n *node, base *taskDraft) {
 	defer func() { l.Key = "" }()
 	switch l.origin {
 	case fromFiles:
-		l.includeFiles(n, base)
+		includeFiles(l, n, base)
 	case fromText:
 		l.Problemf(n, "", "include cannot be used here, where only text is read")
 	case fromArchive: // what the patterns stood for then
 		for len(l.archived) > 0 {
-			l.readInclude(l.nextArchived(n), base)
+			readInclude(l, l.nextArchived(n), base)
 		}
 	}
 }
 
-func (l *loader) includeFiles(n *node, base *taskDraft) {
+func includeFiles(l *loader, n *node, base *taskDraft) {
 	read := map[string]bool{}
 	n.Each(func(item *node) bool {
-		for _, path := range l.matches(item) {
+		for _, path := range matches(l, item) {
 			switch {
 			case path == l.schedule.File:
 				l.Problemf(item, "", "include %s: this is the file itself", yamldoc.Quote(item.Value))
@@ -39,7 +39,7 @@ func (l *loader) includeFiles(n *node, base *taskDraft) {
 			default:
 				read[path] = true
 				if src := l.Open(path); src != nil {
-					l.readInclude(src, base)
+					readInclude(l, src, base)
 				}
 			}
 		}
@@ -48,7 +48,7 @@ func (l *loader) includeFiles(n *node, base *taskDraft) {
 }
 
 // matches returns the files of a pattern, sorted. Only a pattern without wildcards must have one.
-func (l *loader) matches(n *node) []string {
+func matches(l *loader, n *node) []string {
 	pattern, ok := l.NonEmptyExpanded(n)
 	if !ok {
 		return nil
@@ -67,12 +67,12 @@ func (l *loader) matches(n *node) []string {
 	} else if len(paths) == 0 && !hasWildcard {
 		l.Problemf(n, "", "include %s: there is no such file", yamldoc.Quote(n.Value))
 	}
-	return l.afterEdit(pattern, paths)
+	return afterEdit(l, pattern, paths)
 }
 
 // afterEdit returns the files that a pattern will stand for, sorted, after the edit in
 // Options.Texts.
-func (l *loader) afterEdit(pattern string, paths []string) []string {
+func afterEdit(l *loader, pattern string, paths []string) []string {
 	for path, text := range l.options.Texts {
 		paths = slices.DeleteFunc(paths, func(p string) bool { return p == path })
 		if matches, _ := filepath.Match(pattern, path); matches && text != nil {
@@ -92,7 +92,7 @@ func escapePattern(path string) string {
 type includedFile struct{ tasks *node }
 
 // readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.
-func (l *loader) readInclude(src *yamldoc.Source, base *taskDraft) {
+func readInclude(l *loader, src *yamldoc.Source, base *taskDraft) {
 	main, key := l.File, l.Key
 	defer func() { l.File, l.Key = main, key }()
 	l.File, l.Key = src.Name, ""

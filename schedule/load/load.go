@@ -204,10 +204,10 @@ func (l *loader) readMain(text []byte) {
 	base := l.readDefaults(top.defaults, top.env)
 	l.readEntries(top.tasks, base)
 	l.readIncludes(top.include, base)
-	l.findMachine()
-	l.checkChains()
-	l.warnOfUnusedPools(top.pools)
-	l.noteQueues()
+	findMachine(l)
+	checkChains(l)
+	warnOfUnusedPools(l, top.pools)
+	noteQueues(l)
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
 		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
 	}
@@ -217,7 +217,7 @@ func (l *loader) readMain(text []byte) {
 func (l *loader) result() (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()
-		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), Rest: l.rest(), cause: cause}
+		return nil, &InvalidError{Problems: problems, StateDir: invalidStateDir(l), Rest: l.rest(), cause: cause}
 	}
 	return l.finished(), nil
 }
@@ -231,7 +231,7 @@ func (l *loader) finished() *schedule.Schedule {
 
 // invalidStateDir returns the state folder of an invalid schedule. If the folder was not read, it
 // looks only at the lines `state_dir:` and `name:`.
-func (l *loader) invalidStateDir() string {
+func invalidStateDir(l *loader) string {
 	if l.schedule.StateDir != "" || l.origin != fromFiles {
 		return l.schedule.StateDir
 	}

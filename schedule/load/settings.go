@@ -33,7 +33,7 @@ func (l *loader) readSettings(root *node) settings {
 	s.History = schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
 	top := settings{Schedule: s}
 	topKeys.Decode(l, &top, root, 0)
-	l.checkStore(top)
+	checkStore(l, top)
 	s.Name = top.ownName
 	if s.Name == "" {
 		s.Name = nameOf(filepath.Base(l.folder))
@@ -127,7 +127,7 @@ func setLease(l *loader, s *settings, n *node) {
 }
 
 // checkStore checks the keys around the store against each other, and the URLs.
-func (l *loader) checkStore(s settings) {
+func checkStore(l *loader, s settings) {
 	if s.lease != nil && s.store == nil {
 		l.Problemf(s.lease, "add `store:`; the locks of one machine need no lease", "lease does nothing without a store")
 	}
@@ -166,7 +166,7 @@ func setPools(l *loader, s *settings, n *node) {
 }
 
 // warnOfUnusedPools warns of pools that limit nothing.
-func (l *loader) warnOfUnusedPools(names []*node) {
+func warnOfUnusedPools(l *loader, names []*node) {
 	for i, pool := range l.schedule.Pools {
 		if !slices.ContainsFunc(l.schedule.Tasks, func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }) {
 			l.Warnf(names[i], "add `pool: "+yamldoc.Shorten(pool.Name)+"` to the tasks that it is for", "no task has the pool %s", yamldoc.Quote(pool.Name))
@@ -198,7 +198,7 @@ func readPool(l *loader, n *node) (schedule.Pool, bool) {
 
 // checkPrefer refuses prefer in a task without one_server, and preferred servers that are not among
 // the task's servers.
-func (l *loader) checkPrefer(n *node, t *taskDraft) {
+func checkPrefer(l *loader, n *node, t *taskDraft) {
 	own := n.Lookup("prefer")
 	if own != nil && !own.IsFalse() && !t.OneServer {
 		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
@@ -211,7 +211,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 		if (placement.Machine{Name: name}).IsAny(t.Servers) {
 			continue
 		}
-		at := l.placeText(n.Lookup("servers"))
+		at := placeText(l, n.Lookup("servers"))
 		if from, ok := t.Origins["servers"]; ok && at == "" {
 			at = fmt.Sprintf(" (at %s)", from.Place)
 		}
@@ -222,7 +222,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 }
 
 // findMachine looks up the name and the labels of this machine, but only if a task asks for them.
-func (l *loader) findMachine() {
+func findMachine(l *loader) {
 	var asks, asksLabels bool
 	for _, t := range l.schedule.Tasks {
 		asks = asks || len(t.Servers) > 0

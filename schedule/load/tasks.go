@@ -114,13 +114,13 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
 	t.When.Shift = l.shift(&t.Task)
-	l.requireKeys(n, t)
+	requireKeys(l, n, t)
 	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
 		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: after_pause or store_down: wait")
 	}
-	l.checkWaits(n, t)
-	l.settleWait(n, t)
-	l.checkPrefer(n, t)
+	checkWaits(l, n, t)
+	settleWait(l, n, t)
+	checkPrefer(l, n, t)
 	if t.Command.Line != "" {
 		t.Command.Shell = t.shell
 	}
@@ -133,9 +133,9 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if len(t.EnvFiles) == 0 {
 		t.EnvOver = nil
 	}
-	l.warnOfLongRetry(n, t)
-	l.checkExpect(n, t)
-	l.checkBoot(n, t)
+	warnOfLongRetry(l, n, t)
+	checkExpect(l, n, t)
+	checkBoot(l, n, t)
 	l.addWrong(before, &t.Task)
 	if t.isWrong {
 		l.wrong.tasks[&t.Task] = true
@@ -153,7 +153,7 @@ func (l *loader) trace(t *taskDraft) {
 }
 
 // requireKeys refuses a task without a name, a command or a time, unless a key was misspelt.
-func (l *loader) requireKeys(n *node, t *taskDraft) {
+func requireKeys(l *loader, n *node, t *taskDraft) {
 	tries := func(key string) bool { return n.Has(key) || slices.Contains(l.Misspelt, key) }
 	if !tries("name") {
 		l.Problemf(n, "add `name:`; it is how commands and messages call the task", "a task without a name")
@@ -167,7 +167,7 @@ func (l *loader) requireKeys(n *node, t *taskDraft) {
 }
 
 // warnOfLongRetry warns if a tick would wait long for the next attempt of its task.
-func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
+func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
 		if own := n.Lookup("retry"); own != nil {
 			n = own

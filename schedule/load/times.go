@@ -68,7 +68,7 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 	if every := t.timing.every; every != nil {
 		crons, err := cron.ParseEvery(every.Value)
 		if err != nil {
-			l.timingProblem(&t.timing, every, "every", err)
+			timingProblem(l, &t.timing, every, "every", err)
 		}
 		t.When.Every, t.When.Crons = every.Value, crons
 		return
@@ -82,7 +82,7 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		}
 		expression, err := cron.Parse(n.Value, seed)
 		if err != nil {
-			l.timingProblem(&t.timing, n, "cron", err)
+			timingProblem(l, &t.timing, n, "cron", err)
 			continue
 		}
 		crons = append(crons, expression)
@@ -103,11 +103,11 @@ func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace
 
 // checkBoot refuses keys that contradict a boot. A boot concerns one machine, and nobody knows when
 // the next boot is.
-func (l *loader) checkBoot(n *node, t *taskDraft) {
+func checkBoot(l *loader, n *node, t *taskDraft) {
 	if !t.When.Boot {
 		return
 	}
-	at := l.placeText(firstOf(n, n, "every", "cron"))
+	at := placeText(l, firstOf(n, n, "every", "cron"))
 	if t.OneServer {
 		l.Problemf(firstOf(n, n, "one_server", "every", "cron"), "remove one_server, or write `one_server: false` against one that is inherited",
 			"one_server contradicts a boot%s, which is that of one machine", at)
@@ -122,7 +122,7 @@ func (l *loader) checkBoot(n *node, t *taskDraft) {
 }
 
 // timingProblem records the error of a cron expression or a frequency.
-func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
+func timingProblem(l *loader, t *timing, n *node, key string, err error) {
 	t.broken = true
 	if wrong, ok := errors.AsType[*cron.Error](err); ok {
 		l.Problemf(n, wrong.Hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
@@ -135,9 +135,9 @@ func (l *loader) shift(t *schedule.Task) time.Duration {
 	case t.Spread == 0:
 		return 0
 	case t.OneServer || l.options.Server == nil:
-		return t.Shift()
+		return t.Shift("")
 	}
-	return t.ShiftOn(l.options.Server(l.schedule.Server))
+	return t.Shift(l.options.Server(l.schedule.Server))
 }
 
 // readZone reads the name of a time zone, each name once.
@@ -248,7 +248,7 @@ func overlappingHint(n *node) string {
 }
 
 // settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
-func (l *loader) settleWait(task *node, t *taskDraft) {
+func settleWait(l *loader, task *node, t *taskDraft) {
 	n := task.Lookup("without_overlapping")
 	own := task.Lookup("wait_at_most")
 	switch {
@@ -267,7 +267,7 @@ func (l *loader) settleWait(task *node, t *taskDraft) {
 	}
 	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
 		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",
-			humanize.Duration(t.WaitAtMost), humanize.Duration(t.StartDeadline), l.placeText(task.Lookup("start_deadline")))
+			humanize.Duration(t.WaitAtMost), humanize.Duration(t.StartDeadline), placeText(l, task.Lookup("start_deadline")))
 	}
 	if t.WaitAtMost == 0 {
 		t.WaitAtMost = waitAtMost
@@ -278,7 +278,7 @@ func (l *loader) settleWait(task *node, t *taskDraft) {
 }
 
 // noteQueues notes which tasks share a mutex or a pool with tasks whose runs wait.
-func (l *loader) noteQueues() {
+func noteQueues(l *loader) {
 	waited := map[string]bool{}
 	for _, t := range l.schedule.Tasks {
 		if t.WaitAtMost > 0 {
@@ -298,7 +298,7 @@ func setStoreDown(l *loader, t *taskDraft, n *node) {
 }
 
 // checkWaits refuses store_down: wait in a task that sets it itself but never asks the store.
-func (l *loader) checkWaits(task *node, t *taskDraft) {
+func checkWaits(l *loader, task *node, t *taskDraft) {
 	n := task.Lookup("store_down")
 	switch {
 	case n == nil || !t.WaitWhenStoreDown:
