@@ -301,7 +301,7 @@ type checkJSON struct {
 }
 
 type proofJSON struct {
-	placeJSON
+	schedule.Place
 	Text   string     `json:"text"`
 	Holds  bool       `json:"holds"`
 	Until  time.Time  `json:"until"`
@@ -310,7 +310,7 @@ type proofJSON struct {
 }
 
 type findingJSON struct {
-	placeJSON
+	schedule.Place
 	Task string `json:"task"`
 	Text string `json:"text"`
 	Hint string `json:"hint"`
@@ -321,13 +321,13 @@ func (v judgement) json() checkJSON {
 	findings := func(problems []schedule.Problem, here bool) []findingJSON {
 		all := []findingJSON{}
 		for _, p := range problems {
-			all = append(all, findingJSON{toPlaceJSON(p.Place), p.Task, p.Text, p.Hint, here})
+			all = append(all, findingJSON{p.Place, p.Task, p.Text, p.Hint, here})
 		}
 		return all
 	}
 	proofs := []proofJSON{}
 	for _, p := range v.proofs {
-		j := proofJSON{placeJSON: toPlaceJSON(p.Place), Text: p.Text, Holds: p.Break == nil, Until: p.To}
+		j := proofJSON{Place: p.Place, Text: p.Text, Holds: p.Break == nil, Until: p.To}
 		if p.Break != nil {
 			j.Why = p.Break.Why
 		}

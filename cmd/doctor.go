@@ -50,7 +50,7 @@ func (a doctorCommand) examine(asJSON bool) error {
 	}
 	results := doctor.Examine(ctx, subject)
 	if asJSON {
-		err = a.printJSON(toExaminationJSON(results))
+		err = a.printJSON(examinationJSON{doctor.Worst(results), results})
 	} else {
 		a.printExamination(results)
 	}
@@ -110,21 +110,6 @@ func (a doctorCommand) printExamination(results []doctor.Result) {
 }
 
 type examinationJSON struct {
-	Result  string       `json:"result"`
-	Results []resultJSON `json:"checks"`
-}
-
-type resultJSON struct {
-	Check  string `json:"check"`
-	Result string `json:"result"`
-	Text   string `json:"text"`
-	Hint   string `json:"hint"`
-}
-
-func toExaminationJSON(results []doctor.Result) examinationJSON {
-	all := examinationJSON{Result: string(doctor.Worst(results)), Results: []resultJSON{}}
-	for _, r := range results {
-		all.Results = append(all.Results, resultJSON{r.Check, string(r.Level), r.Text, r.Hint})
-	}
-	return all
+	Result  doctor.Level    `json:"result"`
+	Results []doctor.Result `json:"checks"`
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +11,9 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // This file reads what runs print while they print it, a line at a time, from the files that
@@ -56,7 +53,7 @@ func (f *follower) Add(record outcome.Record) {
 func (f *follower) add(task, id, path string, hooks bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.added = append(f.added, &source{task: task, run: id, path: path, hooks: hooks, found: time.Now()})
+	f.added = append(f.added, &source{outputReader: outputReader{path: path}, task: task, run: id, hooks: hooks, found: time.Now()})
 }
 
 // A catchUp asks for a look at once. The run has ended.
@@ -132,7 +129,7 @@ func (f *follower) look(over string) {
 		}
 		// The end is looked at first: what was printed before it is then read.
 		ended := s.run == over || s.ended()
-		s.read(f.print)
+		s.printNew(f.print)
 		if ended {
 			s.rest(f.print)
 			s.close()
@@ -178,11 +175,10 @@ const longestLine = 16 << 10
 
 // A source is one file that a run prints to.
 type source struct {
-	task, run, path string
-	hooks           bool
+	outputReader
+	task, run string
+	hooks     bool
 
-	file  *os.File
-	at    int64
 	line  []byte // the beginning of a line whose end was not printed yet
 	found time.Time
 	quit  time.Time
@@ -217,43 +213,20 @@ func (s *source) ended() bool {
 	return err == nil && row.Phase == state.Ended
 }
 
-// read prints the whole lines that came since the last time. A file is opened when it holds
-// something.
-func (s *source) read(print func(outputLine)) {
-	if s.file == nil {
-		if info, err := os.Stat(s.path); err != nil || info.Size() == 0 {
-			return
-		}
-		file, err := statedir.OpenPlain(s.path, os.O_RDONLY)
-		if err != nil {
-			return
-		}
-		s.file = file
-	}
+// printNew prints the whole lines that came since the last time.
+func (s *source) printNew(print func(outputLine)) {
 	room := make([]byte, 64<<10)
 	for {
-		n := s.piece(room, print)
-		if n == 0 {
+		text, cut, err := s.read(room)
+		if err != nil || len(text) == 0 {
 			return
 		}
-		s.lines(room[:n], print)
+		if cut > 0 {
+			s.rest(print)
+			print(s.made(cutText(cut)))
+		}
+		s.lines(text, print)
 	}
-}
-
-// piece reads the next bytes, over what was cut already (output.limit).
-func (s *source) piece(room []byte, print func(outputLine)) int {
-	info, err := s.file.Stat()
-	if err != nil || s.at >= info.Size() {
-		return 0
-	}
-	from, to := statedir.DataAt(s.file, s.at, info.Size())
-	if from > s.at && from < to {
-		s.rest(print)
-		print(s.made(fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(from-s.at))))
-	}
-	n, _ := s.file.ReadAt(room[:min(int64(len(room)), to-from)], from)
-	s.at = from + int64(n)
-	return n
 }
 
 // lines prints the whole lines among the bytes, and keeps the rest.
@@ -283,12 +256,6 @@ func (s *source) rest(print func(outputLine)) {
 
 func (s *source) made(line string) outputLine {
 	return outputLine{s.task, s.run, s.hooks, clock.Now(), line}
-}
-
-func (s *source) close() {
-	if s.file != nil {
-		s.file.Close()
-	}
 }
 
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.

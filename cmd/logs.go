@@ -165,16 +165,11 @@ func copyFile(w io.Writer, path string, lines int) error {
 		return err
 	}
 	defer file.Close()
-	from := outputReader{file: file, at: lastLines(file, lines)}
+	from, room := outputReader{file: file, at: lastLines(file, lines)}, make([]byte, 64<<10)
 	for {
-		text, err := from.read()
-		if err == nil && len(text) > 0 {
-			_, err = w.Write(text)
-		}
-		if err != nil {
+		if n, err := from.copyTo(w, room); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
-		}
-		if len(text) == 0 {
+		} else if n == 0 {
 			return nil
 		}
 	}
@@ -184,7 +179,7 @@ func copyFile(w io.Writer, path string, lines int) error {
 // no outcome if no process supervised the run to its end. follow begins with the last lines, or
 // with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (outcome.Record, error) {
-	tail := &outputReader{path: begun.Output}
+	tail, room := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()
 	if file, err := statedir.OpenPlain(begun.Output, os.O_RDONLY); err == nil {
 		tail.file, tail.at = file, lastLines(file, lines)
@@ -195,57 +190,68 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (out
 		if err != nil {
 			return begun, err
 		}
-		text, err := tail.read()
-		if err != nil {
-			return begun, err
-		}
-		if _, err := a.out.Write(text); err != nil {
-			return begun, err
-		}
+		n, err := tail.copyTo(a.out, room)
 		switch {
-		case again == 0 && len(text) == 0:
+		case err != nil:
+			return begun, err
+		case again == 0 && n == 0:
 			return record, nil
-		case len(text) == 0:
+		case n == 0:
 			time.Sleep(again)
 		}
 	}
 }
 
-// An outputReader reads a file that grows, piece by piece. It reads nothing as long as the file
-// does not exist. If a live output was cut because it is larger than its limit, it says so once.
+// An outputReader reads a file that grows, piece by piece. It opens the file when that holds
+// something.
 type outputReader struct {
 	path string
 	file *os.File
 	at   int64
-	room [64 << 10]byte
 }
 
-func (t *outputReader) read() ([]byte, error) {
+// read returns the next bytes, in room. cut is how many bytes before them are not there any more,
+// because the output is larger than its limit.
+func (t *outputReader) read(room []byte) (text []byte, cut int64, err error) {
 	if t.file == nil {
-		file, err := statedir.OpenPlain(t.path, os.O_RDONLY)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil
+		if info, err := os.Stat(t.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+			return nil, 0, nil
 		}
-		if err != nil {
-			return nil, err
+		if t.file, err = statedir.OpenPlain(t.path, os.O_RDONLY); err != nil {
+			return nil, 0, err
 		}
-		t.file = file
 	}
 	info, err := t.file.Stat()
 	if err != nil || t.at >= info.Size() {
-		return nil, err
+		return nil, 0, err
 	}
 	from, to := statedir.DataAt(t.file, t.at, info.Size())
-	if cut := from - t.at; cut > 0 && from < to {
-		t.at = from
-		return fmt.Appendf(nil, "\nsched: %s are cut here: output.limit\n", humanize.Bytes(cut)), nil
+	if from < to {
+		cut = from - t.at
 	}
-	n, err := t.file.ReadAt(t.room[:min(int64(len(t.room)), to-from)], from)
+	n, err := t.file.ReadAt(room[:min(int64(len(room)), to-from)], from)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	t.at = from + int64(n)
-	return t.room[:n], err
+	return room[:n], cut, err
+}
+
+// cutText says how much of an output is not there any more.
+func cutText(cut int64) string {
+	return fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(cut))
+}
+
+// copyTo writes the next bytes, and reports how many there were.
+func (t *outputReader) copyTo(w io.Writer, room []byte) (n int, err error) {
+	text, cut, err := t.read(room)
+	if err == nil && cut > 0 {
+		_, err = fmt.Fprintf(w, "\n%s\n", cutText(cut))
+	}
+	if err == nil && len(text) > 0 {
+		_, err = w.Write(text)
+	}
+	return len(text), err
 }
 
 func (t *outputReader) close() {

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -123,14 +122,15 @@ a signal.`,
 		},
 	}
 	a.rootFlags(root, &version)
-	addInGroups(root,
-		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a), newInitCommand(a), newDoctorCommand(a),
-		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
-		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
-		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
-		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newForgetCommand(a), newCompletionCommand(a), newVersionCommand(a),
-		newImportCommand(a), newExportCommand(a), newInstallCommand(a), newUninstallCommand(a), newForecastCommand(a), newSchemaCommand(a),
-	)
+	addInGroups(root, []commandGroup{
+		{"Every day", []*cobra.Command{newRunCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newLogsCommand(a), newWhyCommand(a), newStatusCommand(a), newShowCommand(a)}},
+		{"The past", []*cobra.Command{newHistoryCommand(a)}},
+		{"Steering", []*cobra.Command{newTriggerCommand(a), newRetryCommand(a), newStopCommand(a), newPauseCommand(a), newResumeCommand(a)}},
+		{"Setting up", []*cobra.Command{newInitCommand(a), newInstallCommand(a), newUninstallCommand(a), newImportCommand(a), newExportCommand(a), newDoctorCommand(a), newForecastCommand(a)}},
+		{"Machines", []*cobra.Command{newServersCommand(a), newServeCommand(a), newWorkCommand(a)}},
+		{"About sched", []*cobra.Command{newVersionCommand(a)}},
+	}, []*cobra.Command{newInterruptCommand(a), newUnlockCommand(a), newForgetCommand(a), newFinishCommand(a), newSchemaCommand(a), newCompletionCommand(a)})
+	root.AddCommand(newStartCommand(a))
 	return root
 }
 
@@ -179,49 +179,31 @@ func knownCommand(root *cobra.Command, args []string) error {
 // ctx bounds nothing: databases and stores have their own time limits.
 var ctx = context.Background()
 
-// commandGroups is the order of `sched --help`: every command that people see has its name here or
-// in seldom.
-var commandGroups = []struct {
+// A commandGroup is a part of `sched --help`.
+type commandGroup struct {
 	title    string
-	commands []string
-}{
-	{"Every day", []string{"run", "list", "check", "test", "logs", "why", "status", "show"}},
-	{"The past", []string{"history"}},
-	{"Steering", []string{"trigger", "retry", "stop", "pause", "resume"}},
-	{"Setting up", []string{"init", "install", "uninstall", "import", "export", "doctor", "forecast"}},
-	{"Machines", []string{"servers", "serve", "work"}},
-	{"About sched", []string{"version", "help"}},
+	commands []*cobra.Command
 }
-
-// seldom are the commands that only `sched help --all` lists.
-var seldom = []string{"interrupt", "unlock", "forget", "finish", "schema", "completion"}
 
 const seldomTitle = "Seldom needed"
 
-// addInGroups adds commands in the order of commandGroups, then seldom, then the hidden ones.
-func addInGroups(root *cobra.Command, commands ...*cobra.Command) {
+// addInGroups adds commands in the order of `sched --help`. Only `sched help --all` lists the
+// seldom ones.
+func addInGroups(root *cobra.Command, groups []commandGroup, seldom []*cobra.Command) {
 	cobra.EnableCommandSorting = false
-	commands = append(commands, newHelpCommand(root))
-	add := func(name, group string) {
-		if i := slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
-			commands[i].GroupID = group
-			root.AddCommand(commands[i])
-			commands = slices.Delete(commands, i, i+1)
-		}
-	}
-	for _, group := range commandGroups {
+	last := &groups[len(groups)-1]
+	last.commands = append(last.commands, newHelpCommand(root, seldom))
+	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
-		for _, name := range group.commands {
-			add(name, group.title)
+		for _, c := range group.commands {
+			c.GroupID = group.title
 		}
+		root.AddCommand(group.commands...)
 	}
-	for _, name := range seldom {
-		add(name, "")
-	}
-	root.AddCommand(commands...)
+	root.AddCommand(seldom...)
 }
 
-func newHelpCommand(root *cobra.Command) *cobra.Command {
+func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command {
 	all := false
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -251,11 +233,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		if all {
 			root.AddGroup(&cobra.Group{ID: seldomTitle, Title: seldomTitle + ":"})
 		}
-		for _, c := range root.Commands() {
-			if slices.Contains(seldom, c.Name()) {
-				if c.Hidden = !all; all {
-					c.GroupID = seldomTitle
-				}
+		for _, c := range seldom {
+			if c.Hidden = !all; all {
+				c.GroupID = seldomTitle
 			}
 		}
 		show(of, args)

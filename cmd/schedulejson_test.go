@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"sched/schedule"
+	"sched/schedule/doctor"
 )
 
 // The objects of commands that tell of the schedule and the machine, and nothing of runs: see
@@ -19,9 +22,9 @@ func TestEveryObjectOfTheScheduleIsDocumented(t *testing.T) {
 		"A finding":               reflect.TypeFor[findingJSON](),
 		"A task as it is defined": reflect.TypeFor[shownJSON](),
 		"A setting":               reflect.TypeFor[settingJSON](),
-		"A place":                 reflect.TypeFor[placeJSON](),
+		"A place":                 reflect.TypeFor[schedule.Place](),
 		"An examination":          reflect.TypeFor[examinationJSON](),
-		"A check":                 reflect.TypeFor[resultJSON](),
+		"A check":                 reflect.TypeFor[doctor.Result](),
 		"A version":               reflect.TypeFor[versionJSON](),
 	} {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {

@@ -121,18 +121,18 @@ func levelOf(from schedule.Origin) string {
 }
 
 type shownJSON struct {
-	Name     string        `json:"name"`
-	Place    placeJSON     `json:"place"` // where it begins
-	Off      string        `json:"off"`   // why it does not run here at all
-	Settings []settingJSON `json:"settings"`
+	Name     string         `json:"name"`
+	Place    schedule.Place `json:"place"` // where it begins
+	Off      string         `json:"off"`   // why it does not run here at all
+	Settings []settingJSON  `json:"settings"`
 
 	TriggeredBy []triggerJSON `json:"triggered_by"` // the hooks of other tasks that start it
 }
 
 type triggerJSON struct {
-	Task  string    `json:"task"`
-	On    string    `json:"on"` // the key of the hook
-	Place placeJSON `json:"place"`
+	Task  string         `json:"task"`
+	On    string         `json:"on"` // the key of the hook
+	Place schedule.Place `json:"place"`
 }
 
 type settingJSON struct {
@@ -141,31 +141,23 @@ type settingJSON struct {
 	From  *originJSON `json:"from"` // nil for a default
 }
 
-type placeJSON struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-}
-
 type originJSON struct {
-	placeJSON
+	schedule.Place
 	In string `json:"in"`
 }
 
-func toPlaceJSON(p schedule.Place) placeJSON { return placeJSON{p.File, p.Line, p.Column} }
-
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
-	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place), Off: s.Inactive(t)}
+	shown := shownJSON{Name: t.Name, Place: t.Place, Off: s.Inactive(t)}
 	for _, setting := range t.Settings() {
 		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
 		if setting.IsSet {
-			row.From = &originJSON{toPlaceJSON(setting.From.Place), levelOf(setting.From)}
+			row.From = &originJSON{setting.From.Place, levelOf(setting.From)}
 		}
 		shown.Settings = append(shown.Settings, row)
 	}
 	shown.TriggeredBy = []triggerJSON{}
 	for _, trigger := range s.Triggers()[t.Name] {
-		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, toPlaceJSON(trigger.Place)})
+		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, trigger.Place})
 	}
 	return shown
 }

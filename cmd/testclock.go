@@ -30,64 +30,47 @@ import (
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			panic(fmt.Sprintf("SCHED_TEST_CLOCK: %v", err))
-		}
-		offset = time.Until(at)
+		offset = time.Until(must(time.Parse(time.RFC3339, text)))
 	}
-	if text := os.Getenv("SCHED_TEST_CLOCK_OFFSET"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			panic(fmt.Sprintf("SCHED_TEST_CLOCK_OFFSET: %v", err))
-		}
-		offset += d
-	}
+	offset += testDuration("SCHED_TEST_CLOCK_OFFSET", 0)
 	if etc := os.Getenv("SCHED_TEST_ETC"); etc != "" {
 		cronFolder, systemdFolder, rootBackups, labelsFile = etc+"/cron.d", etc+"/systemd/system", etc+"/crontabs", etc+"/sched/labels"
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }
 	}
-	if text := os.Getenv("SCHED_TEST_GUARD_TIMEOUT"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			panic(fmt.Sprintf("SCHED_TEST_GUARD_TIMEOUT: %v", err))
-		}
-		tick.ConditionTimeout = d
-	}
-	if text := os.Getenv("SCHED_TEST_HEADER_TIMEOUT"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			panic(fmt.Sprintf("SCHED_TEST_HEADER_TIMEOUT: %v", err))
-		}
-		serve.HeaderTimeout = d
-	}
+	tick.ConditionTimeout = testDuration("SCHED_TEST_GUARD_TIMEOUT", tick.ConditionTimeout)
+	serve.HeaderTimeout = testDuration("SCHED_TEST_HEADER_TIMEOUT", serve.HeaderTimeout)
 	clock.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {
 		clock.Now = fileClock(file).now
 		clock.After = fileClock(file).after
 	}
-	setBoot(os.Getenv("SCHED_TEST_CLOCK_SET"), os.Getenv("SCHED_TEST_BOOT"))
+	setBoot(testDuration("SCHED_TEST_CLOCK_SET", 0), os.Getenv("SCHED_TEST_BOOT"))
+}
+
+// testDuration reads a duration from a variable of the tests.
+func testDuration(variable string, without time.Duration) time.Duration {
+	if text := os.Getenv(variable); text != "" {
+		return must(time.ParseDuration(text))
+	}
+	return without
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("a variable SCHED_TEST_…: %v", err))
+	}
+	return value
 }
 
 // setBoot makes time pass as the clock of the tests shows it, but for what the clock was set.
-func setBoot(set, name string) {
-	var by time.Duration
-	if set != "" {
-		var err error
-		if by, err = time.ParseDuration(set); err != nil {
-			panic(fmt.Sprintf("SCHED_TEST_CLOCK_SET: %v", err))
-		}
-	}
+func setBoot(by time.Duration, name string) {
 	booted := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock.SinceBoot = func() (time.Duration, bool) { return clock.Now().Sub(booted) - by, true }
 	if name, at, ok := strings.Cut(name, "@"); name != "" {
 		if ok {
-			var err error
-			if booted, err = time.Parse(time.RFC3339, at); err != nil {
-				panic(fmt.Sprintf("SCHED_TEST_BOOT: %v", err))
-			}
+			booted = must(time.Parse(time.RFC3339, at))
 		}
 		clock.BootID = func() string { return name }
 	}
@@ -101,22 +84,10 @@ func setBoot(set, name string) {
 type fileClock string
 
 func (f fileClock) read() (real, shown, end time.Time, speed float64) {
-	text, err := os.ReadFile(string(f))
-	words := append(strings.Fields(string(text)), "", "", "")
-	if err == nil {
-		real, err = time.Parse(time.RFC3339Nano, words[0])
-	}
-	if err == nil {
-		shown, err = time.Parse(time.RFC3339Nano, words[1])
-	}
-	if err == nil {
-		speed, err = strconv.ParseFloat(words[2], 64)
-	}
-	if err == nil && words[3] != "" {
-		end, err = time.Parse(time.RFC3339Nano, words[3])
-	}
-	if err != nil {
-		panic(fmt.Sprintf("SCHED_TEST_CLOCK_FILE: %v", err))
+	words := append(strings.Fields(string(must(os.ReadFile(string(f))))), "")
+	real, shown = must(time.Parse(time.RFC3339Nano, words[0])), must(time.Parse(time.RFC3339Nano, words[1]))
+	if speed = must(strconv.ParseFloat(words[2], 64)); words[3] != "" {
+		end = must(time.Parse(time.RFC3339Nano, words[3]))
 	}
 	return real, shown, end, speed
 }

@@ -30,12 +30,12 @@ const (
 
 // A Result is what a check found.
 type Result struct {
-	Check string
-	Level Level
-	Text  string
-	Hint  string // may be empty
+	Check string `json:"check"`
+	Level Level  `json:"result"`
+	Text  string `json:"text"`
+	Hint  string `json:"hint"` // may be empty
 
-	OfHost bool // only the host of this container can mend it: Worst leaves it out
+	OfHost bool `json:"-"` // only the host of this container can mend it: Worst leaves it out
 }
 
 // A Subject is what is examined, and its surroundings. Checks may read it at the same time.

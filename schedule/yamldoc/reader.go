@@ -89,8 +89,9 @@ func (r *Reader) NameOf(path string) string {
 // Place is a position in a file. Lines and columns count from 1; both are 0 for the file as a
 // whole.
 type Place struct {
-	File         string
-	Line, Column int
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // String returns file:line:column, or the file alone if the place is the whole file.
