@@ -90,11 +90,10 @@ func (p *page) runButtons(r view.Run) {
 // actions adds the handlers of forms.
 func (p *pages) actions() {
 	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, false))
-	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act,
-		"/runs/{id}/cancel": func(r *http.Request) (string, error) { return p.endRun(r, r.PathValue("id"), "cancel") }}
+	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act}
 	for _, d := range deeds {
 		of := "/tasks/{id}/"
-		if d.name == "stop" || d.name == "retry" {
+		if d.ofRun {
 			of = "/runs/{id}/"
 		}
 		forms[of+d.name] = func(r *http.Request) (string, error) { return d.call(p, r, r.PathValue("id")) }

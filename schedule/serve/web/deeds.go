@@ -22,6 +22,7 @@ type deed struct {
 	targets     func(p taskList, r row) string // the task, or the run, that it is done with; "" if it cannot be done
 	why         string                         // why it cannot be done
 	call        func(p *pages, r *http.Request, target string) (next string, err error)
+	ofRun       bool // targets are runs, not tasks
 	grave       bool
 	more        markup // fields besides the reason
 }
@@ -40,7 +41,7 @@ var deeds = []deed{
 				return r.LastRun.Run
 			}
 			return ""
-		}, call: (*pages).retryOne},
+		}, call: (*pages).retryOne, ofRun: true},
 	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on", why: "it does not run on this server", grave: true,
 		targets: func(p taskList, r row) string {
 			for _, one := range r.Running {
@@ -49,7 +50,14 @@ var deeds = []deed{
 				}
 			}
 			return ""
-		}, call: (*pages).stopOne},
+		}, call: (*pages).stopOne, ofRun: true},
+	{name: "cancel", label: "Cancel", does: "will not begin the run that waits: it is skipped, or stopped if it had begun", why: "none of its runs waits", grave: true,
+		targets: func(p taskList, r row) string {
+			if len(r.Waiting) == 0 {
+				return ""
+			}
+			return r.Waiting[0].Run
+		}, call: (*pages).cancelOne, ofRun: true},
 	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on", why: "it is paused already", more: howLong,
 		targets: func(p taskList, r row) string {
 			if r.Paused != nil {
@@ -225,6 +233,10 @@ func (p *pages) retryOne(r *http.Request, run string) (string, error) {
 }
 
 func (p *pages) stopOne(r *http.Request, run string) (string, error) { return p.endRun(r, run, "stop") }
+
+func (p *pages) cancelOne(r *http.Request, run string) (string, error) {
+	return p.endRun(r, run, "cancel")
+}
 
 // endRun stops or cancels a run. If the run has ended meanwhile, or somebody pressed twice, the
 // page shows how it ended.

@@ -133,7 +133,7 @@ func showAudit(p *page) error {
 		switch {
 		case p.find(c.Target) != nil:
 			p.put(`<a href="%s">%s</a>`, p.taskURL(c.Target), c.Target)
-		case c.Action == "stop" || c.Action == "retry":
+		case c.Action == "stop" || c.Action == "retry" || c.Action == "cancel":
 			p.put(`<a href="%s"><code>%s</code></a>`, p.runURL(c.Target), humanize.ShortRun(c.Target))
 		default:
 			p.put(`%s`, c.Target)

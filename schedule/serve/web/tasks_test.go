@@ -81,3 +81,15 @@ func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
 	b.has("nobody", b.get("/act?do=retry", 200), "There is nothing to do")
 	b.get("/act?do=nix&task=hourly", 400)
 }
+
+// A run that waits is cancelled from the row of its task.
+func TestAWaitingRunIsCancelledFromItsRow(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeOperate)
+	b.has("nothing waits", b.get("/tasks", 200), `not aria-label="Cancel`)
+	run := strings.TrimPrefix(b.send("POST", "/tasks/hourly/trigger", nil, 303), "/runs/")
+	b.has("one waits", b.get("/tasks", 200), `aria-label="Cancel hourly"`, `not aria-label="Cancel a/b"`)
+	b.has("the question", b.get("/act?do=cancel&task=hourly", 200), `name="target" value="`+run+`"`)
+	b.send("POST", "/act", url.Values{"do": {"cancel"}, "target": {run}, "reason": {"asked by mistake"}}, 303)
+	b.has("it was", b.get("/tasks", 200), `not aria-label="Cancel`)
+	b.has("/audit", b.get("/audit", 200), "asked by mistake")
+}
