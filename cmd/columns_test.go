@@ -28,7 +28,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A run that waits":    reflect.TypeFor[view.Waiting](),
 		"A pause":             reflect.TypeFor[view.Pause](),
 		"A record":            reflect.TypeFor[view.Record](),
-		"A summary":           reflect.TypeFor[summaryJSON](),
+		"A summary":           reflect.TypeFor[view.Summary](),
 		"A status":            reflect.TypeFor[view.Status](),
 		"A trouble":           reflect.TypeFor[view.Trouble](),
 		"An explanation":      reflect.TypeFor[view.Why](),

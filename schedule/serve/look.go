@@ -176,6 +176,36 @@ func getRuns(r *request) (any, error) {
 	return pageOf(view.RecordsOf(records), cursor), nil
 }
 
+// summedUp is the time that a summary is about, unless the request says so.
+const summedUp = 24 * time.Hour
+
+func getSummary(r *request) (any, error) {
+	query := r.URL.Query()
+	since, serr := r.past("since")
+	until, uerr := r.past("until")
+	if err := cmp.Or(serr, uerr, control.KnownTags(r.schedule, query["tag"])); err != nil {
+		return nil, err
+	}
+	if since.IsZero() {
+		since = r.server.Now().Add(-summedUp)
+	}
+	if !until.IsZero() && !since.Before(until) {
+		return nil, NewProblem(http.StatusBadRequest, "", "until is not after since, %s", since.Format(time.RFC3339))
+	}
+	all, err := r.view.Summaries(r.Context(), query.Get("task"), since, until)
+	if err == nil && len(all) == 0 && query.Has("task") {
+		err = r.knownTask(query.Get("task"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(s state.Summary) bool {
+		t, err := view.FindTask(r.schedule, s.Task)
+		return query.Has("tag") && (err != nil || !slices.ContainsFunc(query["tag"], func(tag string) bool { return slices.Contains(t.Tags, tag) }))
+	})
+	return pageOf(view.SummariesOf(all), ""), nil
+}
+
 // knownTask returns an error for a task that is neither in the schedule nor in the history.
 func (r *request) knownTask(name string) error {
 	_, err := view.FindTask(r.schedule, name)

@@ -74,6 +74,16 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.Run},
 		{"runs of all servers, of which there is one", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
 		{"runs of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
+		{"a summary", call{scope: ScopeRead, method: "GET", route: "/summary"}, 200, `"success_rate": 0.5,
+      "duration": 2,
+      "duration_95": 2,
+      "duration_max": 2,`},
+		{"a summary of a task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=gone&since=1d"}, 200, `"task": "gone"`},
+		{"a summary of a tag, at a time", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=x&since=90m&until=2026-03-01T11:30:00Z"}, 200, `"success_rate": 1,`},
+		{"a summary of a time in which nothing was", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?since=1m"}, 200, `"items": []`},
+		{"a summary of no tag", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=y"}, 404, "no task has the tag"},
+		{"a summary of no task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=hourli"}, 404, `did you mean \"hourly\"?`},
+		{"a summary that ends before it begins", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?until=2d"}, 400, "until is not after since"},
 		{"a run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
 		{"a run that is none", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
 		{"too short an id", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
@@ -188,9 +198,34 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	}
 	b.editAgain()
 	b.endsWhatWaits()
+	skipped, missed := b.Ended("hourly", 240, outcome.Skipped, ""), b.Ended("a/b", 300, outcome.Missed, "")
+	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 2
+	b.Remember(skipped, missed)
+	b.wants("a trigger that waits, behind a pause", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600}`}), 202)
+	for _, run := range []string{good.Run, skipped.Run, missed.Run} {
+		b.looksAtEverything(run)
+	}
 	b.everyRouteRefuses()
 	b.everyStatusWasSeen("GET /events OK", "PUT /tasks/{name} Not Found",
 		"GET /servers OK", "GET /servers Not Modified", "DELETE /tasks/{name} Unprocessable Entity")
+}
+
+// looksAtEverything asks each route that only looks. The answers are checked against the document.
+func (b *box) looksAtEverything(run string) {
+	b.Helper()
+	for _, r := range b.server.routes {
+		if r.method != http.MethodGet || r.path == "/events" || r.scope == ScopeBadge {
+			continue
+		}
+		value := "hourly"
+		if strings.Contains(r.path, "{id}") {
+			value = run
+		}
+		got := b.call(call{scope: ScopeRead, method: "GET", route: r.path, values: []string{value}})
+		if got.status >= 400 && r.path != "/servers" && !strings.Contains(r.path, "/log") {
+			b.Errorf("%s: %d: %s", r.path, got.status, got.body)
+		}
+	}
 }
 
 // editAgain changes and removes a task with its ETag.

@@ -51,6 +51,8 @@ func TestRunsOfOtherServers(t *testing.T) {
 		b.wants("its retry", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{run}}), 409, there("retry", run))
 		b.wants("its end", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{run}}), 409, there("stop", run))
 	}
+	b.looksAtEverything(running.Run)
+	b.looksAtEverything(ended.Run)
 
 	redis.Close()
 	tasks := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"})
