@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -38,9 +37,13 @@ type PauseRequest struct {
 // mostReason is the most characters of a reason.
 const mostReason = 500
 
+// checkReason is for every reason, in a body or in a header: anybody who may look sees it.
 func checkReason(reason string) error {
-	if len([]rune(reason)) > mostReason {
+	switch {
+	case len([]rune(reason)) > mostReason:
 		return NewProblem(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
+	case aToken().MatchString(reason):
+		return NewProblem(http.StatusBadRequest, "leave it out, and revoke it if others have seen it", "a token is in the reason")
 	}
 	return nil
 }
@@ -81,9 +84,6 @@ type wish struct {
 func (r *request) asking() (w wish, err error) {
 	var body Asking
 	if err := r.decode(&body); err != nil {
-		return w, err
-	}
-	if err := checkReason(body.Reason); err != nil {
 		return w, err
 	}
 	at, given, err := r.later(body.In, "in", body.At, "at")
@@ -155,10 +155,7 @@ const stopPatience = 5 * time.Second
 // toEnd returns the run that somebody wants to end, and why.
 func (r *request) toEnd() (one view.Run, reason string, err error) {
 	var body Reason
-	if err = r.decode(&body); err == nil {
-		err = checkReason(body.Reason)
-	}
-	if err != nil {
+	if err = r.decode(&body); err != nil {
 		return one, "", err
 	}
 	if one, err = r.runToChange(); err == nil {
@@ -279,7 +276,7 @@ func postPause(r *request) (any, error) {
 		return nil, err
 	}
 	until, bounded, err := r.later(body.For, "for", body.Until, "until")
-	if err := cmp.Or(err, checkReason(body.Reason)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if until = until.UTC().Truncate(time.Second); !bounded {
@@ -328,9 +325,6 @@ func deletePause(r *request) (any, error) {
 		return nil, view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
 	}
 	reason := r.Header.Get("Sched-Reason")
-	if err := checkReason(reason); err != nil {
-		return nil, err
-	}
 	return nil, r.change("resume", id, reason, func() error {
 		_, err := actor.Resume([]string{name})
 		return err

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -73,6 +75,18 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		{"a token in the query", "GET", "/status?token=" + b.tokens[ScopeRead], nil, 400, "a token is in the URL"},
 		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
 		{"a token in the path", "GET", "/runs/" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the query, escaped", "GET", "/status?x=%73ched%5F" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the query, escaped twice", "GET", "/status?x=%2573ched_" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path, escaped", "GET", "/runs/%73ched_" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a parameter for a token, escaped", "GET", "/status?%74oken=x", map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a parameter for a token, in capitals", "GET", "/status?Access_Token=x", map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a task whose name begins as a token", "GET", "/tasks/sched_backup", map[string]string{"Authorization": auth}, 404, "there is no task"},
+		{"a forecast for no number", "GET", "/forecast?for=NaN", map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast for no number of days", "GET", "/forecast?for=NaNd", map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast without an end", "GET", "/forecast?for=Inf", map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast of infinite days", "GET", "/forecast?for=Infd", map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast that goes back", "GET", "/forecast?for=-2h", map[string]string{"Authorization": auth}, 400, ""},
+		{"a forecast that goes back for days", "GET", "/forecast?for=-2d", map[string]string{"Authorization": auth}, 400, ""},
 		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
 		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieNamed(cookie) + "=x"}, 401, "not one of this server"},
@@ -107,6 +121,72 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		if status != tt.status || !strings.Contains(body, tt.says) {
 			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
 		}
+	}
+}
+
+// A reason is bounded wherever it stands, and no token gets into the audit log with it. Numbers
+// that are none are refused.
+func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
+	b := newBox(t, shop)
+	long := strings.Repeat("x", mostReason+1)
+	for reason, says := range map[string]string{long: "the reason is longer than 500", "with " + b.tokens[ScopeRead]: "a token is in the reason"} {
+		body := `{"reason": "` + reason + `"}`
+		header := map[string]string{"Sched-Reason": reason, "Content-Type": "application/yaml"}
+		for _, c := range []call{
+			{method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: body},
+			{method: "POST", route: "/pauses", body: body},
+			{method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n", headers: header},
+		} {
+			c.scope = ScopeEdit
+			b.wants(c.method+" "+c.route, b.call(c), 400, says)
+		}
+	}
+	b.call(call{scope: ScopeEdit, method: "POST", route: "/pauses", body: `{"tasks": ["hourly"]}`})
+	b.wants("the end of a pause", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/pauses/{id}", values: []string{"hourly"}, headers: map[string]string{"Sched-Reason": long}}), 400, "the reason is longer")
+	for _, number := range []string{"-1", "0", "1e300", "1e999", `"NaN"`, "NaN", "-Infinity"} {
+		b.wants("a pause for "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/pauses", body: `{"for": ` + number + `}`}), 400)
+		b.wants("a run in "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": ` + number + `}`}), 400)
+	}
+	nan := math.NaN()
+	err := b.server.Call(httptest.NewRequest("POST", "/pauses", nil), "POST", "/pauses", PauseRequest{For: &nan}, nil)
+	if p := ProblemOf(err); p.Status != 400 {
+		t.Errorf("a form for no number: %v", p)
+	}
+	if changes, _, err := b.server.Changes("", 100); err != nil || len(changes) != 1 {
+		t.Errorf("%v, %v", changes, err)
+	}
+}
+
+// However many forecasts one token asks for, it has one made at a time, and another token gets its
+// own.
+func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&text, "- {name: task-%d, every: minute, command: \"true\", background: true}\n", i)
+	}
+	b := newBox(t, text.String())
+	ctx, leave := context.WithCancel(t.Context())
+	var greedy sync.WaitGroup
+	defer greedy.Wait()
+	defer leave()
+	for n := range 3 * mostForeseeing {
+		greedy.Go(func() {
+			r, _ := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s/forecast?for=%dm", b.web.URL, prefix, 31*24*60-n), nil) // 45 million slots
+			r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeOperate])
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				response.Body.Close()
+			}
+		})
+	}
+	for begun := time.Now(); len(b.server.forecasts) == mostForecasts; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("no forecast begins")
+		}
+	}
+	b.wants("the forecast of another", b.call(call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=1m"}), 200)
+	if n := len(b.server.forecasts); n < mostForecasts-1 {
+		t.Errorf("%d forecasts are made", mostForecasts-n)
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // process is killed in between, nothing is changed that is not in the log. If do fails, the error
 // is added to the line.
 func (r *request) change(action, target, reason string, do func() error) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
 	line := state.Change{
 		At: r.server.Now(), Who: r.who.Name, From: r.who.From, Action: action, Target: target, Reason: control.Reason(reason),
 	}

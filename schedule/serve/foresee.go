@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"sched/schedule/forecast"
@@ -53,9 +54,70 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 	if from.IsZero() {
 		from = r.thisHour()
 	}
-	made, err := r.server.forecasts.Report(r.Context(), r.view, from.UTC(), span)
+	var made forecast.Report
+	err := r.Context().Err()
+	select {
+	case cache := <-r.server.forecasts:
+		made, err = cache.Report(r.Context(), r.view, from.UTC(), span)
+		r.server.forecasts <- cache
+	case <-r.Context().Done():
+		err = r.Context().Err()
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return made, NewProblem(http.StatusServiceUnavailable, "ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
 	}
 	return made, err
+}
+
+// mostForecasts is how many forecasts are made at the same time: those of one caller, which may
+// take long, leave room for those of another.
+const mostForecasts = 2
+
+// newForecasts returns what makes them. Each cache has the last forecast that it made.
+func newForecasts() chan *forecast.Cache {
+	all := make(chan *forecast.Cache, mostForecasts)
+	for range mostForecasts {
+		all <- forecast.NewCache()
+	}
+	return all
+}
+
+// turns lets each caller have one forecast made at a time.
+type turns struct {
+	mu  sync.Mutex
+	all map[string]*turn // of the callers who have asked
+}
+
+type turn struct {
+	taken chan struct{}
+	asked int // how many requests have it, or wait for it
+}
+
+// take waits until the caller has no other forecast made. The caller of take must call leave.
+func (t *turns) take(ctx context.Context, caller string) (leave func(), err error) {
+	t.mu.Lock()
+	if t.all == nil {
+		t.all = map[string]*turn{}
+	}
+	one := t.all[caller]
+	if one == nil {
+		one = &turn{taken: make(chan struct{}, 1)}
+		t.all[caller] = one
+	}
+	one.asked++
+	t.mu.Unlock()
+	forget := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if one.asked--; one.asked == 0 {
+			delete(t.all, caller)
+		}
+	}
+	select {
+	case one.taken <- struct{}{}:
+		return func() { <-one.taken; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
 }

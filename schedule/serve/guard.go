@@ -3,8 +3,12 @@ package serve
 import (
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // MostBody is the most bytes of a request's body.
@@ -43,7 +47,7 @@ func (a *access) unwelcome(r *http.Request) *Problem {
 	case !a.calledByName(r):
 		return NewProblem(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
 			"this server is not called %q", Shortened(r.Host))
-	case strings.Contains(r.URL.Path+"?"+r.URL.RawQuery, tokenStart):
+	case hasToken(r.URL):
 		return NewProblem(http.StatusBadRequest, "revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`", "a token is in the URL")
 	case r.ContentLength > MostBody:
 		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)
@@ -53,6 +57,31 @@ func (a *access) unwelcome(r *http.Request) *Problem {
 	}
 	return nil
 }
+
+// aToken matches tokens, and not the names of tasks that begin in the same way.
+var aToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(tokenStart + `[A-Za-z0-9_-]{43}`) })
+
+// hasToken reports whether a URL has a token, however it is escaped, or a parameter for one.
+func hasToken(u *url.URL) bool {
+	for name := range u.Query() {
+		if name = strings.ToLower(name); name == "token" || name == "access_token" {
+			return true
+		}
+	}
+	text := u.EscapedPath() + "?" + u.RawQuery
+	for range 3 { // a proxy may escape what is escaped
+		if aToken().MatchString(text) {
+			return true
+		}
+		text = escaped().ReplaceAllStringFunc(text, func(code string) string {
+			n, _ := strconv.ParseUint(code[1:], 16, 8)
+			return string([]byte{byte(n)})
+		})
+	}
+	return aToken().MatchString(text)
+}
+
+var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-Fa-f]{2}`) })
 
 // calledByName reports whether the request names this server. A page of another site may have the
 // browser look up its own name, and get our address: DNS rebinding. Such a request has that name. A

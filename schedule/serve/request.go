@@ -161,10 +161,14 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
-	work := s.work
+	work, done := s.work, func() {}
 	switch {
 	case of.foresees:
 		work = s.foreseeing
+		if done, err = s.foreseers.take(ctx, r.who.Name); err != nil {
+			cancel()
+			return nil, tooMuch()
+		}
 	case of.waits:
 		work = make(chan struct{}, 1)
 	}
@@ -172,11 +176,10 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	case work <- struct{}{}:
 	case <-ctx.Done():
 		cancel()
-		p := NewProblem(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
-		p.RetryAfter = 1
-		return nil, p
+		done()
+		return nil, tooMuch()
 	}
-	leave = func() { <-work; cancel() }
+	leave = func() { <-work; done(); cancel() }
 	if of.kind != eventStream {
 		r.Request = r.Request.WithContext(ctx)
 	}
@@ -191,6 +194,12 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	r.schedule, r.invalid, r.view = valid, invalid, s.Schedules.View(valid)
 	r.view.Problem = r.tell
 	return leave, nil
+}
+
+func tooMuch() error {
+	p := NewProblem(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
+	p.RetryAfter = 1
+	return p
 }
 
 // A content is an answer that is not JSON, or JSON with a header.

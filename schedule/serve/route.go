@@ -23,7 +23,7 @@ type route struct {
 	errors       []int // statuses of problems, besides everyError
 	bare         bool  // it needs no schedule
 	waits        bool  // it waits for seconds, and takes no place of Server.work
-	foresees     bool  // it takes seconds of CPU; one such request at a time
+	foresees     bool  // it takes seconds of CPU; one such request of a caller at a time
 	handle       func(*request) (any, error)
 }
 

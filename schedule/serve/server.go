@@ -52,7 +52,8 @@ type Server struct {
 	current    current
 	access     *access
 	watcher    *watcher
-	forecasts  *forecast.Cache
+	forecasts  chan *forecast.Cache
+	foreseers  turns
 	stopping   chan struct{} // bounds the runs that are being stopped at the same time
 	foreseeing chan struct{} // has an element for each request for a forecast
 	work       chan struct{} // bounds the requests that are answered at the same time
@@ -78,7 +79,7 @@ const mostForeseeing = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache(), process: rand.Text()[:8]}
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: newForecasts(), process: rand.Text()[:8]}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
