@@ -124,8 +124,8 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 	}
 }
 
-// A reason is bounded wherever it stands, and no token gets into the audit log with it. Numbers
-// that are none are refused.
+// A reason is bounded in a body and in a header, and no token gets into the audit log with it. NaN,
+// infinity and negative numbers are refused.
 func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 	b := newBox(t, shop)
 	long := strings.Repeat("x", mostReason+1)

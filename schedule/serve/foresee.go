@@ -69,8 +69,8 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 	return made, err
 }
 
-// mostForecasts is how many forecasts are made at the same time: those of one caller, which may
-// take long, leave room for those of another.
+// mostForecasts is how many forecasts are made at the same time. The long forecasts of one caller
+// leave room for the forecasts of another.
 const mostForecasts = 2
 
 // newForecasts returns what makes them. Each cache has the last forecast that it made.

@@ -75,7 +75,7 @@ func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error)
 // that may be nil. The error is a *Problem.
 func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
-	if err != nil { // a number of a form that is none: NaN
+	if err != nil { // a form with the number NaN
 		return NewProblem(http.StatusBadRequest, "", "the form cannot be read: %s", plainJSON(err))
 	}
 	r := from.Clone(from.Context())
