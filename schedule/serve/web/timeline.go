@@ -76,8 +76,8 @@ func showTimeline(made *page) error {
 	return nil
 }
 
-// group is the tag by which a row is grouped: its first, or the tag that the filter asks for; "" for
-// a task without tags.
+// group is the tag by which a row is grouped: its first, or the tag that the filter asks for; ""
+// for a task without tags.
 func (p taskList) group(r row) string {
 	switch {
 	case p.query("tag") != "":
