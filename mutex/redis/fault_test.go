@@ -147,6 +147,18 @@ func TestALateWithdrawalTakesAwayNoClaimThatWasAskedForAgain(t *testing.T) {
 	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 }
 
+// A killed tick had the lock, and the next tick acquires it for the same run when it is nearly over.
+func TestALockThatItsRunAcquiresAgainLastsForAWholeLease(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	acquire(t, open(t, "shop", server.URL), "backup", "run-1")
+	do(t, server.URL, "PEXPIRE", "sched:{shop}:lock:backup", "5000")
+	acquire(t, open(t, "shop", server.URL), "backup", "run-1")
+	if left := do(t, server.URL, "PTTL", "sched:{shop}:lock:backup").(int64); left < 50_000 {
+		t.Errorf("it ends in %d ms", left)
+	}
+}
+
 func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -25,7 +25,7 @@ const (
 //   - redsync set the key on a majority of the servers.
 //   - Another run has a majority: *HeldError.
 //   - Our run has a majority: an answer was lost, or the run took the key before. That value
-//     counts. A claim gets the value of this attempt first (confirm).
+//     counts. The key is kept from now on, and a claim gets the value of this attempt (confirm).
 //   - No run has a majority. Then the next attempt follows, until the deadline: ErrSplit.
 //
 // Any other error means that this is unknown.
@@ -50,6 +50,8 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 			text, err = s.look(ctx, key, name, holder.Run)
 			if text != "" && kind == "claim" {
 				text, err = s.confirm(ctx, key, text, mine, keep)
+			} else if text != "" { // other processes of the run know the value of its lock
+				text, err = s.confirm(ctx, key, text, text, keep)
 			}
 		}
 		switch left := time.Until(end); {
@@ -89,18 +91,18 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 const confirmScript = `if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3]) return 1`
 
-// confirm gives a claim of our run the value of this attempt, and returns it; "" if no majority had
-// the earlier value any more. The process that set the earlier value may have asked the store to
-// remove it, and the store may do so at any time from now on.
-func (s *Store) confirm(ctx context.Context, key, earlier, mine string, keep time.Duration) (string, error) {
+// confirm keeps a key of our run from now on, and returns its value; "" if no majority had the
+// earlier value any more. The process that set the earlier value may have asked the store to remove
+// it, and the store may do so at any time from now on. So a claim gets a new value.
+func (s *Store) confirm(ctx context.Context, key, earlier, value string, keep time.Duration) (string, error) {
 	done, err := query(ctx, s, func(ctx context.Context, c *server) (bool, error) {
-		return c.Eval(ctx, confirmScript, []string{key}, earlier, mine, keep.Milliseconds()).Bool()
+		return c.Eval(ctx, confirmScript, []string{key}, earlier, value, keep.Milliseconds()).Bool()
 	})
 	confirmed := len(slices.DeleteFunc(done, func(yes bool) bool { return !yes }))
 	if err != nil || confirmed < s.majority() {
 		return "", err
 	}
-	return mine, nil
+	return value, nil
 }
 
 // read returns, for each key, the values that the servers have, "" for a server that has no value.

@@ -115,6 +115,7 @@ var pasts = []defect{
 	{"resume", "the slot of a killed tick gets a new run, which finds it claimed", 1},
 	{"renewal", "a renewal takes the lease of another run", 21},
 	{"release", "a late release frees the mutex of another run", 1611},
+	{"extend", "a lock that its run acquires again ends when it would have ended", 4520},
 	{"start", "a command starts without a look at its lease", 21},
 	{"again", "a clock that was set back runs its slots again", 1},
 	{"placement", "a slot counts as missed on servers that it is not for", 21},

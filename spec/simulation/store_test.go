@@ -108,11 +108,14 @@ func (c *client) take(ctx context.Context, kind, name string, holder mutex.Holde
 	return has, c.confirm(kind, key, has, mine, keep)
 }
 
-// confirm gives a claim of our run the value of this attempt. A withdrawal of the earlier value
-// that is still on its way then finds another value.
+// confirm keeps a key of our run from now on, and gives a claim the value of this attempt: see
+// confirm of package mutex/redis.
 func (c *client) confirm(kind, key, has, mine string, keep time.Duration) error {
-	if kind != "claim" || c.defects["withdrawal"] {
+	switch {
+	case kind == "claim" && c.defects["withdrawal"], kind == "lock" && c.defects["extend"]:
 		return nil
+	case kind == "lock":
+		mine = has
 	}
 	done := false
 	answered := c.line("confirm "+key, func() {
