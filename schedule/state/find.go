@@ -313,17 +313,17 @@ func columnsOf(table string) string {
 // Previous returns the newest row of the task that is older than run and says how its command went.
 // It returns false when the task has no such row. The run itself need not have a row.
 func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
-	return r.neighbour(ctx, task, "id < ? ORDER BY id DESC", run)
+	return neighbour(ctx, r.store, task, "id < ? ORDER BY id DESC", run)
 }
 
 // Following is like Previous for the oldest row that is newer than run.
 func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error) {
-	return r.neighbour(ctx, task, "id > ? ORDER BY id", run)
+	return neighbour(ctx, r.store, task, "id > ? ORDER BY id", run)
 }
 
-func (r Runs) neighbour(ctx context.Context, task, where, run string) (Row, bool, error) {
+func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
 	var rows []Row
-	err := r.store.read(ctx, func(q querier) (err error) {
+	err := s.read(ctx, func(q querier) (err error) {
 		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
 		return err
 	})
