@@ -90,7 +90,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.startHeld(noNewStarts)
 	}
 	r.startBackground(noNewStarts, now)
-	r.requests.startBackground(noNewStarts)
+	if !r.quiet {
+		r.requests.startBackground(noNewStarts)
+	}
 	r.records.flushNow()
 	var beside sync.WaitGroup
 	beside.Go(func() {
@@ -106,7 +108,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
 	queue.run(foreground)
-	if staying.Err() == nil { // else the next tick answers requests
+	if !r.quiet && staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
 	leave()
