@@ -147,7 +147,8 @@ func TestALateWithdrawalTakesAwayNoClaimThatWasAskedForAgain(t *testing.T) {
 	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 }
 
-// A killed tick had the lock, and the next tick acquires it for the same run when it is nearly over.
+// A killed tick had the lock. The next tick acquires it for the same run when its lease is nearly
+// over.
 func TestALockThatItsRunAcquiresAgainLastsForAWholeLease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
