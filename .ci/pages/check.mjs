@@ -164,7 +164,7 @@ try {
     await page.getByRole("link", { name: "Tasks" }).click();
     await page.getByRole("searchbox").fill("thumb");
     await page.getByRole("button", { name: "Filter" }).click();
-    await page.getByRole("link", { name: "thumbnails" }).click();
+    await page.getByRole("link", { name: "thumbnails", exact: true }).click();
     await page.getByRole("button", { name: "Pause…" }).click();
     await page.getByRole("textbox", { name: "Reason" }).fill("no script");
     await page.getByRole("button", { name: "Pause", exact: true }).click();

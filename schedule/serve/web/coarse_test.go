@@ -44,7 +44,7 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	failed := all[slices.IndexFunc(all, func(r outcome.Record) bool { return r.Outcome == outcome.Failed })]
 	b.has("/timeline", page,
 		"1 failed", "skipped", fmt.Sprintf(`href="/runs?outcome=failed&amp;task=often&amp;below=%d."`, failed.Slot.Add(time.Minute).UnixMicro()), `class="bad"`,
-		fmt.Sprintf(`href="/runs?outcome=skipped&amp;task=often&amp;below=%d."`, controltest.Noon.Add(12*time.Hour).UnixMicro()), // of the drawing
+		fmt.Sprintf(`href="/runs?outcome=skipped&amp;task=often&amp;below=%d."`, controltest.Noon.Add(24*time.Hour/5).UnixMicro()), // the end of the drawing
 		`<path class="skip"`, "due again and again", "the last 1: 1 succeeded", `class="now"`)
 	if len(page) > 20<<10 {
 		t.Errorf("%d bytes", len(page))

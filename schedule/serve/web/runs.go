@@ -208,7 +208,7 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 	p.put(`<th>Run</tr></thead><tbody>`)
 	elsewhere := p.View.RanElsewhere(p.request.Context(), records)
 	for len(records) > 0 {
-		if n := p.foldable(records); n >= fewestFolded {
+		if n := p.foldable(records, elsewhere); n >= fewestFolded {
 			p.folded(records[:n], named)
 			records = records[n:]
 			continue
@@ -222,13 +222,18 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 // fewestFolded is how many slots that were skipped one after another are one line.
 const fewestFolded = 3
 
-// foldable is how many of the records, from the first on, are skips that can be one line. Somebody
-// who asks for skips sees each.
-func (p runTable) foldable(records []outcome.Record) (n int) {
+// foldable is how many of the records, from the first on, are skips that can be one line: they are of
+// one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
+func (p runTable) foldable(records []outcome.Record, elsewhere map[string]outcome.Record) (n int) {
 	if p.query("outcome") != "" {
 		return 0
 	}
-	for n < len(records) && records[n].Outcome == outcome.Skipped {
+	first, oneTask, oneReason := records[0], true, true
+	for _, r := range records {
+		oneTask, oneReason = oneTask && r.Task == first.Task, oneReason && r.Reason == first.Reason
+		if _, ran := elsewhere[r.Run]; ran || r.Outcome != outcome.Skipped || !oneTask && !oneReason {
+			break
+		}
 		n++
 	}
 	return n
