@@ -98,7 +98,7 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	result := r.settle(code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
-	return r.Finish(result), nil
+	return r.finish(result), nil
 }
 
 // join joins two reasons, of which the first may be empty.

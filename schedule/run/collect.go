@@ -63,7 +63,7 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 			if record, again := r.concludeUnlessLost(); !again {
 				return record, true
 			}
-			return retry(Deferred{c, r.row})
+			return retry(Deferred{c, r.row.Row})
 		})
 	}
 	wg.Wait()
@@ -127,7 +127,7 @@ func (r *Run) conclude(code *int) outcome.Record {
 
 // finishing is the result of a run that its row has already.
 func (r *Run) finishing() outcome.Record {
-	result := history.RecordOf(r.Dir, r.row)
+	result := history.RecordOf(r.Dir, r.row.Row)
 	result.Snapshot = nil
 	return result
 }

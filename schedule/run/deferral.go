@@ -32,12 +32,7 @@ func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []stri
 
 // deferTo has the row wait for its next attempt until a time.
 func (r *Run) deferTo(until time.Time, result outcome.Record) error {
-	soFar := history.ResultOf(r.Dir, result)
-	soFar.Outcome, soFar.Ended = "", time.Time{}
-	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.row.ID, soFar, until, result.Notes) }, func(row *state.Row) {
-		row.Result, row.Notes = soFar, result.Notes
-		row.Phase, row.Owner, row.Attempt.Number, row.Wait = state.Waiting, 0, max(1, row.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until}
-	})
+	return r.row.deferTo(until, history.ResultOf(r.Dir, result), result.Notes)
 }
 
 // leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
@@ -175,7 +170,7 @@ func (r *Run) leave() {
 		r.Close()
 		return
 	}
-	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.row.ID, r.row.Wait, r.row.Reason) }, nil)
+	r.row.wait(r.row.Wait)
 	r.leaveDeferred()
 }
 
@@ -197,9 +192,7 @@ func (r *Run) lockAgain() (reason string) {
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	err = r.write(func(ctx context.Context) error { return r.own.Hold(ctx, r.row.ID, held.Mutex, held.Seat) },
-		func(row *state.Row) { row.Locked, row.Seat = held.Mutex, held.Seat })
-	if err != nil {
+	if err := r.row.hold(held); err != nil {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
@@ -213,13 +206,13 @@ func (r *Run) hold(reason string) (record outcome.Record, ended bool) {
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {
 		wait.Since = now.Truncate(time.Minute)
-		r.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
+		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= heldAtMost {
 		result := r.giveUp(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, heldAtMost.Hours(), reason)
 		return r.finish(result), true
 	}
 	wait.For = state.ForMutex
-	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.row.ID, wait, r.row.Reason) }, nil)
+	r.row.wait(wait)
 	return record, false
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
-
-// Finish ends a run of this process whose command is over, and returns its record.
-func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(result) }
 
 // FailBeforeStart finishes a run whose command cannot be started, or must not start because a
 // condition command failed. The error is the reason, and printed becomes the run's output. Like any
@@ -40,7 +36,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
 func (r *Run) finish(result outcome.Record) outcome.Record {
-	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.isTaken(r.settled(result)) {
+	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.row.isTaken(r.settled(result)) {
 		r.Close()
 		return result
 	}
@@ -93,8 +89,8 @@ const hooksAnyway = 10 * time.Second
 // settled writes down what the run came to, before its hooks fire.
 func (r *Run) settled(result outcome.Record) error {
 	came := history.ResultOf(r.Dir, result)
-	err := r.persist(hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.row.ID, came, result.Notes) },
-		func(row *state.Row) { row.Phase, row.Result, row.Notes = state.Finishing, came, result.Notes })
+	err := r.row.persist(r.Terminate, hooksAnyway, func(ctx context.Context) error { return r.row.own.Finish(ctx, r.row.ID, came, result.Notes) },
+		func() { r.row.Phase, r.row.Result, r.row.Notes = state.Finishing, came, result.Notes })
 	r.unsettled = err != nil
 	return err
 }
@@ -118,14 +114,13 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 		os.Remove(hooks)
 	}
 	waited := result.Outcome == outcome.Skipped && result.Wait != (outcome.Wait{})
-	err := r.persist(0, func(ctx context.Context) error {
-		return r.own.End(ctx, r.row.ID, state.End{
+	err := r.row.persist(r.Terminate, 0, func(ctx context.Context) error {
+		return r.row.own.End(ctx, r.row.ID, state.End{
 			Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
 			Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
 		})
-	}, func(row *state.Row) { row.Phase = state.Ended })
-	var stale *state.StaleError
-	if err != nil && !errors.As(err, &stale) { // else another process has ended it
+	}, func() { r.row.Phase = state.Ended })
+	if err != nil && !isStale(err) { // else another process has ended it
 		r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
 	}
 	result.Snapshot = r.record.Snapshot

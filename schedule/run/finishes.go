@@ -9,7 +9,7 @@ import (
 // after the last process was started. Safe for concurrent use.
 type finishes struct {
 	self        string // the path of sched
-	startsFirst func() // waits while other runs are being started
+	awaitStarts func() // waits while other runs are being started
 
 	mu      sync.Mutex
 	waiting []trailing
@@ -50,7 +50,7 @@ func (f *finishes) start(t Trailing) error {
 // startAll starts processes until nothing waits. The first comes at once.
 func (f *finishes) startAll() {
 	for {
-		f.startsFirst()
+		f.awaitStarts()
 		together := f.take()
 		if len(together) == 0 {
 			return

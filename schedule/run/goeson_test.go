@@ -75,7 +75,7 @@ func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background 
 	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
 	r, err := caller.Begin(record, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.own.Start(t.Context(), record.Run, state.Attempt{Number: 1, At: time.Now()})
+		err = r.row.own.Start(t.Context(), record.Run, state.Attempt{Number: 1, At: time.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
 	record := r.record
 	code := 1
-	r.again(time.Second, outcome.Record{Reason: "exit code 1", ExitCode: &code})
+	r.row.again(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
 	killed.Self.Close()
 
 	var again []Deferred
@@ -121,7 +121,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 2, Lost: true}, true)
 		if restWritten {
-			r.again(time.Second, outcome.Record{Reason: "exit code 1"})
+			r.row.again(time.Second, state.Result{Reason: "exit code 1"})
 		}
 		output.MarkUnwritten(r.output, true)
 		killed.Self.Close()

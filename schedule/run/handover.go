@@ -30,12 +30,10 @@ func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 			r.output = captured
 		}
 		if r.prepared {
-			begin = append(begin, r.row)
+			begin = append(begin, r.row.Row)
 			continue
 		}
-		err := r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, supervisor.ID, r.row.ID) },
-			func(row *state.Row) { row.Owner = supervisor.ID })
-		if err != nil {
+		if err := r.row.handOver(supervisor.ID); err != nil {
 			return err
 		}
 	}
@@ -51,20 +49,10 @@ func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 	}
 	for _, r := range runs {
 		if r.prepared {
-			r.own = own
-			r.begins(supervisor.ID)
+			r.begins(own, supervisor.ID)
 		}
 	}
 	return nil
-}
-
-// Descriptors are what its supervisor needs of the run besides its row.
-func (r *Run) Descriptors() Descriptors { return Descriptors{r.output, r.inheritedLocks()} }
-
-// TakeBack makes a run ours again that its supervisor did not get. After an error the supervisor
-// still owns it.
-func (r *Run) TakeBack() error {
-	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.row) }, func(row *state.Row) { row.Owner = r.own.ID })
 }
 
 // A Receiver receives the runs that another process gives to this one.

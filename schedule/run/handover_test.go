@@ -43,7 +43,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		if err := GiveTo(witness, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.TakeBack(); err != nil {
+		if err := r.row.takeBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	if err := its.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.TakeBack(); err == nil {
+	if err := r.row.takeBack(); err == nil {
 		t.Error("a run is taken back that a witness has begun")
 	}
 	r.Execute(ctx, ctx)

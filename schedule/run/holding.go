@@ -14,6 +14,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/state"
 )
 
@@ -41,7 +42,7 @@ func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	holder := mutex.Holder{Run: r.record.Run, PID: os.Getpid(), Host: r.record.Server, Task: r.record.Task, Since: time.Now()}
+	holder := NewHolder(r.record)
 	var locks []mutex.Lock
 	add := func(name string) {
 		var file *os.File
@@ -115,12 +116,10 @@ func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
 func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	ctx, renewer := r.Leases.Renew(ctx, LeaseOf{
-		Lock: r.lock, Note: r.note, Stop: r.task.StopOnLostLease,
+	return r.Leases.Renew(ctx, LeaseOf{
+		Lock: r.lock, Note: r.row.note, Stop: r.task.StopOnLostLease,
 		Adopted: r.left != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
 	})
-	r.lease = renewer
-	return ctx, renewer
 }
 
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no
@@ -143,8 +142,40 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 }
 
 // describeLock names a process of the run in its lock, for people. It decides nothing.
-func (r *Run) describeLock(pid int, since time.Time) {
+func (r *Run) describeLock(pid int) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Holder{Run: r.record.Run, PID: pid, Host: r.record.Server, Task: r.record.Task, Since: since})
+		holder := NewHolder(r.record)
+		holder.PID = pid
+		r.lock.Describe(holder)
 	}
+}
+
+// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
+// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
+// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
+// was killed, too, the command may live on.
+func (s Storage) goesOn(name string, last mutex.Holder) bool {
+	db := s.DB
+	if db.InMemory() {
+		file, err := state.OpenRead(s.Dir, state.Patience)
+		if err != nil {
+			return false
+		}
+		defer file.Close()
+		db = file
+	}
+	row, err := db.Runs().Row(context.Background(), last.Run)
+	if err != nil || row.Phase == state.Ended || row.Waits() {
+		return false
+	}
+	if _, seat := mutex.PoolOf(name); seat && row.Seat != name {
+		return false // it had this seat when it could not begin, as on a full disk, and began later with another one
+	}
+	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
+}
+
+// livesOn reports whether the command of a run without a result lives. It is false if the system
+// cannot tell.
+func livesOn(row state.Row) bool {
+	return process.FindsByRun && row.Phase == state.Running && len(process.Orphans(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
 }

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -22,6 +23,41 @@ const (
 	hookKillAfter = 2 * time.Second
 )
 
+// before runs the before-hooks up to the first that fails; its note is the reason why the run
+// failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
+// hooks, it goes on after those.
+func (h *hooks) before(terminate context.Context) (note string) {
+	defer h.send()
+	begun := map[string]state.Hook{}
+	if h.r.left != nil {
+		for _, hook := range h.begun() {
+			begun[hook.Name] = hook
+		}
+	}
+	h.queueStartPings()
+	last, over := lastBegun(h.r.task.Hooks.Before, begun)
+	for i, hook := range h.r.task.Hooks.Before {
+		name := hookName("before", i)
+		switch {
+		case hook.Notify != nil:
+			h.queueOne(name, name, notify.Start, *hook.Notify, h.r.soFar())
+			h.send()
+		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
+		case i == last && over:
+			note = begun[name].Note
+		case i == last && h.r.left != nil && h.r.left.hookPID != 0:
+			note = h.awaitOrphan(terminate, name)
+			h.ended(name, note)
+		default:
+			note = h.runOne(terminate, name, hook, variables(h.r.record, 1))
+		}
+		if note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
 // runOne runs one hook in its own process group under its own deadline, and notes in the database
 // when it begins and when it has ended. The note says how it failed, for the record; it is empty
 // for a hook that succeeded, and for a hook that was fired before.
@@ -33,7 +69,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.r.Environ, Variables: variables,
-		Keep:    before && h.r.keeps(),
+		Keep:    before && h.r.row.Background,
 		Lenient: !before, // the hooks after a run start even if the command could not
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.record)))
@@ -47,7 +83,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	h.forked(name, p.PID)
 	if spec.Keep {
-		h.r.keep(p)
+		h.r.kept.add(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }
@@ -97,30 +133,32 @@ func (h *hooks) begin(name string) bool {
 		}
 	}
 	fire := true
-	err := h.r.write(func(ctx context.Context) (err error) {
-		fire, err = h.r.own.HookBegun(ctx, h.r.row.ID, name, clock.Now())
+	err := h.r.row.write(func(ctx context.Context) (err error) {
+		fire, err = h.r.row.own.HookBegun(ctx, h.r.row.ID, name, clock.Now())
 		return err
 	}, nil)
-	return fire || err != nil && !h.r.isTaken(err)
+	return fire || err != nil && !h.r.row.isTaken(err)
 }
 
 // forked notes the process of a hook.
 func (h *hooks) forked(name string, pid int) {
-	h.r.write(func(ctx context.Context) error { return h.r.own.HookForked(ctx, h.r.row.ID, name, pid) }, nil)
+	h.r.row.write(func(ctx context.Context) error { return h.r.row.own.HookForked(ctx, h.r.row.ID, name, pid) }, nil)
 }
 
 // ended notes that a hook has ended, with a note on how it failed, or none.
 func (h *hooks) ended(name, note string) {
-	h.r.write(func(ctx context.Context) error { return h.r.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), note) }, nil)
+	h.r.row.write(func(ctx context.Context) error {
+		return h.r.row.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), note)
+	}, nil)
 }
 
 // mark notes that a notification or a request of a hook was made.
 func (h *hooks) mark(name string) {
-	h.r.write(func(ctx context.Context) error {
-		if _, err := h.r.own.HookBegun(ctx, h.r.row.ID, name, clock.Now()); err != nil {
+	h.r.row.write(func(ctx context.Context) error {
+		if _, err := h.r.row.own.HookBegun(ctx, h.r.row.ID, name, clock.Now()); err != nil {
 			return err
 		}
-		return h.r.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), "")
+		return h.r.row.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), "")
 	}, nil)
 }
 
@@ -135,7 +173,7 @@ func (h *hooks) begun() []state.Hook {
 	if h.r.row.ID == "" {
 		return nil
 	}
-	begun, _ := h.r.own.Hooks(context.Background(), h.r.row.ID)
+	begun, _ := h.r.row.own.Hooks(context.Background(), h.r.row.ID)
 	return begun
 }
 
@@ -150,7 +188,7 @@ func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(h.r.variables(result.Attempts), outcomeVariables(result)...)
+		variables := append(variables(h.r.record, result.Attempts), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"sched/schedule/notify"
@@ -18,13 +17,10 @@ const startDeliveryPatience = 5 * time.Second
 // Supervise supervises a background run to the end of its command, and calls finish to start its
 // trailing `sched finish`. finish returns nil when that process owns the run; after an error the
 // run is still ours. A run without hooks ends here. If the next attempt was deferred, finish is not
-// called. When terminate is done it stops the command, when kill is done too it kills it. It calls
-// begun once: when the command was started, earlier if the run waits for its turn or has
-// before-hooks, and at the end at the latest.
-func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
-	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
-	defer r.begun()
-	defer r.releaseProcesses()
+// called. When terminate is done it stops the command, when kill is done too it kills it.
+func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) error) {
+	r.Terminate = terminate
+	defer r.kept.release()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
 	if r.row.Phase == state.Finishing { // the supervisor before this one was killed before it could start the finish
 		r.finishWith(r.finishing(), finish)
@@ -48,7 +44,7 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	err := r.settled(result)
 	if err == nil {
-		r.releaseProcesses()
+		r.kept.release()
 	}
 	r.Sender.Wait(terminate, startDeliveryPatience)
 	if err != nil {

@@ -41,12 +41,12 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 		return nil, err
 	}
 	r.adopt(nil)
-	r.left = r.newLeftover()
+	r.left = newLeftover(r)
 	return r, nil
 }
 
 // newLeftover finds the command of the last attempt among the children of this process.
-func (r *Run) newLeftover() *leftover {
+func newLeftover(r *Run) *leftover {
 	l := &leftover{}
 	for _, hook := range r.hooks.begun() {
 		if !hook.Ended.IsZero() {
@@ -107,18 +107,6 @@ func (l *leftover) ends(attempt int) *outcome.Record {
 		return nil
 	}
 	return l.ending
-}
-
-// goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to
-// be started.
-func (r *Run) goOn() (result outcome.Record, attempt int) {
-	if r.left == nil || r.left.process == nil { // it ended unseen, or was in the middle of its start
-		return r.settle(nil), r.row.Attempt.Number
-	}
-	if r.row.Attempt.PID == 0 {
-		r.forked(r.left.attempt, r.left.process.PID)
-	}
-	return r.soFar(), r.left.attempt
 }
 
 // lastBegun returns the index of the last command among the before-hooks that was started, and

@@ -73,27 +73,6 @@ func (h *Handover) Ahead(storage Storage) {
 	h.link(storage)
 }
 
-// Await waits until the commands of all runs that were given so far have been started, but no
-// longer than atMost. It must be called only once.
-func (h *Handover) Await(atMost time.Duration) {
-	h.mu.Lock()
-	l := h.newest
-	if l == nil {
-		h.mu.Unlock()
-		return
-	}
-	socket, runs := l.socket, l.given
-	h.mu.Unlock()
-	socket.SetReadDeadline(time.Now().Add(atMost))
-	for begun, answer := 0, make([]byte, 256); begun < runs; {
-		n, err := socket.Read(answer)
-		if err != nil {
-			return
-		}
-		begun += n
-	}
-}
-
 // Close tells the supervisors that they have got all runs. They end with the last of them.
 func (h *Handover) Close() {
 	h.mu.Lock()
@@ -159,7 +138,7 @@ func (l *link) pass(runs []*Run) (left []*Run, failed error) {
 		if failed == nil {
 			failed = l.send(r)
 		}
-		if failed != nil && r.TakeBack() == nil {
+		if failed != nil && r.row.takeBack() == nil {
 			left = append(left, r)
 			continue
 		}
@@ -174,8 +153,7 @@ func (l *link) pass(runs []*Run) (left []*Run, failed error) {
 
 // send sends the supervisor the run with its descriptors.
 func (l *link) send(r *Run) error {
-	d := r.Descriptors()
-	files := append([]*os.File{d.Output}, d.Locks...)
+	files := append([]*os.File{r.output}, r.inheritedLocks()...)
 	var fds []int
 	for _, file := range files {
 		fds = append(fds, int(file.Fd()))

@@ -111,10 +111,9 @@ func (w *waiter) stand(names ...string) error {
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
-	r := w.run
-	if what != r.row.Wait.For {
-		err := r.write(func(ctx context.Context) error { return r.own.StandFor(ctx, r.row.ID, what) }, func(row *state.Row) { row.Wait.For = what })
-		if err != nil {
+	row := &w.run.row
+	if what != row.Wait.For {
+		if err := row.standFor(what); err != nil {
 			return err
 		}
 		w.seen = time.Now()
@@ -128,6 +127,6 @@ func (w *waiter) behind(names ...string) error {
 	if err != nil {
 		return err
 	}
-	end, _ := slices.BinarySearchFunc(rows, w.run.row, state.InOrder)
+	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
 	return firstOf(rows[:end], names)
 }

@@ -34,7 +34,7 @@ func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) 
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	return r.waiter()
+	return newWaiter(r)
 }
 
 // ended is the result of a run whose wait was in vain.

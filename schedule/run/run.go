@@ -3,18 +3,14 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"time"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
-	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -41,26 +37,21 @@ func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
 type Run struct {
 	Caller
 	task    schedule.Task // the snapshot
-	own     state.Owned
+	row     ownRow
+	record  outcome.Record
 	lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
-	lease   *Renewer   // of the lock, while this process renews it
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 
-	left  *leftover          // in a process that goes on after a killed supervisor, else nil
-	apart bool               // it is finished in a process that may finish others, too (FinishInherited)
-	kept  []*process.Process // processes that this one has started, and whose ends the kernel keeps: see releaseProcesses
-	begun func()             // to be called when the command was started, or hooks come before it; nil in the foreground
+	left  *leftover     // in a process that goes on after a killed supervisor, else nil
+	apart bool          // it is finished in a process that may finish others, too (FinishInherited)
+	kept  keptProcesses // of this process
 
 	prepared  bool // its row is yet to be written
 	unwritten bool // the attempt was started although that could not be written down
 	unsettled bool // the result could not be written down before the hooks
-
-	mu     sync.Mutex // protects row while it changes
-	row    state.Row  // as the database has it, as far as this process knows; without an ID for a slot that has no run
-	record outcome.Record
 }
 
 // Begin is Prepare, and writes down that the run is about to start. From here on it will be
@@ -95,7 +86,7 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 	}
 	r := c.newRun(*task, record)
 	r.lock, r.output = lock, captured
-	r.row = history.RowOf(c.Dir, record)
+	r.row.Row = history.RowOf(c.Dir, record)
 	r.row.Pool, r.prepared = task.Pool.Name, true
 	return r, nil
 }
@@ -105,20 +96,18 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 func (r *Run) Begin() error {
 	own, err := r.Self.Owned(context.Background())
 	if err == nil {
-		err = own.Begin(context.Background(), r.row)
+		err = own.Begin(context.Background(), r.row.Row)
 	}
-	var stale *state.StaleError
 	switch {
 	case err == nil:
-	case errors.As(err, &stale): // the file is the output of that process
+	case isStale(err): // the file is the output of that process
 		r.output.Close()
 		return err
 	default:
 		r.discard()
 		return err
 	}
-	r.own = own
-	r.begins(own.ID)
+	r.begins(own, own.ID)
 	return nil
 }
 
@@ -153,14 +142,15 @@ func (r *Run) discard() {
 }
 
 // begins notes that the row of a prepared run is written, and who owns it.
-func (r *Run) begins(owner int64) {
+func (r *Run) begins(own state.Owned, owner int64) {
+	r.row.own = own
 	r.row.Phase, r.row.Owner, r.prepared = state.Ready, owner, false
 }
 
 // newRun returns a run without its row, its lock and its output.
 func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
 	r := &Run{Caller: c, task: task, record: record}
-	r.hooks = &hooks{r: r}
+	r.row.self, r.hooks = c.Self, &hooks{r: r}
 	return r
 }
 
@@ -187,7 +177,7 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
 	r := c.newRun(schedule.Task{}, history.LiveRecord(c.Dir, row))
-	r.own, r.row, r.unwritten = own, row, unwritten
+	r.row.own, r.row.Row, r.unwritten = own, row, unwritten
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}
@@ -203,63 +193,6 @@ func (r *Run) soFar() outcome.Record {
 	result := r.record
 	result.Snapshot = nil
 	return result
-}
-
-// write changes the row of the run, and notes in our copy of it what has changed. If the database
-// was damaged, and the new one has no such row, the row is added again.
-func (r *Run) write(change func(context.Context) error, then func(*state.Row)) error {
-	if r.row.ID == "" {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ctx := context.Background()
-	err := change(ctx)
-	if errors.Is(err, state.ErrGone) {
-		if err = r.Self.Restore(ctx, r.row); err == nil {
-			err = change(ctx)
-		}
-	}
-	if err == nil && then != nil {
-		then(&r.row)
-	}
-	return err
-}
-
-// tryEvery is the time between two tries to write a result.
-const tryEvery = time.Second
-
-// persist is write for what must not be lost while the database cannot be written: it tries again
-// each second, for as long as patience says (0: without end), or until this process is asked to
-// end.
-func (r *Run) persist(patience time.Duration, change func(context.Context) error, then func(*state.Row)) (err error) {
-	ending := r.Terminate
-	if ending == nil {
-		ending = context.Background()
-	}
-	for begun := time.Now(); ; {
-		err = r.write(change, then)
-		if stale := (*state.StaleError)(nil); err == nil || errors.As(err, &stale) || errors.Is(err, state.ErrGone) || patience > 0 && time.Since(begun) >= patience {
-			return err
-		}
-		select {
-		case <-time.After(tryEvery):
-		case <-ending.Done():
-			return err
-		}
-	}
-}
-
-// isTaken reports whether err says that another process has the run: this process must leave it
-// alone.
-func (r *Run) isTaken(err error) bool {
-	stale, ok := errors.AsType[*state.StaleError](err)
-	return ok && stale.Owner != r.own.ID
-}
-
-// note adds a note to the row of the run, for the case that another process has to make the record.
-func (r *Run) note(text string) {
-	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.row.ID, text) }, nil)
 }
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.

@@ -162,36 +162,13 @@ func (s *stopper) late(row state.Row) error {
 
 // stopAsked reports whether the run was asked to stop, and then sets that in result.
 func (r *Run) stopAsked(result *outcome.Record) bool {
-	stop := r.stopRequest()
+	stop := r.row.stopRequest()
 	if stop != nil {
 		stoppedBy(result, *stop)
 	}
 	return stop != nil
 }
 
-// stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
-func (r *Run) stopRequest() *state.Stop {
-	if r.row.ID == "" {
-		return nil
-	}
-	stop, _ := r.own.Stop(context.Background(), r.row.ID)
-	return stop
-}
-
 func stoppedBy(result *outcome.Record, stop state.Stop) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
-}
-
-// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
-// and reports false when ctx was done first.
-func (r *Run) waitUnlessStopped(ctx context.Context, d time.Duration) bool {
-	for ; d > time.Second; d -= time.Second {
-		if !clock.Wait(ctx, time.Second) {
-			return false
-		}
-		if r.stopRequest() != nil {
-			return true
-		}
-	}
-	return clock.Wait(ctx, d)
 }

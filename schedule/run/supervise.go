@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/history"
-	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -34,267 +33,205 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
 func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
-	terminate, renewer := r.renewLease(terminate)
-	result := r.attempts(terminate, kill, renewer)
-	result.Notes = append(result.Notes, renewer.End()...)
-	return result
-}
-
-// attempts is supervise while the lease of the lock is renewed.
-func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcome.Record {
-	result, first := r.firstAttempt(terminate)
-	if result.Outcome == outcome.Lost && r.mayRetryLost() && r.deferLost(result) == nil {
+	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.soFar()}
+	s.terminate, s.lease = r.renewLease(terminate)
+	if deferred := s.attempts(); deferred {
+		s.lease.End()
 		return r.soFar()
 	}
-	for n := first; result.Outcome == ""; n++ {
-		r.attempt(terminate, kill, n, &result)
-		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
-			break
-		}
-		wait := r.task.Retry.WaitOf(r.record.Run, n)
-		if r.deferRetry(wait, result, renewer.Noted()) {
-			return r.soFar()
-		}
-		r.again(wait, result)
-		r.releaseProcesses()
-		if !r.waitUnlessStopped(terminate, wait) {
-			stopped(&result, "before attempt %d", n+1)
-			break
-		}
-		result.Outcome, result.Reason = "", ""
-	}
-	result.Ended = clock.Now()
-	return result
+	s.result.Ended = clock.Now()
+	s.result.Notes = append(s.result.Notes, s.lease.End()...)
+	return s.result
 }
 
-// firstAttempt returns the number of the attempt to begin with, and what the run came to before
-// that. If the result has an outcome, the run starts no attempt.
-func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
-	if r.row.Phase == state.Running { // its supervisor was killed
-		return r.goOn()
-	}
-	result, attempt = r.soFar(), r.row.Attempt.Number+1
-	if attempt > 1 && !r.waitUnlessStopped(terminate, r.row.Wait.NotBefore.Sub(clock.Now())) {
-		stopped(&result, "before attempt %d", attempt)
-		return result, attempt
-	}
-	if attempt == 1 && r.mustNotStart(1, &result) {
-		return result, 1
-	}
-	if r.row.Started.IsZero() {
-		if note := r.before(terminate); note != "" {
-			result.Outcome, result.Reason = outcome.Failed, note
-		}
-	}
-	return result, attempt
+// A supervision is the part of a process in a run whose command it starts, watches and ends.
+type supervision struct {
+	run             *Run
+	row             *ownRow
+	task            *schedule.Task
+	terminate, kill context.Context
+	lease           *Renewer
+	result          outcome.Record // what the attempts so far came to
 }
 
-// before runs the before-hooks up to the first that fails; its note is the reason why the run
-// failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
-// hooks, it goes on after those.
-func (r *Run) before(terminate context.Context) (note string) {
-	defer r.hooks.send()
-	if len(r.task.Hooks.Before) > 0 && r.begun != nil {
-		r.begun()
+// attempts makes attempts until the run has an outcome. It reports whether the next one is left to
+// a later tick instead.
+func (s *supervision) attempts() (deferred bool) {
+	n := s.firstAttempt()
+	if s.result.Outcome == outcome.Lost && s.run.mayRetryLost() && s.run.deferLost(s.result) == nil {
+		return true
 	}
-	begun := map[string]state.Hook{}
-	if r.left != nil {
-		for _, hook := range r.hooks.begun() {
-			begun[hook.Name] = hook
+	for ; s.result.Outcome == ""; n++ {
+		s.attempt(n)
+		if s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped || n >= s.task.Retry.Attempts {
+			return false
 		}
+		wait := s.task.Retry.WaitOf(s.row.ID, n)
+		if s.run.deferRetry(wait, s.result, s.lease.Noted()) {
+			return true
+		}
+		s.row.again(wait, history.ResultOf(s.run.Dir, s.result))
+		s.run.kept.release()
+		if !s.waitUnlessStopped(wait) {
+			s.stopped("before attempt %d", n+1)
+			return false
+		}
+		s.result.Outcome, s.result.Reason = "", ""
 	}
-	r.hooks.queueStartPings()
-	last, over := lastBegun(r.task.Hooks.Before, begun)
-	for i, hook := range r.task.Hooks.Before {
-		name := hookName("before", i)
-		switch {
-		case hook.Notify != nil:
-			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, r.soFar())
-			r.hooks.send()
-		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
-		case i == last && over:
-			note = begun[name].Note
-		case i == last && r.left != nil && r.left.hookPID != 0:
-			note = r.hooks.awaitOrphan(terminate, name)
-			r.hooks.ended(name, note)
-		default:
-			note = r.hooks.runOne(terminate, name, hook, r.variables(1))
-		}
-		if note != "" {
-			return note
-		}
-	}
-	return ""
+	return false
 }
 
-// attempt runs the command once, and adds the outcome and what the command used to result.
-func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Record) {
-	p, age := r.left.command(n)
+// firstAttempt returns the number of the attempt to begin with. If the result has an outcome then,
+// the run starts no attempt.
+func (s *supervision) firstAttempt() (attempt int) {
+	if s.row.Phase == state.Running { // its supervisor was killed
+		return s.goOn()
+	}
+	attempt = s.row.Attempt.Number + 1
+	switch {
+	case attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())):
+		s.stopped("before attempt %d", attempt)
+	case attempt == 1 && s.mustNotStart(1):
+	case s.row.Started.IsZero():
+		if note := s.run.hooks.before(s.terminate); note != "" {
+			s.result.Outcome, s.result.Reason = outcome.Failed, note
+		}
+	}
+	return attempt
+}
+
+// goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to
+// be started.
+func (s *supervision) goOn() (attempt int) {
+	left := s.run.left
+	if left == nil || left.process == nil { // it ended unseen, or was in the middle of its start
+		s.result = s.run.settle(nil)
+		return s.row.Attempt.Number
+	}
+	if s.row.Attempt.PID == 0 {
+		s.row.forked(left.process.PID)
+	}
+	return left.attempt
+}
+
+// attempt runs the command once, and adds the outcome and what the command used to the result.
+func (s *supervision) attempt(n int) {
+	p, age := s.run.left.command(n)
 	if p == nil {
-		if p = r.start(terminate, n, result); p == nil {
+		if p = s.start(n); p == nil {
 			return
 		}
 	}
-	if ending := r.left.ends(n); ending != nil {
-		result.Outcome, result.Reason = ending.Outcome, ending.Reason
-	} else if result.Outcome, result.Reason = r.wait(terminate, p, age); result.Outcome != "" {
-		r.noteEnding(n, result)
+	if ending := s.run.left.ends(n); ending != nil {
+		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
+	} else if s.result.Outcome, s.result.Reason = s.wait(p, age); s.result.Outcome != "" {
+		s.row.ending(endingKind(s.result.Outcome), s.result.Reason)
 	}
-	if result.Outcome != "" || r.stopAsked(result) {
-		survivors := p.EndRun(kill, r.record.Run, n, r.lease.KillAfter(r.task.KillAfter))
-		result.Notes = append(result.Notes, leftBehind(survivors)...)
+	if s.result.Outcome != "" || s.run.stopAsked(&s.result) {
+		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
+		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {
 		return // without an exit code
 	}
 	code := p.ExitCode()
-	result.ExitCode = &code
+	s.result.ExitCode = &code
 	switch {
-	case result.Outcome == "" && p.Refusal != "":
-		r.unstartable(result, code, p.Refusal)
-	case result.Outcome == "":
-		result.Outcome, result.Reason = r.judge(code)
+	case s.result.Outcome == "" && p.Refusal != "":
+		s.unstartable(code, p.Refusal)
+	case s.result.Outcome == "":
+		s.result.Outcome, s.result.Reason = s.run.judge(code)
 	}
-	measure(result, p)
+	measure(&s.result, p)
 }
 
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
-func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *process.Process {
-	if terminate.Err() != nil {
-		stopped(result, "before attempt %d", n)
+func (s *supervision) start(n int) *process.Process {
+	if s.terminate.Err() != nil {
+		s.stopped("before attempt %d", n)
 		return nil
 	}
-	if r.stopAsked(result) || r.mustNotStart(n, result) {
+	if s.run.stopAsked(&s.result) || s.mustNotStart(n) || !s.announce(n) {
 		return nil
 	}
-	result.Attempts = n
-	now := clock.Now()
-	// The row is written before the command is forked, so a row that is still ready was never
-	// started. If it cannot be written, as on a full disk, the command starts all the same.
-	attempt := state.Attempt{Number: n, At: now, Boot: clock.BootID()}
-	err := r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.row.ID, attempt) }, func(row *state.Row) {
-		row.Phase, row.Attempt, row.Wait = state.Running, attempt, state.Wait{Waited: row.Wait.Waited}
-		if row.Started.IsZero() {
-			row.Started = now
-		}
-	})
-	if r.isTaken(err) { // another process has it: what this one makes of it is written nowhere
-		stopped(result, "before attempt %d: %v", n, err)
-		return nil
-	}
-	if unwritten := err != nil; unwritten != r.unwritten {
-		r.unwritten = unwritten
-		output.MarkUnwritten(r.output, unwritten)
-	}
-	r.releaseProcesses() // of the hooks before it
+	s.run.kept.release() // of the hooks before it
 	if n > 1 {
-		output.Separate(r.output, fmt.Sprintf("sched: attempt %d\n", n))
+		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
 	p, err := process.Spec{
-		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
-		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Locks: r.inheritedLocks(), Keep: r.keeps(),
+		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
+		Caller: s.run.Environ, Variables: variables(s.run.record, n), Output: s.run.output, Locks: s.run.inheritedLocks(), Keep: s.row.Background,
 	}.Start()
-	if r.begun != nil {
-		r.begun()
-	}
-	if result.Started.IsZero() {
-		result.Started = now
-	}
 	if err != nil {
-		r.unstartable(result, process.StartExitCode(err), err.Error())
+		s.unstartable(process.StartExitCode(err), err.Error())
 		return nil
 	}
-	if r.keeps() {
-		r.keep(p)
+	if s.row.Background {
+		s.run.kept.add(p)
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	r.forked(n, p.PID)
-	r.describeLock(p.PID, now)
+	s.row.forked(p.PID)
+	s.run.describeLock(p.PID)
 	return p
 }
 
-// keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is
-// written down. If this process were killed in between, nobody would know.
-func (r *Run) keeps() bool { return r.row.Background }
-
-// keep notes that the kernel keeps how the process ends.
-func (r *Run) keep(p *process.Process) { r.kept = append(r.kept, p) }
-
-// releaseProcesses has the kernel forget how the processes of the run ended: what they came to is
-// written down now.
-func (r *Run) releaseProcesses() {
-	for _, p := range r.kept {
-		p.Release()
+// announce writes down that the attempt is about to start: before the command is forked, so a row
+// that is still ready was never started. If the row cannot be written, as on a full disk, the
+// command starts all the same. It reports false, and sets the outcome, if another process has the
+// run.
+func (s *supervision) announce(n int) bool {
+	s.result.Attempts = n
+	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
+	err := s.row.starts(attempt)
+	if s.row.isTaken(err) { // what this process makes of the run is written nowhere
+		s.stopped("before attempt %d: %v", n, err)
+		return false
 	}
-	r.kept = nil
-}
-
-// forked writes down the process of an attempt.
-func (r *Run) forked(attempt, pid int) {
-	r.write(func(ctx context.Context) error {
-		return r.own.Forked(ctx, r.row.ID, state.Attempt{Number: attempt, PID: pid})
-	},
-		func(row *state.Row) { row.Attempt.PID = pid })
-}
-
-// again writes down that this process waits for the next attempt, and what the attempts so far came
-// to, for the process that may have to go on here.
-func (r *Run) again(wait time.Duration, result outcome.Record) {
-	then, soFar := clock.Now().Add(wait), history.ResultOf(r.Dir, result)
-	soFar.Outcome, soFar.Ended = "", time.Time{}
-	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.row.ID, soFar, then) }, func(row *state.Row) {
-		row.Result, row.Phase, row.Wait, row.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then}, 0
-	})
-}
-
-// noteEnding writes down that the command is about to be ended, for the process that may have to go
-// on here.
-func (r *Run) noteEnding(attempt int, result *outcome.Record) {
-	kind, reason := endingKind(result.Outcome), result.Reason
-	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.row.ID, attempt, kind, reason) }, nil)
+	if unwritten := err != nil; unwritten != s.run.unwritten {
+		s.run.unwritten = unwritten
+		output.MarkUnwritten(s.run.output, unwritten)
+	}
+	if s.result.Started.IsZero() {
+		s.result.Started = attempt.At
+	}
+	return true
 }
 
 // mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome
 // then: another run may go on by now.
-func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
-	lost := r.lease.HeldToStart()
+func (s *supervision) mustNotStart(n int) bool {
+	lost := s.lease.HeldToStart()
 	if lost != "" {
-		stopped(result, "before attempt %d: %s", n, lost)
+		s.stopped("before attempt %d: %s", n, lost)
 	}
 	return lost != ""
 }
 
 // unstartable sets that the command could not be started, and why; in the output, too.
-func (r *Run) unstartable(result *outcome.Record, code int, why string) {
-	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
-	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
+func (s *supervision) unstartable(code int, why string) {
+	s.result.Outcome, s.result.ExitCode, s.result.Reason = outcome.Failed, &code, "cannot start: "+why
+	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
 }
 
-// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
-// more.
-func leftBehind(survivors []int) (notes []string) {
-	for _, pid := range survivors {
-		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
-	}
-	return notes
-}
+// stopped sets that the run was stopped, and when.
+func (s *supervision) stopped(format string, args ...any) { stopped(&s.result, format, args...) }
 
 // wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
 // the command ended by itself; otherwise the caller must end the command. The age is how long the
 // command has run already.
-func (r *Run) wait(terminate context.Context, p *process.Process, age time.Duration) (outcome.Outcome, string) {
+func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outcome, string) {
 	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
 		return "", ""
 	}
 	var timeout <-chan time.Time
-	if r.task.Timeout > 0 {
-		timer := time.NewTimer(max(0, r.task.Timeout-age))
+	if s.task.Timeout > 0 {
+		timer := time.NewTimer(max(0, s.task.Timeout-age))
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	trimmer := output.Trimmer{Output: r.output, Limit: r.task.Output.Limit}
+	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
 	look := time.NewTimer(trimAfter)
 	defer look.Stop()
 	for {
@@ -304,15 +241,43 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 		case <-p.Done:
 			return "", ""
 		case <-timeout:
-			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
-		case <-terminate.Done():
-			return outcome.Stopped, context.Cause(terminate).Error()
+			return outcome.TimedOut, fmt.Sprintf("after %s", s.task.Timeout)
+		case <-s.terminate.Done():
+			return outcome.Stopped, context.Cause(s.terminate).Error()
 		}
 	}
 }
 
 // trimAfter is how long a command runs before its output is looked at first.
 const trimAfter = time.Second
+
+// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
+// and reports false when this process was asked to end first.
+func (s *supervision) waitUnlessStopped(d time.Duration) bool {
+	for ; d > time.Second; d -= time.Second {
+		if !clock.Wait(s.terminate, time.Second) {
+			return false
+		}
+		if s.row.stopRequest() != nil {
+			return true
+		}
+	}
+	return clock.Wait(s.terminate, d)
+}
+
+// keptProcesses are commands and hooks whose ends the kernel keeps until they are written down. If
+// this process were killed in between, nobody would know how they ended.
+type keptProcesses []*process.Process
+
+func (k *keptProcesses) add(p *process.Process) { *k = append(*k, p) }
+
+// release has the kernel forget how they ended: that is written down now.
+func (k *keptProcesses) release() {
+	for _, p := range *k {
+		p.Release()
+	}
+	*k = nil
+}
 
 // judge returns the outcome and the reason for the exit code of a command that ended by itself.
 func (r *Run) judge(code int) (outcome.Outcome, string) {
@@ -334,32 +299,11 @@ func stopped(result *outcome.Record, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
 
-// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
-// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
-// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
-// was killed, too, the command may live on.
-func (s Storage) goesOn(name string, last mutex.Holder) bool {
-	db := s.DB
-	if db.InMemory() {
-		file, err := state.OpenRead(s.Dir, state.Patience)
-		if err != nil {
-			return false
-		}
-		defer file.Close()
-		db = file
+// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
+// more.
+func leftBehind(survivors []int) (notes []string) {
+	for _, pid := range survivors {
+		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
 	}
-	row, err := db.Runs().Row(context.Background(), last.Run)
-	if err != nil || row.Phase == state.Ended || row.Waits() {
-		return false
-	}
-	if _, seat := mutex.PoolOf(name); seat && row.Seat != name {
-		return false // it had this seat when it could not begin, as on a full disk, and began later with another one
-	}
-	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
-}
-
-// livesOn reports whether the command of a run without a result lives. It is false if the system
-// cannot tell.
-func livesOn(row state.Row) bool {
-	return process.FindsByRun && row.Phase == state.Running && len(process.Orphans(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+	return notes
 }

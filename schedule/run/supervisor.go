@@ -17,8 +17,7 @@ import (
 	"sched/schedule/state"
 )
 
-// A message of a tick to its supervisor begins with one of these bytes. The supervisor answers with
-// one byte when it has started the command of the run.
+// A message of a tick to its supervisor begins with one of these bytes.
 const (
 	oneRun = 'r' // the id of a run follows, with the descriptors of Descriptors, in their order
 	noMore = 'e' // the tick has given all runs
@@ -34,10 +33,9 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu       sync.Mutex
-	mine     map[string]bool // the ids of the runs that it got
-	starting int             // runs whose commands are yet to be started
-	came     time.Time       // when the newest run came
+	mu   sync.Mutex
+	mine map[string]bool // the ids of the runs that it got
+	came time.Time       // when the newest run came
 }
 
 // SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
@@ -64,7 +62,7 @@ func watch(terminate, kill context.Context, caller Caller, self, id string, on b
 	caller.Leases, caller.queues = &Leases{}, &queueView{}
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
-	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
+	s.finishes = &finishes{self: self, awaitStarts: s.awaitStarts}
 	if on {
 		s.runs.Go(func() {
 			s.takeOver(s.caller.Begun)
@@ -148,15 +146,12 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 			closeAll(descriptors(rights[:extra]))
 			continue
 		}
-		s.comes()
-		begun := func() { s.begun(socket) }
 		r, err := receiver.Receive(id, descriptors(rights[:extra])) // here, because each goroutine would have to grow a stack for it
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
-			begun()
 			continue
 		}
-		s.runs.Go(func() { s.watch(r, begun) })
+		s.watch(r)
 	}
 }
 
@@ -178,25 +173,9 @@ func descriptors(rights []byte) (d Descriptors) {
 	return d
 }
 
-// watch supervises a run to the end of its command.
-func (s *supervisor) watch(r *Run, begun func()) {
-	r.Supervise(s.terminate, s.kill, begun, s.finishes.start)
-}
-
-// comes notes that a run came that is to be started.
-func (s *supervisor) comes() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starting++
-	s.came = time.Now()
-}
-
-// begun notes that the command of a run that came was started, or cannot be, and answers the tick.
-func (s *supervisor) begun(socket *net.UnixConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starting--
-	go socket.Write([]byte{oneRun}) // the tick reads no answers while it has other things to do
+// watch begins to supervise a run.
+func (s *supervisor) watch(r *Run) {
+	s.runs.Go(func() { r.Supervise(s.terminate, s.kill, s.finishes.start) })
 }
 
 const (
@@ -206,15 +185,12 @@ const (
 	startsPatience = time.Second
 )
 
-// startsFirst waits while other runs come and are started. Otherwise, of a thousand short commands,
+// awaitStarts waits while other runs come. Otherwise, of a thousand short commands,
 // the `finish` processes of the first would run beside the starts of the last.
-func (s *supervisor) startsFirst() {
+func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		s.mu.Lock()
 		quiet := time.Since(s.came)
-		if s.starting > 0 {
-			quiet = 0
-		}
 		s.mu.Unlock()
 		if quiet >= startsInterval {
 			return
@@ -248,7 +224,7 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 			fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
 			continue
 		}
-		s.runs.Go(func() { s.watch(r, func() {}) })
+		s.watch(r)
 	}
 }
 
@@ -257,7 +233,7 @@ func (s *supervisor) takes(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.mine[id]
-	s.mine[id] = true
+	s.mine[id], s.came = true, time.Now()
 	return !known
 }
 

@@ -63,7 +63,7 @@ func FinishApart(self string, ended []Trailing) error {
 		files = append(files, append(t.run.inheritedLocks(), null, null)[:descriptorsEach]...)
 		ids = append(ids, t.run.record.Run)
 	}
-	if err := first.own.HandOver(ctx, owner.ID, ids...); err != nil {
+	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err
 	}
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
@@ -71,7 +71,7 @@ func FinishApart(self string, ended []Trailing) error {
 	// about the process itself, as when it crashes, have to go to one of the outputs.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, finisher.HandOver(ctx, first.own.ID, ids...))
+		return errors.Join(err, finisher.HandOver(ctx, first.row.own.ID, ids...))
 	}
 	for _, t := range ended {
 		t.run.Close()

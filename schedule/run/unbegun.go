@@ -33,7 +33,7 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 	}
 	row.Phase, row.Owner = state.Finishing, own.ID
 	r := c.newRun(*task, record)
-	r.own, r.row = own, row
+	r.row.own, r.row.Row = own, row
 	return r.finish(record), nil
 }
 
@@ -42,7 +42,7 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 // sure that no other process does the same.
 func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
-	r.own, r.row.ID = c.DB.Unowned(), record.Run
+	r.row.own, r.row.ID = c.DB.Unowned(), record.Run
 	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
 	notes = r.hooks.run(fired, record)
 	r.hooks.queue(fired, record)

@@ -8,8 +8,8 @@ import (
 )
 
 // variables returns the SCHED_ variables of the command at that attempt.
-func (r *Run) variables(attempt int) []string {
-	return append(TaskVariables(r.record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+func variables(record outcome.Record, attempt int) []string {
+	return append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before

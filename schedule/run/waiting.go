@@ -45,8 +45,7 @@ func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
 	if !r.record.Queued() {
 		return result
 	}
-	r.begun()
-	w := r.waiter()
+	w := newWaiter(r)
 	err := w.wait(terminate)
 	if err == nil {
 		r.left = nil // nothing of it had started before
@@ -64,7 +63,7 @@ func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
 	return result
 }
 
-func (r *Run) waiter() *waiter {
+func newWaiter(r *Run) *waiter {
 	wait := r.record.Wait
 	return &waiter{
 		run: r, need: NeedOf(&r.task), begun: time.Now(),
@@ -82,14 +81,14 @@ func (w *waiter) wait(ctx context.Context) error {
 	queues, refused := w.queues(nil), false
 	for {
 		switch {
-		case w.run.stopRequest() != nil:
+		case w.run.row.stopRequest() != nil:
 			return errStopAsked
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case w.waited() > w.maxWait:
 			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(lacks))}
 		}
-		if refused = refused && w.run.refusal() != ""; refused {
+		if refused = refused && w.refusal() != ""; refused {
 			w.stand() // in no queue
 			w.rest(ctx, longestLook)
 			continue
@@ -128,10 +127,10 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	if err != nil {
 		return err
 	}
-	if reason := w.run.refusal(); reason != "" {
+	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.run.took(held, w.waited())
+		err = w.took(held)
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
@@ -150,23 +149,21 @@ func (w *waiter) taken(queues []string) func(seat string) (mutex.Holder, bool) {
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
-// took writes down what the run has, and for how long it waited.
-func (r *Run) took(held mutex.Holding, waited time.Duration) error {
-	err := r.write(func(ctx context.Context) error { return r.own.Took(ctx, r.row.ID, held.Mutex, held.Seat, waited) },
-		func(row *state.Row) {
-			row.Locked, row.Seat, row.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
-		})
-	if err == nil {
-		r.lock = held.Lock
-		r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
+// took gives the run what it waited for.
+func (w *waiter) took(held mutex.Holding) error {
+	r, waited := w.run, w.waited()
+	if err := r.row.took(held, waited); err != nil {
+		return err
 	}
-	return err
+	r.lock = held.Lock
+	r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
+	return nil
 }
 
 // refusal returns why the run must not start although it could have what it needs: a pause, or
 // maintenance. If that cannot be found out, the run may start.
-func (r *Run) refusal() string {
-	now := clock.Now()
+func (w *waiter) refusal() string {
+	r, now := w.run, clock.Now()
 	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
 		return pause.Text(now, r.zone())

@@ -101,7 +101,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		leave()
 	})
 	beside.Go(func() {
-		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
 		r.collectLost(noNewStarts)
 		r.lookForOverdue()
 	})
@@ -119,10 +118,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.end(terminate)
 	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
 }
-
-// startPatience is how long a tick leaves the machine to the background commands that it has handed
-// over.
-const startPatience = time.Second
 
 // running is a tick while it runs.
 type running struct {

@@ -1,0 +1,161 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+)
+
+// An ownRow is the row of a run that this process owns: as the database has it, as far as this
+// process knows. A slot that has no run has a row without an ID, and nothing is written for it.
+type ownRow struct {
+	state.Row
+	self *state.Self
+	own  state.Owned
+	mu   sync.Mutex // protects the row while it changes
+}
+
+// write changes the row of the run, and notes in our copy of it what has changed. If the database
+// was damaged, and the new one has no such row, the row is added again.
+func (r *ownRow) write(change func(context.Context) error, then func()) error {
+	if r.ID == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx := context.Background()
+	err := change(ctx)
+	if errors.Is(err, state.ErrGone) {
+		if err = r.self.Restore(ctx, r.Row); err == nil {
+			err = change(ctx)
+		}
+	}
+	if err == nil && then != nil {
+		then()
+	}
+	return err
+}
+
+// tryEvery is the time between two tries to write a result.
+const tryEvery = time.Second
+
+// persist is write for what must not be lost while the database cannot be written: it tries again
+// each second, for as long as patience says (0: without end), or until ending is done (nil: never).
+func (r *ownRow) persist(ending context.Context, patience time.Duration, change func(context.Context) error, then func()) (err error) {
+	if ending == nil {
+		ending = context.Background()
+	}
+	for begun := time.Now(); ; {
+		err = r.write(change, then)
+		if err == nil || isStale(err) || errors.Is(err, state.ErrGone) || patience > 0 && time.Since(begun) >= patience {
+			return err
+		}
+		select {
+		case <-time.After(tryEvery):
+		case <-ending.Done():
+			return err
+		}
+	}
+}
+
+func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
+
+// isTaken reports whether err says that another process has the run: this process must leave it
+// alone.
+func (r *ownRow) isTaken(err error) bool {
+	stale, ok := errors.AsType[*state.StaleError](err)
+	return ok && stale.Owner != r.own.ID
+}
+
+// note adds a note, for the case that another process has to make the record.
+func (r *ownRow) note(text string) {
+	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) }, nil)
+}
+
+// handOver makes another process the owner of the row.
+func (r *ownRow) handOver(owner int64) error {
+	return r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, owner, r.ID) }, func() { r.Owner = owner })
+}
+
+// takeBack makes a row ours again that was handed over.
+func (r *ownRow) takeBack() error {
+	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }, func() { r.Owner = r.own.ID })
+}
+
+// standFor says for what the run waits.
+func (r *ownRow) standFor(what state.WaitsFor) error {
+	return r.write(func(ctx context.Context) error { return r.own.StandFor(ctx, r.ID, what) }, func() { r.Wait.For = what })
+}
+
+// took says what a run has that has waited, and for how long it waited.
+func (r *ownRow) took(held mutex.Holding, waited time.Duration) error {
+	return r.write(func(ctx context.Context) error { return r.own.Took(ctx, r.ID, held.Mutex, held.Seat, waited) }, func() {
+		r.Locked, r.Seat, r.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
+	})
+}
+
+// hold says what a run has for its next attempt.
+func (r *ownRow) hold(held mutex.Holding) error {
+	return r.write(func(ctx context.Context) error { return r.own.Hold(ctx, r.ID, held.Mutex, held.Seat) },
+		func() { r.Locked, r.Seat = held.Mutex, held.Seat })
+}
+
+// wait leaves the run to a later tick.
+func (r *ownRow) wait(wait state.Wait) {
+	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.ID, wait, r.Reason) }, nil)
+}
+
+// starts says that an attempt is about to start.
+func (r *ownRow) starts(attempt state.Attempt) error {
+	return r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.ID, attempt) }, func() {
+		r.Phase, r.Attempt, r.Wait = state.Running, attempt, state.Wait{Waited: r.Wait.Waited}
+		if r.Started.IsZero() {
+			r.Started = attempt.At
+		}
+	})
+}
+
+// forked says which process the attempt is.
+func (r *ownRow) forked(pid int) {
+	attempt := state.Attempt{Number: r.Attempt.Number, PID: pid}
+	r.write(func(ctx context.Context) error { return r.own.Forked(ctx, r.ID, attempt) }, func() { r.Attempt.PID = pid })
+}
+
+// ending says that the command is about to be ended, for the process that may have to go on here.
+func (r *ownRow) ending(kind outcome.Kind, reason string) {
+	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.ID, r.Attempt.Number, kind, reason) }, nil)
+}
+
+// again says that this process waits for the next attempt, and what the attempts so far came to,
+// for the process that may have to go on here.
+func (r *ownRow) again(wait time.Duration, soFar state.Result) {
+	then := clock.Now().Add(wait)
+	soFar.Outcome, soFar.Ended = "", time.Time{}
+	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.ID, soFar, then) }, func() {
+		r.Result, r.Phase, r.Wait, r.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then}, 0
+	})
+}
+
+// deferTo has the row wait for its next attempt until a time, without an owner.
+func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) error {
+	soFar.Outcome, soFar.Ended = "", time.Time{}
+	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.ID, soFar, until, notes) }, func() {
+		r.Result, r.Notes = soFar, notes
+		r.Phase, r.Owner, r.Attempt.Number, r.Wait = state.Waiting, 0, max(1, r.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until}
+	})
+}
+
+// stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
+func (r *ownRow) stopRequest() *state.Stop {
+	if r.ID == "" {
+		return nil
+	}
+	stop, _ := r.own.Stop(context.Background(), r.ID)
+	return stop
+}
