@@ -43,9 +43,9 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		case row.Queued(): // its command has not started: the code belongs to another run
 			queued = cmp.Or(queued, row.ID)
 		default:
-			if r, err := c.take(row); err == nil {
-				defer r.sendAlone()()
-				return r.conclude(code), nil
+			if o, err := c.take(row); err == nil {
+				defer o.run.sendAlone()()
+				return o.finish(code), nil
 			}
 			alive = &AliveError{row.ID} // another process takes it at this moment
 		}
@@ -77,12 +77,12 @@ func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	r, err := c.take(row)
+	o, err := c.take(row)
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	defer r.sendAlone()()
-	return r.conclude(code), nil
+	defer o.run.sendAlone()()
+	return o.finish(code), nil
 }
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with
@@ -95,7 +95,7 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	result := r.settle(code)
+	result := r.unwatched(code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
 	return r.finish(result), nil

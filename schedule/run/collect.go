@@ -53,17 +53,17 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 			if row.Resting() && row.Background && !c.unwritten(row) {
 				return retry(Deferred{c, row})
 			}
-			r, err := c.take(row)
+			o, err := c.take(row)
 			if err != nil {
 				if !errors.Is(err, ErrAlive) {
 					problem(err)
 				}
 				return record, false
 			}
-			if record, again := r.concludeUnlessLost(); !again {
+			if record, again := o.finishUnlessLost(); !again {
 				return record, true
 			}
-			return retry(Deferred{c, r.row.Row})
+			return retry(Deferred{c, o.run.row.Row})
 		})
 	}
 	wg.Wait()
@@ -73,10 +73,13 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 // ErrAlive says that a process looks after the run.
 var ErrAlive = errors.New("the run is alive")
 
+// An orphan is a run that this process has taken, because no process looked after it.
+type orphan struct{ run *Run }
+
 // take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
 // or is held by a process that the command left behind. The error is ErrAlive if another process
 // has the run.
-func (c Caller) take(row state.Row) (*Run, error) {
+func (c Caller) take(row state.Row) (*orphan, error) {
 	ctx := context.Background()
 	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
 		return nil, ErrAlive
@@ -85,7 +88,7 @@ func (c Caller) take(row state.Row) (*Run, error) {
 	if err == nil {
 		err = own.Take(ctx, row)
 	}
-	if stale := (*state.StaleError)(nil); errors.As(err, &stale) || errors.Is(err, state.ErrGone) {
+	if isStale(err) || errors.Is(err, state.ErrGone) {
 		return nil, ErrAlive
 	}
 	if err != nil {
@@ -101,15 +104,17 @@ func (c Caller) take(row state.Row) (*Run, error) {
 		return nil, errors.Join(err, own.End(ctx, row.ID, state.End{Result: lost}))
 	}
 	r.adopt(nil)
-	return r, nil
+	return &orphan{r}, nil
 }
 
-// conclude finishes a run whose supervisor is gone, with the result that the supervisor wrote down,
-// or else with the result of settle.
-func (r *Run) conclude(code *int) outcome.Record {
+// finish finishes the run, with the result that its supervisor wrote down, or else with the one
+// that the run has now. The code is the exit code of the command if a person has given it (`sched
+// finish MUTEX CODE`); else nil.
+func (o *orphan) finish(code *int) outcome.Record {
+	r := o.run
 	switch {
 	case r.row.Phase == state.Finishing:
-		return r.finish(r.finishing())
+		return r.finish(r.resultInRow())
 	case r.row.Queued(): // it has no exit code: nothing of it has started
 		result := r.soFar()
 		result.Ended = clock.Now()
@@ -120,13 +125,13 @@ func (r *Run) conclude(code *int) outcome.Record {
 		}
 		return r.finish(result)
 	case r.row.Resting():
-		return r.finish(r.giveUp(code))
+		return r.finish(o.giveUp(code))
 	}
-	return r.finish(r.settle(code))
+	return r.finish(r.unwatched(code))
 }
 
-// finishing is the result of a run that its row has already.
-func (r *Run) finishing() outcome.Record {
+// resultInRow is the result of a run that its row has already.
+func (r *Run) resultInRow() outcome.Record {
 	result := history.RecordOf(r.Dir, r.row.Row)
 	result.Snapshot = nil
 	return result

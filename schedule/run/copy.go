@@ -14,19 +14,16 @@ import (
 // outputCopied is the name under which the copy is noted among the hooks of the run.
 const outputCopied = "output"
 
-// copyOutput makes the copy for the key output of the task, if it has that
+// copyOutput makes the copy for the key output of the task
 // (docs/internals/decisions.md#the-copy-of-the-output-is-made-at-the-end).
-func (r *Run) copyOutput(captured string) error {
-	to := r.task.Output
-	if to.File == "" {
-		return nil
-	}
-	from, err := statedir.OpenPlain(captured, os.O_RDONLY)
+func (f *finisher) copyOutput() error {
+	r, to := f.run, f.run.task.Output
+	from, err := statedir.OpenPlain(f.result.Output, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	defer from.Close()
-	ctx, cancel := r.copyContext()
+	ctx, cancel := f.copyContext()
 	defer cancel()
 	if r.task.As == (schedule.As{}) {
 		err = process.CopyTo(ctx, to, from)
@@ -47,10 +44,10 @@ const (
 )
 
 // copyContext bounds the copy.
-func (r *Run) copyContext() (context.Context, func()) {
+func (f *finisher) copyContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(copyTimeout, func() { cancel(fmt.Errorf("no end after %s", copyTimeout)) })
-	ending := r.Terminate
+	ending := f.run.Terminate
 	if ending == nil {
 		ending = context.Background()
 	}

@@ -22,17 +22,12 @@ const deferAfter = time.Minute
 
 // deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
 // that was written down: then the run waits after this process has ended.
-func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []string) bool {
-	if !r.row.Background || wait <= deferAfter || r.DB.InMemory() {
+func (s *supervision) deferRetry(wait time.Duration) bool {
+	if !s.row.Background || wait <= deferAfter || s.run.DB.InMemory() {
 		return false
 	}
-	result.Notes = append(result.Notes, notes...)
-	return r.deferTo(clock.Now().Add(wait), result) == nil
-}
-
-// deferTo has the row wait for its next attempt until a time.
-func (r *Run) deferTo(until time.Time, result outcome.Record) error {
-	return r.row.deferTo(until, history.ResultOf(r.Dir, result), result.Notes)
+	notes := append(s.result.Notes[:len(s.result.Notes):len(s.result.Notes)], s.lease.Noted()...)
+	return s.row.deferTo(clock.Now().Add(wait), history.ResultOf(s.run.Dir, s.result), notes) == nil
 }
 
 // leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
@@ -44,20 +39,21 @@ func (r *Run) leaveDeferred() {
 	r.Close()
 }
 
-// concludeUnlessLost is conclude for a run whose owner is dead. Again reports that the run waits
-// for its next attempt instead.
-func (r *Run) concludeUnlessLost() (record outcome.Record, again bool) {
+// finishUnlessLost is finish for a run whose owner is dead. Again reports that the run waits for
+// its next attempt instead.
+func (o *orphan) finishUnlessLost() (record outcome.Record, again bool) {
+	r := o.run
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
 		so := r.soFar()
 		so.Reason = r.row.Reason
-		if r.deferTo(r.row.Wait.NotBefore, so) != nil {
-			return r.conclude(nil), false
+		if r.row.deferTo(r.row.Wait.NotBefore, history.ResultOf(r.Dir, so), so.Notes) != nil {
+			return o.finish(nil), false
 		}
 	case r.row.Phase == state.Finishing || !r.mayRetryLost():
-		return r.conclude(nil), false
+		return o.finish(nil), false
 	default:
-		result := r.settle(nil)
+		result := r.unwatched(nil)
 		if r.deferLost(result) != nil {
 			return r.finish(result), false
 		}
@@ -78,12 +74,13 @@ func (r *Run) mayRetryLost() bool {
 func (r *Run) deferLost(result outcome.Record) error {
 	result.Attempts = max(1, r.row.Attempt.Number)
 	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempts, result.Reason))
-	return r.deferTo(clock.Now().Truncate(time.Minute), result)
+	return r.row.deferTo(clock.Now().Truncate(time.Minute), history.ResultOf(r.Dir, result), result.Notes)
 }
 
 // giveUp returns the result of a run whose next attempt will not start. It is the result of the
 // attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
-func (r *Run) giveUp(code *int) outcome.Record {
+func (o *orphan) giveUp(code *int) outcome.Record {
+	r := o.run
 	result := r.soFar()
 	result.Ended = clock.Now()
 	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
@@ -105,35 +102,20 @@ func (r *Run) giveUp(code *int) outcome.Record {
 // for its turn or between two attempts.
 type Deferred struct {
 	caller Caller
-	row    state.Row
+	Row    state.Row
 }
 
 // Deferred returns a run that waits for its next attempt: see state.Row.Deferred.
 func (c Caller) Deferred(row state.Row) Deferred { return Deferred{c, row} }
 
-// Task returns the name of the run's task.
-func (d Deferred) Task() string { return d.row.Task }
-
-// Queued reports whether it waits for its turn: then Until and Attempt mean nothing.
-func (d Deferred) Queued() bool { return d.row.Queued() }
-
-// Until returns the time of its next attempt.
-func (d Deferred) Until() time.Time { return d.row.Wait.NotBefore }
-
-// Attempt returns the number of its next attempt.
-func (d Deferred) Attempt() int { return d.row.Attempt.Number + 1 }
-
-// Stopped reports whether the run was asked to stop: then it is to be finished.
-func (d Deferred) Stopped() bool { return d.row.Stop != nil }
-
 // Finish ends the run without another attempt. It reports false if this process could not take the
 // run, because another one has it or after an error.
 func (d Deferred) Finish() (record outcome.Record, ended bool) {
-	r, err := d.caller.take(d.row)
+	o, err := d.caller.take(d.Row)
 	if err != nil {
 		return record, false
 	}
-	return r.conclude(nil), true
+	return o.finish(nil), true
 }
 
 // heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
@@ -144,28 +126,29 @@ const heldAtMost = 24 * time.Hour
 // mutex was held for too long, and that the run has ended with the record. If the mutex is held,
 // and after an error, the run is left to a later tick.
 func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
-	r, err := d.caller.take(d.row)
+	o, err := d.caller.take(d.Row)
 	if errors.Is(err, ErrAlive) {
 		return record, false, false, nil
 	}
 	if err != nil {
 		return record, false, false, err
 	}
-	if !d.Queued() {
-		if reason := r.lockAgain(); reason != "" {
-			record, ended = r.hold(reason)
+	if !d.Row.Queued() {
+		if reason := o.lockAgain(); reason != "" {
+			record, ended = o.postpone(reason)
 			return record, false, ended, nil
 		}
 	}
-	if err := handOver(r); err != nil {
-		r.leave()
+	if err := handOver(o.run); err != nil {
+		o.leave()
 		return record, false, false, err
 	}
-	return r.soFar(), true, false, nil
+	return o.run.soFar(), true, false, nil
 }
 
 // leave leaves a run that this process has taken to a later tick.
-func (r *Run) leave() {
+func (o *orphan) leave() {
+	r := o.run
 	if r.row.Queued() { // its owner ends with this tick
 		r.Close()
 		return
@@ -177,7 +160,8 @@ func (r *Run) leave() {
 // lockAgain takes the mutex and a seat, which were free while the run rested
 // (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
 // is impossible. It is empty if the run has what it needs.
-func (r *Run) lockAgain() (reason string) {
+func (o *orphan) lockAgain() (reason string) {
+	r := o.run
 	r.lock = nil // the lock of the attempts before
 	need := NeedOf(&r.task)
 	if need.Mutex == "" && need.Pool == "" {
@@ -200,15 +184,16 @@ func (r *Run) lockAgain() (reason string) {
 	return ""
 }
 
-// hold leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost, hold
-// ends the run instead, and returns its record.
-func (r *Run) hold(reason string) (record outcome.Record, ended bool) {
+// postpone leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost,
+// postpone ends the run instead, and returns its record.
+func (o *orphan) postpone(reason string) (record outcome.Record, ended bool) {
+	r := o.run
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {
 		wait.Since = now.Truncate(time.Minute)
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= heldAtMost {
-		result := r.giveUp(nil)
+		result := o.giveUp(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, heldAtMost.Hours(), reason)
 		return r.finish(result), true
 	}

@@ -40,47 +40,32 @@ func (r *Run) finish(result outcome.Record) outcome.Record {
 		r.Close()
 		return result
 	}
-	note := func(err error) {
-		if err != nil {
-			result.Notes = append(result.Notes, err.Error())
-		}
-	}
+	f := &finisher{run: r, result: result}
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	if r.hasOutput(result.Output) {
-		cut, err := output.Cut(result.Output, r.task.Output.Limit)
-		note(err)
-		if cut != "" {
-			result.Notes = append(result.Notes, cut)
-		}
-	}
-	if r.task.Output.File != "" && result.Ran() && r.hooks.begin(outputCopied) {
-		note(r.copyOutput(result.Output))
-		r.hooks.ended(outputCopied, "")
-	}
-
-	hooks := r.hooks.after(result)
+	f.keepOutput()
+	hooks := r.hooks.after(f.result)
 	for _, h := range hooks {
-		result.Notes = append(result.Notes, r.hooks.run(h, result)...)
+		f.note(r.hooks.run(h, f.result)...)
 	}
-
-	result.Notes = append(result.Notes, renewer.End()...)
+	f.note(renewer.End()...)
 	if r.lock != nil {
-		note(r.lock.Release(context.Background()))
+		f.noteError(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.hooks.queue(h, result)
-		r.hooks.trigger(h, &result)
+		r.hooks.queue(h, f.result)
+		r.hooks.trigger(h, &f.result)
 	}
 	if r.unsettled { // the end cannot be written for now either, and the notifications cannot wait for that
 		r.hooks.send()
 	}
-	result = r.end(result)
+	f.end()
 	if r.output != nil {
 		r.output.Close()
 	}
-	r.hooks.startTriggered(result) // only now its mutex counts as free
+	r.hooks.startTriggered(f.result) // only now its mutex counts as free
 	r.hooks.send()
-	return result
+	f.result.Snapshot = r.record.Snapshot
+	return f.result
 }
 
 // hooksAnyway is how long the hooks of a run wait for its result to be written.
@@ -88,9 +73,7 @@ const hooksAnyway = 10 * time.Second
 
 // settled writes down what the run came to, before its hooks fire.
 func (r *Run) settled(result outcome.Record) error {
-	came := history.ResultOf(r.Dir, result)
-	err := r.row.persist(r.Terminate, hooksAnyway, func(ctx context.Context) error { return r.row.own.Finish(ctx, r.row.ID, came, result.Notes) },
-		func() { r.row.Phase, r.row.Result, r.row.Notes = state.Finishing, came, result.Notes })
+	err := r.row.finishes(r.Terminate, history.ResultOf(r.Dir, result), result.Notes)
 	r.unsettled = err != nil
 	return err
 }
@@ -102,39 +85,65 @@ func (r *Run) endsAtOnce() bool {
 	return r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
-// end ends the row of the run, and returns the record. It tries again until this process is asked
-// to end: the hooks of the run must not fire again.
-func (r *Run) end(result outcome.Record) outcome.Record {
-	path := output.Path(r.Dir, r.record)
-	if !r.hasOutput(result.Output) {
-		result.Output = ""
+// A finisher finishes a run. The result gets notes of what fails meanwhile.
+type finisher struct {
+	run    *Run
+	result outcome.Record
+}
+
+func (f *finisher) note(notes ...string) { f.result.Notes = append(f.result.Notes, notes...) }
+
+func (f *finisher) noteError(err error) {
+	if err != nil {
+		f.note(err.Error())
+	}
+}
+
+// keepOutput cuts the output to its limit, and makes the copy for the key output.
+func (f *finisher) keepOutput() {
+	if f.hasOutput() {
+		cut, err := output.Cut(f.result.Output, f.run.task.Output.Limit)
+		f.noteError(err)
+		if cut != "" {
+			f.note(cut)
+		}
+	}
+	if f.run.task.Output.File != "" && f.run.row.ID != "" && f.result.Ran() && f.run.hooks.begin(outputCopied) {
+		f.noteError(f.copyOutput())
+		f.run.hooks.ended(outputCopied, "")
+	}
+}
+
+// end ends the row of the run. It tries again until this process is asked to end: the hooks of the
+// run must not fire again.
+func (f *finisher) end() {
+	r, path := f.run, output.Path(f.run.Dir, f.run.record)
+	if !f.hasOutput() {
+		f.result.Output = ""
 		os.Remove(path)
 	}
 	if hooks := output.HooksPath(path); !hasBytes(hooks) {
 		os.Remove(hooks)
 	}
+	result := f.result
 	waited := result.Outcome == outcome.Skipped && result.Wait != (outcome.Wait{})
-	err := r.row.persist(r.Terminate, 0, func(ctx context.Context) error {
-		return r.row.own.End(ctx, r.row.ID, state.End{
-			Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
-			Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
-		})
-	}, func() { r.row.Phase = state.Ended })
+	err := r.row.ends(r.Terminate, state.End{
+		Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
+		Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
+	})
 	if err != nil && !isStale(err) { // else another process has ended it
 		r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
 	}
-	result.Snapshot = r.record.Snapshot
-	return result
 }
 
-// hasOutput reports whether anything was printed into the output of the run, which is at the path.
-func (r *Run) hasOutput(path string) bool {
-	if r.output != nil {
-		if info, err := r.output.Stat(); err == nil && info.Size() == 0 {
+// hasOutput reports whether anything was printed into the output of the run.
+func (f *finisher) hasOutput() bool {
+	if f.run.output != nil {
+		if info, err := f.run.output.Stat(); err == nil && info.Size() == 0 {
 			return false
 		}
 	}
-	return hasBytes(path)
+	return hasBytes(f.result.Output)
 }
 
 func hasBytes(path string) bool {

@@ -102,7 +102,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 		return outcome.Record{}, false
 	}
 	records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, retry, func(err error) { t.Error(err) })
-	if len(records) != 0 || len(again) != 1 || again[0].Attempt() != 2 {
+	if len(records) != 0 || len(again) != 1 || again[0].Row.Attempt.Number != 1 {
 		t.Errorf("it has ended: %+v; it goes on: %+v", records, again)
 	}
 	row, err := storage.DB.Runs().Row(ctx, record.Run)
@@ -127,7 +127,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed.Self.Close()
 
 		again := func(d Deferred) (outcome.Record, bool) {
-			t.Errorf("attempt %d begins", d.Attempt())
+			t.Errorf("attempt %d begins", d.Row.Attempt.Number+1)
 			return outcome.Record{}, false
 		}
 		records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, again, func(err error) { t.Error(err) })

@@ -23,7 +23,7 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) e
 	defer r.kept.release()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
 	if r.row.Phase == state.Finishing { // the supervisor before this one was killed before it could start the finish
-		r.finishWith(r.finishing(), finish)
+		r.finishWith(r.resultInRow(), finish)
 		return
 	}
 	result := r.awaitLock(terminate)

@@ -147,7 +147,7 @@ func (h *hooks) send() {
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
-	sender, zone := h.r.task.Sender, h.r.zone()
+	sender, zone := h.r.task.Sender, zoneOf(&h.r.task)
 	in := func(t time.Time) time.Time {
 		if t.IsZero() {
 			return t
@@ -167,9 +167,9 @@ func (h *hooks) message(id string, event notify.Event, result outcome.Record) no
 	return m
 }
 
-// zone is the time zone in which people are told times of the run.
-func (r *Run) zone() *time.Location {
-	if zone, err := time.LoadLocation(r.task.Sender.Zone); err == nil {
+// zoneOf is the time zone in which people are told times of a task's runs.
+func zoneOf(task *schedule.Task) *time.Location {
+	if zone, err := time.LoadLocation(task.Sender.Zone); err == nil {
 		return zone
 	}
 	return time.UTC

@@ -151,6 +151,17 @@ func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) er
 	})
 }
 
+// finishes says what the run came to, before its hooks fire.
+func (r *ownRow) finishes(ending context.Context, result state.Result, notes []string) error {
+	return r.persist(ending, hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.ID, result, notes) },
+		func() { r.Phase, r.Result, r.Notes = state.Finishing, result, notes })
+}
+
+// ends says that nothing of the run is left to do.
+func (r *ownRow) ends(ending context.Context, end state.End) error {
+	return r.persist(ending, 0, func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }, func() { r.Phase = state.Ended })
+}
+
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
 func (r *ownRow) stopRequest() *state.Stop {
 	if r.ID == "" {

@@ -108,9 +108,9 @@ func (s *stopper) follow() (Stopping, error) {
 			return s.Stopping, nil
 		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner):
 		case row.Waits():
-			if r, err := s.caller.take(row); err == nil {
-				defer r.sendAlone()()
-				s.Record, s.Over = r.conclude(nil), true
+			if o, err := s.caller.take(row); err == nil {
+				defer o.run.sendAlone()()
+				s.Record, s.Over = o.finish(nil), true
 				return s.Stopping, nil
 			}
 		case row.Outcome != "": // a tick goes on with its hooks

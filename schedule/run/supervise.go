@@ -67,7 +67,7 @@ func (s *supervision) attempts() (deferred bool) {
 			return false
 		}
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
-		if s.run.deferRetry(wait, s.result, s.lease.Noted()) {
+		if s.deferRetry(wait) {
 			return true
 		}
 		s.row.again(wait, history.ResultOf(s.run.Dir, s.result))
@@ -105,7 +105,7 @@ func (s *supervision) firstAttempt() (attempt int) {
 func (s *supervision) goOn() (attempt int) {
 	left := s.run.left
 	if left == nil || left.process == nil { // it ended unseen, or was in the middle of its start
-		s.result = s.run.settle(nil)
+		s.result = s.run.unwatched(nil)
 		return s.row.Attempt.Number
 	}
 	if s.row.Attempt.PID == 0 {

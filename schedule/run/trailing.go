@@ -127,7 +127,7 @@ func (c Caller) FinishInherited(ids []string) error {
 	for _, r := range runs {
 		all.Go(func() {
 			defer r.sendAlone()()
-			r.conclude(nil)
+			(&orphan{r}).finish(nil)
 		})
 	}
 	all.Wait()

@@ -56,18 +56,6 @@ func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []str
 func (c Caller) FailUnbegun(record outcome.Record, task *schedule.Task, lock mutex.Lock, why error) outcome.Record {
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := c.newRun(*task, record)
-	hooks := r.hooks.after(record)
-	for _, h := range hooks {
-		record.Notes = append(record.Notes, r.hooks.run(h, record)...)
-	}
-	if lock != nil {
-		lock.Release(context.Background())
-	}
-	for _, h := range hooks {
-		r.hooks.queue(h, record)
-		r.hooks.trigger(h, &record)
-	}
-	r.hooks.startTriggered(record)
-	r.hooks.send()
-	return record
+	r.lock = lock
+	return r.finish(record)
 }

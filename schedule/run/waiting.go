@@ -166,7 +166,7 @@ func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
-		return pause.Text(now, r.zone())
+		return pause.Text(now, zoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
 	return reason

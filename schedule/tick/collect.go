@@ -75,23 +75,23 @@ func (r *running) reportEnded() {
 // retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports
 // that the run has ended instead, with the record.
 func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (record outcome.Record, ended bool) {
-	task := r.task(d.Task())
+	task := r.task(d.Row.Task)
 	if task == nil { // it goes by its snapshot
-		task = &schedule.Task{Name: d.Task()}
+		task = &schedule.Task{Name: d.Row.Task}
 	}
 	switch {
-	case d.Stopped():
+	case d.Row.Stop != nil:
 		return d.Finish()
 	case noNewStarts.Err() != nil, r.Only != "" && r.Only != task.Name:
 		return record, false
-	case !d.Queued() && (r.early(d.Until()) || r.admission.paused(task, d.Until()) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
+	case !d.Row.Queued() && (r.early(d.Row.Wait.NotBefore) || r.admission.paused(task, d.Row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
 		return record, false // for a run that waits for its turn, a pause counts when the turn comes
 	}
 	record, started, ended, err := d.Retry(r.starter.resume)
 	if err != nil {
 		r.Report.Problem("%s waits on: %v", task.Name, err)
 	}
-	if started && !d.Queued() {
+	if started && !d.Row.Queued() {
 		r.Report.Started(record)
 		r.Report.flush()
 	}

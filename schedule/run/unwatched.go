@@ -10,16 +10,21 @@ import (
 	"sched/schedule/state"
 )
 
-// settle returns the result of a run whose supervisor wrote no result down, and that no process
+// unwatched returns the result of a run whose supervisor wrote no result down, and that no process
 // took over. It first ends what is left of the command
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
-func (r *Run) settle(code *int) outcome.Record {
+func (r *Run) unwatched(code *int) outcome.Record {
 	result := r.soFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
 	group := r.row.Attempt.PID
-	left := r.orphans(group, result.Attempts)
+	var left []int
+	// If the system cannot tell which process groups of the command live on, the group that was
+	// written down counts as one of them as long as a process has the run's output open.
+	if process.FindsByRun || output.InUse(r.record.Output) {
+		left = process.Orphans(r.row.ID, group, result.Attempts)
+	}
 	if len(left) > 0 {
 		family := process.Family{Groups: left, Run: result.Run, Attempt: result.Attempts}
 		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
@@ -37,14 +42,4 @@ func (r *Run) settle(code *int) outcome.Record {
 		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
 	}
 	return result
-}
-
-// orphans returns the process groups of the command that live on, whatever they have open. If the
-// system cannot tell which groups these are, the group that was written down counts as one of them
-// as long as a process has the run's output open.
-func (r *Run) orphans(group, attempt int) []int {
-	if !process.FindsByRun && !output.InUse(r.record.Output) {
-		return nil
-	}
-	return process.Orphans(r.row.ID, group, attempt)
 }
