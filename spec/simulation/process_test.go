@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/mutex"
@@ -32,7 +33,7 @@ type process struct {
 	claimed []outcome.Record // whose claims it has
 	runs    sync.WaitGroup
 	dead    chan struct{} // closed when it was killed
-	killed  bool
+	killed  atomic.Bool
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -43,7 +44,8 @@ func newProcess(s *server, minute time.Time) *process {
 	p := &process{server: s, minute: minute, dead: make(chan struct{}), calls: map[string]int{}}
 	p.store = newClient(s.world.node, p.line, s.now, s.world.defects)
 	p.locks = mutex.NewLocks(mutex.Files{Dir: filepath.Join(s.dir, "locks")}, p.store)
-	s.live[p], s.busy = true, false
+	s.live.Store(p, true)
+	s.busy.Store(false)
 	return p
 }
 
@@ -51,10 +53,12 @@ func newProcess(s *server, minute time.Time) *process {
 var errKilled = errors.New("killed")
 
 func (p *process) kill() {
-	if !p.killed {
-		p.killed, p.server.busy = true, true
+	if p.killed.CompareAndSwap(false, true) {
+		p.server.busy.Store(true)
 		p.world.note(p.server, "the tick of %s is killed", p.minute.Format("15:04"))
 		close(p.dead)
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		for _, record := range p.claimed {
 			if p.server.isSetBack() { // spec/README.md says that this loses the slot
 				p.world.excuse(record, "killed before the clock was set back")
@@ -72,7 +76,7 @@ func (p *process) step(about ...any) {
 		}
 		p.kill()
 	}
-	if p.killed {
+	if p.killed.Load() {
 		panic(errKilled)
 	}
 }
@@ -106,7 +110,7 @@ func (p *process) line(about string, request func()) (answered bool) {
 		fault = 1
 	}
 	switch isDown := slices.ContainsFunc(w.outages, func(o span) bool { return o.has(now) }); {
-	case p.killed:
+	case p.killed.Load():
 		return false
 	case isDown || fault < w.unlikely/3:
 	case fault < 2*w.unlikely/3:
@@ -124,7 +128,7 @@ func (p *process) line(about string, request func()) (answered bool) {
 		request()
 		begun := time.Now()
 		p.pause(latency / 2)
-		if answered = time.Since(begun) < 2*time.Second && !p.killed; answered {
+		if answered = time.Since(begun) < 2*time.Second && !p.killed.Load(); answered {
 			return true
 		}
 	}
@@ -168,7 +172,7 @@ func (p *process) over() {
 	if p.account != nil {
 		p.account.Self.Close()
 	}
-	delete(p.server.live, p)
+	p.server.live.Delete(p)
 }
 
 // plan accounts for the minute, and returns the slots that the tick starts.
@@ -297,7 +301,9 @@ func (p *process) take(record outcome.Record, slot schedule.Slot) (mutex.Lock, e
 			}
 		}
 		if err == nil {
+			p.mu.Lock()
 			p.claimed = append(p.claimed, record)
+			p.mu.Unlock()
 		}
 		p.step("claimed ", task.Name)
 		return err
@@ -316,7 +322,7 @@ func (p *process) take(record outcome.Record, slot schedule.Slot) (mutex.Lock, e
 func (p *process) keep(slot schedule.Slot, why error) (kept bool) {
 	p.as(func() { _, kept = p.account.Keep(slot, why.Error(), false) })
 	p.world.note(p.server, "keeps %s of %s: %t", slot.Task.Name, slot.At.Format("15:04"), kept)
-	p.server.busy = true
+	p.server.busy.Store(true)
 	return kept
 }
 
@@ -373,7 +379,7 @@ func (p *process) execute(record outcome.Record, task *schedule.Task, lock mutex
 			p.world.fail("a run cannot start: %v", err)
 		}
 	})
-	if p.killed {
+	if p.killed.Load() {
 		return
 	}
 	took := time.Duration(1e8 + r.IntN(2e10))

@@ -75,7 +75,7 @@ func TestNoSeedBreaksAPromise(t *testing.T) {
 	}
 	for seed := from; goesOn(seed) && !t.Failed(); seed++ {
 		w := simulate(t, seed, folder, nil)
-		if n, ticks = n+1, ticks+w.ticks; len(w.broken) > 0 {
+		if n, ticks = n+1, ticks+int(w.ticks.Load()); len(w.broken) > 0 {
 			t.Errorf("seed %d:\n%s\n%s", seed, strings.Join(w.log, "\n"), strings.Join(w.broken, "\n"))
 		}
 	}

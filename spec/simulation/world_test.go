@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,14 +39,14 @@ type world struct {
 	outages   []span        // of the store
 	dataLoss  []time.Time
 	cpu       sync.Mutex // one process works at a time: package clock has the clock of its server
-	current   *server
+	current   atomic.Pointer[server]
 	mu        sync.Mutex
 	slots     map[slotKey]*slotLog
 	late      map[string]bool // the keys of requests that were carried out in a later tick
 	commands  []*command
 	processes sync.WaitGroup
 	log       []string
-	ticks     int
+	ticks     atomic.Int64
 	broken    []string // what the judge says
 }
 
@@ -126,7 +127,7 @@ func (w *world) aSpan(r *rand.Rand, least, most time.Duration) span {
 // sim does everything that happens in the world, and has the judge look at it.
 func (w *world) sim() {
 	now := clock.Now
-	clock.Now = func() time.Time { return w.current.now() }
+	clock.Now = func() time.Time { return w.current.Load().now() }
 	defer func() { clock.Now = now }()
 	var all sync.WaitGroup
 	for _, at := range w.dataLoss {
@@ -171,9 +172,9 @@ type server struct {
 	off      []span        // the machine is switched off
 	freezes  []span        // its processes stand still
 
-	live          map[*process]bool
+	live          sync.Map    // the processes of the machine
 	first, newest time.Time   // of the minutes that a tick has planned
-	busy          bool        // a tick has something to do, whatever is due
+	busy          atomic.Bool // a tick has something to do, whatever is due
 	silences      []time.Time // when a process of the machine had no answer
 }
 
@@ -184,7 +185,7 @@ type jump struct {
 }
 
 func newServer(w *world, i int, dir, template, yaml string, r *rand.Rand) *server {
-	s := &server{world: w, name: fmt.Sprint("s", i), dir: filepath.Join(dir, fmt.Sprint("s", i)), live: map[*process]bool{}}
+	s := &server{world: w, name: fmt.Sprint("s", i), dir: filepath.Join(dir, fmt.Sprint("s", i))}
 	if r.IntN(2) == 0 {
 		s.offset = between(r, -30*time.Second, 30*time.Second)
 	}
@@ -242,7 +243,7 @@ func (s *server) isSetBack() bool {
 func (s *server) as(do func()) {
 	s.world.cpu.Lock()
 	defer s.world.cpu.Unlock()
-	s.world.current = s
+	s.world.current.Store(s)
 	do()
 }
 
@@ -270,12 +271,18 @@ func (s *server) cron() {
 			return
 		case s.isOff():
 			s.killAll()
-		case s.busy || s.newest.IsZero() || s.untilChange() < time.Minute || len(s.schedule.Due(minute)) > 0:
+		case s.busy.Load() || s.isNew() || s.untilChange() < time.Minute || len(s.schedule.Due(minute)) > 0:
 			p := newProcess(s, minute)
-			s.world.ticks++
+			s.world.ticks.Add(1)
 			s.world.processes.Go(p.live)
 		}
 	}
+}
+
+// isNew reports whether no tick has planned a minute yet.
+func (s *server) isNew() (isNew bool) {
+	s.as(func() { isNew = s.newest.IsZero() })
+	return isNew
 }
 
 // awaitMinute waits until the next minute of the clock begins, or until something is set or
@@ -318,8 +325,8 @@ func (s *server) untilChange() time.Duration {
 
 // killAll kills every process of the machine, with the commands.
 func (s *server) killAll() {
-	for p := range s.live {
-		p.kill()
+	for p := range s.live.Range {
+		p.(*process).kill()
 	}
 }
 
