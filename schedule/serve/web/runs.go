@@ -222,8 +222,8 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 // fewestFolded is how many slots that were skipped one after another are one line.
 const fewestFolded = 3
 
-// foldable is how many of the records, from the first on, are skips that can be one line: they are of
-// one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
+// foldable is how many of the records, from the first on, are skips that can be one line: they are
+// of one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
 func (p runTable) foldable(records []outcome.Record, elsewhere map[string]outcome.Record) (n int) {
 	if p.query("outcome") != "" {
 		return 0
