@@ -55,7 +55,7 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 		from = r.thisHour()
 	}
 	var made forecast.Report
-	err := r.Context().Err()
+	var err error
 	select {
 	case cache := <-r.server.forecasts:
 		made, err = cache.Report(r.Context(), r.view, from.UTC(), span)
