@@ -77,8 +77,8 @@ func TestARunWaitsForTheEndOfAMaintenance(t *testing.T) {
 	task.Maintenance = filepath.Join(task.Folder, "down")
 	os.WriteFile(task.Maintenance, nil, 0o600)
 	late := waits(t, c, task, 0)
-	late.maxWait = 100 * time.Millisecond
-	if err := wait(t, late); err == nil || err.Error() != "waited 100 ms: maintenance: down exists" {
+	late.maxWait = 2 * time.Second
+	if err := wait(t, late); err == nil || err.Error() != "waited 2.0 s: maintenance: down exists" {
 		t.Errorf("%v", err)
 	}
 	late.run.finish(ended(late))
@@ -111,7 +111,7 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeRunsThatWaitForASeat(t *testing.T
 	both := database("both")
 	both.Pool = few
 	w := waits(t, c, both, 0)
-	w.maxWait = 300 * time.Millisecond
+	w.maxWait = 2 * time.Second
 	if err := wait(t, w); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
