@@ -18,6 +18,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/load"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -75,6 +76,7 @@ func (t ticking) run(slot schedule.Slot) {
 // end ends the tick with everything written down.
 func (t ticking) end() {
 	t.collectLost(context.Background())
+	t.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
 	t.records.write(0)
 	t.close()
 }
