@@ -211,7 +211,7 @@ func (p project) path(programs []string) string {
 	return strings.Join(folders, ":")
 }
 
-const firstHead = `# What runs here, and when. After an edit: sched check. What it means: sched list
+const firstHead = `# The tasks of this machine and their times. After an edit, sched check; sched list shows them.
 
 timezone: %s
 

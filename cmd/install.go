@@ -223,7 +223,7 @@ func newUninstallCommand(a *app) *cobra.Command {
 		Short: "Undo sched install: no more ticks, and the lines that it replaced as they were",
 		Long: `uninstall takes the line of the schedule out of your crontab and gives the lines that --replace
 has commented out back as they were; as root it removes the file in /etc/cron.d; and it removes
-units of systemd where they were installed. What runs goes on. The schedule, its state and other
+units of systemd if they were installed. Runs go on to their ends. The schedule, its state and other
 schedules stay.`,
 		Example: `  sched uninstall -c /srv/shop/schedule.yaml
   sched uninstall --dry-run`,

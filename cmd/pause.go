@@ -29,9 +29,10 @@ func newPauseCommand(a *app) *cobra.Command {
 		Use:   "pause [TASK...]",
 		Short: "Start nothing more, or none of some tasks, until sched resume",
 		Long: `pause keeps all tasks from starting, or those that are named: on this machine, or with a store on
-all servers of the schedule. What is due meanwhile is recorded as skipped, with who paused it and
-why; what was asked for with trigger and retry waits. What runs goes on. Tasks with even_when_paused
-start all the same, unless they are paused by their own name. To pause again replaces the pause.
+all servers of the schedule. Slots that are due meanwhile are recorded as skipped, with who paused
+them and why; a run that trigger or retry asks for waits. Runs go on to their ends. Tasks with
+even_when_paused start all the same, unless they are paused by their own name. To pause again
+replaces the pause.
 
 A tag stands for the tasks that have it now: these are paused, one by one, and resumed so.`,
 		Example: `  sched pause --reason "deploying 4.2" --for 10m
@@ -160,9 +161,9 @@ func newResumeCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [TASK...]",
 		Short: "End a pause",
-		Long: `resume ends the pause of everything, or those of the tasks that are named: on this machine, or with
-a store on all servers of the schedule. Tasks that were paused by name stay paused until they are
-resumed by name. What is not paused is told, and no failure.`,
+		Long: `resume ends the pause of everything, or the pauses of the tasks that are named: on this machine, or
+with a store on all servers of the schedule. Tasks that were paused by name stay paused until they are
+resumed by name. To resume a task that is not paused is no failure: resume says so.`,
 		Example: `  sched resume --reason "4.2 is out"
   sched resume nightly-report`,
 		Args: arguments(0, unlimited),
@@ -243,7 +244,7 @@ func newInterruptCommand(a *app) *cobra.Command {
 		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
 		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
 with a store on all servers of the schedule. Within a second they start no further slot; these are
-recorded as skipped. What runs goes on to its end, and what was due at the full minute still takes
+recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still takes
 its turn. The tick of the next minute has the new schedule and the new sched.`,
 		Example: `  sched interrupt --reason "deploying 4.2"`,
 		Args:    arguments(0, 0),

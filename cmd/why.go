@@ -304,7 +304,7 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	}
 }
 
-// heldUp says what becomes of a run while others have what it needs.
+// heldUp says what a run does while other runs have its mutex or all seats of its pool.
 func heldUp(t *schedule.Task, slot time.Time) string {
 	if t.WaitAtMost > 0 {
 		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"

@@ -168,6 +168,9 @@ func newOrderRule(words map[string]string) (rule, error) {
 	return r, err
 }
 
+// longestCounted is the longest span of a countRule: a proof remembers all starts of one.
+const longestCounted = 31 * 24 * time.Hour
+
 // A countRule bounds how many runs of some tasks start in any span of a length.
 type countRule struct {
 	chosen string
@@ -182,6 +185,9 @@ func newCountRule(words map[string]string) (rule, error) {
 		return nil, err
 	}
 	length, err := spanOf(words)
+	if err == nil && length > longestCounted {
+		err = fmt.Errorf("starts are counted in 31 days at most, not in %s", words["span"])
+	}
 	return countRule{words["chosen"], most, length, cmp.Or(words["span"], "one "+words["unit"])}, err
 }
 

@@ -98,13 +98,13 @@ func (in span) choose(chosen string) ([]*Task, *Break) {
 // ofEach returns the first break that prove finds for one of the chosen tasks.
 func (in span) ofEach(chosen string, prove func(*Task) *Break) (first *Break) {
 	tasks, wrong := in.choose(chosen)
+	if wrong != nil {
+		return wrong
+	}
 	for _, t := range tasks {
 		if b := prove(t); b != nil && (first == nil || b.At.Before(first.At)) {
 			first = b
 		}
-	}
-	if wrong != nil {
-		return wrong
 	}
 	return first
 }

@@ -604,11 +604,12 @@ var mistakes = []struct {
 		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
 		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
-	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5]\ntasks: []\n", []string{
+	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5, never more than 1 of t in 32d]\ntasks: []\n", []string{
 		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" is none of the forms of an assertion\n  hint: " + assertionForms,
 		"schedule.yaml:1:44: 5x is not a duration\n  hint: " + assertionForms,
 		"schedule.yaml:1:72: \"t runs at least every 0 days\" is none of the forms of an assertion\n  hint: " + assertionForms,
-		"schedule.yaml:1:102: \"5\" is none of the forms of an assertion\n  hint: " + assertionForms}},
+		"schedule.yaml:1:102: \"5\" is none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:105: starts are counted in 31 days at most, not in 32d\n  hint: " + assertionForms}},
 	{"except without holidays", one("except: holidays"), []string{
 		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},
 	{"an exception that is none", "holidays: [12-25]\ndefaults: {except: [holidays, sunday]}\ntasks: []\n", []string{

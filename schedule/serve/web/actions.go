@@ -52,7 +52,7 @@ func (p *page) taskButtons(t view.Task) {
 	}
 	if t.Paused == nil {
 		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
-			does: t.Name + " will not start, and its slots will be skipped. What runs goes on."})
+			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
 	} else if !t.Paused.Everything {
 		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume", does: t.Name + " will start again at its next slot."})
 	}
