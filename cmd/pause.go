@@ -162,8 +162,8 @@ func newResumeCommand(a *app) *cobra.Command {
 		Use:   "resume [TASK...]",
 		Short: "End a pause",
 		Long: `resume ends the pause of everything, or the pauses of the tasks that are named: on this machine, or
-with a store on all servers of the schedule. Tasks that were paused by name stay paused until they are
-resumed by name. To resume a task that is not paused is no failure: resume says so.`,
+with a store on all servers of the schedule. Tasks that were paused by name stay paused until they
+are resumed by name. To resume a task that is not paused is no failure: resume says so.`,
 		Example: `  sched resume --reason "4.2 is out"
   sched resume nightly-report`,
 		Args: arguments(0, unlimited),
@@ -244,8 +244,8 @@ func newInterruptCommand(a *app) *cobra.Command {
 		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
 		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
 with a store on all servers of the schedule. Within a second they start no further slot; these are
-recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still takes
-its turn. The tick of the next minute has the new schedule and the new sched.`,
+recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
+takes its turn. The tick of the next minute has the new schedule and the new sched.`,
 		Example: `  sched interrupt --reason "deploying 4.2"`,
 		Args:    arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
