@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -24,7 +23,7 @@ const (
 
 // Publish publishes ended runs of one server. Publishing them again is harmless. Last has the last
 // run of each task in records. Snapshots, which may hold secrets, and outputs stay on the server.
-func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, last map[string]outcome.Record) error {
+func Publish(ctx context.Context, store mutex.Store, records []state.Row, last map[string]state.Row) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -38,7 +37,7 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 			value = encode(shared)
 		}
 		values = append(values, value)
-		if last[r.Task].Run == r.Run {
+		if last[r.Task].ID == r.ID {
 			keys, lasts = append(keys, r.Task+"@"+r.Server), append(lasts, value)
 		}
 	}
@@ -52,13 +51,12 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 
 // shareable returns the part of a run that servers share: no snapshots, locks or paths, which could
 // do harm on another server.
-func shareable(r outcome.Record) outcome.Record {
+func shareable(r state.Row) state.Row {
 	isNone := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
-	shared := outcome.Record{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode,
-		Notes: r.Notes, Triggered: slices.DeleteFunc(slices.Clone(r.Triggered), isNone), Attempts: max(0, r.Attempts),
-		UserCPU: max(0, r.UserCPU), SystemCPU: max(0, r.SystemCPU), PeakMemory: max(0, r.PeakMemory), Waited: max(0, r.Waited),
+	shared := state.Row{
+		ID: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Background: r.Background,
+		Server: r.Server, Started: r.Started, Result: state.Result{Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode, UserCPU: max(0, r.UserCPU), SystemCPU: max(0, r.SystemCPU), PeakMemory: max(0, r.PeakMemory)},
+		Notes: r.Notes, Triggered: slices.DeleteFunc(slices.Clone(r.Triggered), isNone), Attempt: state.Attempt{Number: max(0, r.Attempt.Number)}, Wait: state.Wait{Waited: max(0, r.Wait.Waited)},
 	}
 	if r.Cause != nil && outcome.IsID(r.Cause.Run) {
 		shared.Cause = r.Cause
@@ -67,29 +65,29 @@ func shareable(r outcome.Record) outcome.Record {
 }
 
 // foreign reads a record of a server other than self.
-func foreign(value []byte, self string) (r outcome.Record, ok bool) {
-	r, ok = mutex.Decode[outcome.Record](value)
-	ok = ok && outcome.IsID(r.Run) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
+func foreign(value []byte, self string) (r state.Row, ok bool) {
+	r, ok = mutex.Decode[state.Row](value)
+	ok = ok && outcome.IsID(r.ID) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
 		r.Server != "" && r.Server != self
 	return shareable(r), ok
 }
 
 // Recent returns the ended runs of servers other than self that match q, in the order of
-// history.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
+// state.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
 // that must not wait. Skipped and missed slots are only in the histories of their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
 // it could not publish in an outage.
-func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
-	runs := map[string]outcome.Record{}
+func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]state.Row, error) {
+	runs := map[string]state.Row{}
 	for read := 0; read < most; read += PageSize {
 		values, err := store.Tail(ctx, logRuns, read, PageSize)
 		if err != nil {
 			return nil, err
 		}
 		for _, value := range values {
-			if r, ok := foreign(value, self); ok && history.Matches(q, r) {
-				runs[r.Run] = r
+			if r, ok := foreign(value, self); ok && q.Matches(r) {
+				runs[r.ID] = r
 			}
 		}
 		if len(values) < PageSize {
@@ -99,9 +97,9 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns at most limit of the runs (0: all), in the order of history.DB.Find.
-func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
-	all := slices.SortedFunc(maps.Values(runs), outcome.NewestFirst)
+// Newest returns at most limit of the runs (0: all), in the order of state.DB.Find.
+func Newest(runs map[string]state.Row, limit int) []state.Row {
+	all := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
 	if limit > 0 {
 		all = all[:min(limit, len(all))]
 	}
@@ -109,9 +107,9 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 }
 
 // Last returns, by task, the ended run that began last on a server other than self.
-func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
+func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]state.Row, error) {
 	values, err := store.All(ctx, tableLast)
-	last, newest := map[string]outcome.Record{}, map[string][]byte{}
+	last, newest := map[string]state.Row{}, map[string][]byte{}
 	for key, value := range values {
 		task, server, _ := strings.Cut(key, "@")
 		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {

@@ -19,7 +19,7 @@ func TestAdded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			runs = append(runs, r.Run)
+			runs = append(runs, r.ID)
 		}
 		return runs, behind
 	}

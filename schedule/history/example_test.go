@@ -23,9 +23,9 @@ func ExampleDB() {
 		return
 	}
 	defer db.Close()
-	db.Add(ctx, []outcome.Record{
-		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Outcome: outcome.Failed, Reason: "exit code 7"},
-		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot.Add(time.Minute), Outcome: outcome.Succeeded},
+	db.Add(ctx, []state.Row{
+		{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Result: state.Result{Outcome: outcome.Failed, Reason: "exit code 7"}},
+		{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot.Add(time.Minute), Result: state.Result{Outcome: outcome.Succeeded}},
 	})
 	records, err := db.Find(ctx, state.Query{Task: "report"})
 	for _, r := range records {

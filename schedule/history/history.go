@@ -49,24 +49,24 @@ func opened(dir string, open func(string, time.Duration) (*state.DB, error)) (*D
 func In(db *state.DB, dir string) *DB { return &DB{db, db.Past(), filepath.Join(dir, "output")} }
 
 // Add adds all records or none: see state.Runs.Record. Times are kept to the microsecond.
-func (db *DB) Add(ctx context.Context, records []outcome.Record) error {
+func (db *DB) Add(ctx context.Context, records []state.Row) error {
 	return db.Runs().Record(ctx, db.rows(records), false)
 }
 
 // AddShared is Add for a history whose runs are published to other servers.
-func (db *DB) AddShared(ctx context.Context, records []outcome.Record) error {
+func (db *DB) AddShared(ctx context.Context, records []state.Row) error {
 	return db.Runs().Record(ctx, db.rows(records), true)
 }
 
 // Find returns the records that q says, the newest slot first, and the newest run of a slot first.
-func (db *DB) Find(ctx context.Context, q state.Query) ([]outcome.Record, error) {
+func (db *DB) Find(ctx context.Context, q state.Query) ([]state.Row, error) {
 	q.Ended = true
 	rows, err := db.Runs().Find(ctx, q)
 	return db.records(rows), err
 }
 
 // Get is state.Runs.Get for a run that has ended.
-func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
+func (db *DB) Get(ctx context.Context, id string) (state.Row, error) {
 	row, err := db.Runs().Get(ctx, id)
 	if err == nil && row.Phase != state.Ended {
 		err = fmt.Errorf("%w: %q", state.ErrNotFound, id)
@@ -75,9 +75,9 @@ func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 }
 
 // Last returns, without snapshots, each task's newest record that is neither skipped nor missed.
-func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
+func (db *DB) Last(ctx context.Context, tasks []string) (map[string]state.Row, error) {
 	rows, err := db.Runs().Last(ctx, tasks)
-	last := make(map[string]outcome.Record, len(rows))
+	last := make(map[string]state.Row, len(rows))
 	for task, row := range rows {
 		last[task] = db.record(row)
 	}
@@ -86,36 +86,36 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 
 // Previous returns the newest run of the task that is older than run, or false if there is no such
 // run. The run itself may be unrecorded.
-func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
+func (db *DB) Previous(ctx context.Context, task, run string) (state.Row, bool, error) {
 	row, ok, err := db.Runs().Previous(ctx, task, run)
 	return db.record(row), ok, err
 }
 
 // Newest is state.Past.Newest: records come with few of their fields.
-func (db *DB) Newest(ctx context.Context, spans []state.Span, until time.Time, n int) (map[string][]outcome.Record, error) {
+func (db *DB) Newest(ctx context.Context, spans []state.Span, until time.Time, n int) (map[string][]state.Row, error) {
 	rows, err := db.Past.Newest(ctx, spans, until, n)
 	return db.recordsOfTasks(rows), err
 }
 
 // Ranges is state.Past.Ranges: records come with few of their fields.
-func (db *DB) Ranges(ctx context.Context, spans []state.Span, until time.Time) (map[string][]outcome.Record, error) {
+func (db *DB) Ranges(ctx context.Context, spans []state.Span, until time.Time) (map[string][]state.Row, error) {
 	rows, err := db.Past.Ranges(ctx, spans, until)
 	return db.recordsOfTasks(rows), err
 }
 
 // Summaries is state.Past.Summaries.
-func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]state.Summary, error) {
+func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...state.Row) ([]state.Summary, error) {
 	return db.Past.Summaries(ctx, task, since, until, db.rows(more)...)
 }
 
 // Added is state.Runs.Added.
-func (db *DB) Added(ctx context.Context, mark int64, limit int) ([]outcome.Record, int64, error) {
+func (db *DB) Added(ctx context.Context, mark int64, limit int) ([]state.Row, int64, error) {
 	rows, next, err := db.Runs().Added(ctx, mark, limit)
 	return db.records(rows), next, err
 }
 
 // Unpublished is state.Runs.Unpublished.
-func (db *DB) Unpublished(ctx context.Context, limit int) ([]outcome.Record, error) {
+func (db *DB) Unpublished(ctx context.Context, limit int) ([]state.Row, error) {
 	rows, err := db.Runs().Unpublished(ctx, limit)
 	return db.records(rows), err
 }
@@ -132,7 +132,7 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep state.Keep, budget 
 }
 
 // Matches reports whether q describes a record, whatever its Limit.
-func Matches(q state.Query, r outcome.Record) bool { return q.Matches(RowOf("", r)) }
+func Matches(q state.Query, r state.Row) bool { return q.Matches(RowOf("", r)) }
 
 // aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the
 // clock is taken to have been wrong then.
@@ -141,7 +141,7 @@ const aheadBy = time.Minute
 // NewestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
 // the run that began last by the clock of now, among the newest hundred that find returns. If it
 // finds no such run, it returns last.
-func NewestBefore(last outcome.Record, now time.Time, find func(state.Query) ([]outcome.Record, error)) outcome.Record {
+func NewestBefore(last state.Row, now time.Time, find func(state.Query) ([]state.Row, error)) state.Row {
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
 	}
@@ -149,19 +149,19 @@ func NewestBefore(last outcome.Record, now time.Time, find func(state.Query) ([]
 	if err != nil {
 		return last
 	}
-	var newest outcome.Record
+	var newest state.Row
 	for _, r := range past {
 		if !r.Started.After(now) && r.Started.After(newest.Started) {
 			newest = r
 		}
 	}
-	if newest.Run == "" {
+	if newest.ID == "" {
 		return last
 	}
 	return newest
 }
 
-func (db *DB) rows(records []outcome.Record) []state.Row {
+func (db *DB) rows(records []state.Row) []state.Row {
 	rows := make([]state.Row, len(records))
 	for i, r := range records {
 		rows[i] = db.row(r)
@@ -170,7 +170,7 @@ func (db *DB) rows(records []outcome.Record) []state.Row {
 }
 
 // row is RowOf for a record with an outcome.
-func (db *DB) row(r outcome.Record) state.Row {
+func (db *DB) row(r state.Row) state.Row {
 	row := RowOf(filepath.Dir(db.output), r)
 	row.Phase = state.Ended
 	return row
@@ -178,11 +178,11 @@ func (db *DB) row(r outcome.Record) state.Row {
 
 // RowOf returns the row of a record in a state folder. Its output is relative to the folder
 // output/, so that the state folder can be moved.
-func RowOf(dir string, r outcome.Record) state.Row {
+func RowOf(dir string, r state.Row) state.Row {
 	row := state.Row{
-		ID: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, LastSlot: r.Until, Slots: max(r.Slots, 1),
+		ID: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, LastSlot: r.LastSlot, Slots: max(r.Slots, 1),
 		Scheduled: r.Origin == "", Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
-		Snapshot: r.Snapshot, Wait: state.Wait{Waited: r.Waited}, Attempt: state.Attempt{Number: r.Attempts},
+		Snapshot: r.Snapshot, Wait: state.Wait{Waited: r.Wait.Waited}, Attempt: state.Attempt{Number: r.Attempt.Number},
 		Locked: r.Locked, Seat: r.Seat, Started: r.Started, Notes: r.Notes, Triggered: r.Triggered, Result: ResultOf(dir, r),
 	}
 	if r.Queued() {
@@ -192,7 +192,7 @@ func RowOf(dir string, r outcome.Record) state.Row {
 }
 
 // ResultOf returns the result of a run, for its row in a state folder.
-func ResultOf(dir string, r outcome.Record) state.Result {
+func ResultOf(dir string, r state.Row) state.Result {
 	result := state.Result{
 		Outcome: r.Outcome, Reason: r.Reason, Ended: r.Ended, ExitCode: r.ExitCode, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU,
 		PeakMemory: r.PeakMemory, Output: r.Output,
@@ -203,39 +203,37 @@ func ResultOf(dir string, r outcome.Record) state.Result {
 	return result
 }
 
-func (db *DB) records(rows []state.Row) []outcome.Record {
-	var records []outcome.Record
+func (db *DB) records(rows []state.Row) []state.Row {
+	var records []state.Row
 	for _, row := range rows {
 		records = append(records, db.record(row))
 	}
 	return records
 }
 
-func (db *DB) recordsOfTasks(rows map[string][]state.Row) map[string][]outcome.Record {
-	records := make(map[string][]outcome.Record, len(rows))
+func (db *DB) recordsOfTasks(rows map[string][]state.Row) map[string][]state.Row {
+	records := make(map[string][]state.Row, len(rows))
 	for task, some := range rows {
 		records[task] = db.records(some)
 	}
 	return records
 }
 
-func (db *DB) record(row state.Row) outcome.Record { return RecordOf(filepath.Dir(db.output), row) }
+func (db *DB) record(row state.Row) state.Row { return RecordOf(filepath.Dir(db.output), row) }
 
 // RecordOf returns the record of a row in a state folder. The record of a run that goes on has no
 // outcome.
-func RecordOf(dir string, row state.Row) outcome.Record {
-	r := outcome.Record{
-		Run: row.ID, Task: row.Task, Mutex: row.Mutex, Slot: row.Slot, Until: row.LastSlot, Origin: row.Origin, Cause: row.Cause,
-		Background: row.Background, Server: row.Server, Started: row.Started, Ended: row.Ended, Outcome: row.Outcome,
-		Reason: row.Reason, ExitCode: row.ExitCode, Attempts: row.Attempt.Number, UserCPU: row.UserCPU, SystemCPU: row.SystemCPU,
-		PeakMemory: row.PeakMemory, Output: row.Output, Notes: row.Notes, Triggered: row.Triggered, Waited: row.Wait.Waited,
+func RecordOf(dir string, row state.Row) state.Row {
+	r := state.Row{
+		ID: row.ID, Task: row.Task, Mutex: row.Mutex, Slot: row.Slot, LastSlot: row.LastSlot, Origin: row.Origin, Cause: row.Cause,
+		Background: row.Background, Server: row.Server, Started: row.Started, Result: state.Result{Ended: row.Ended, Outcome: row.Outcome, Reason: row.Reason, ExitCode: row.ExitCode, UserCPU: row.UserCPU, SystemCPU: row.SystemCPU, PeakMemory: row.PeakMemory, Output: row.Output}, Attempt: state.Attempt{Number: row.Attempt.Number}, Notes: row.Notes, Triggered: row.Triggered, Wait: state.Wait{Waited: row.Wait.Waited},
 		Locked: row.Locked, Seat: row.Seat, Snapshot: row.Snapshot,
 	}
 	if r.IsRange() {
 		r.Slots = row.Slots
 	}
 	if row.Queued() {
-		r.Wait = outcome.Wait{Since: row.Wait.Since, Until: row.Wait.Until}
+		r.Wait = state.Wait{Since: row.Wait.Since, Until: row.Wait.Until}
 	}
 	if r.Output != "" && !filepath.IsAbs(r.Output) {
 		r.Output = filepath.Join(dir, "output", r.Output)
@@ -245,7 +243,7 @@ func RecordOf(dir string, row state.Row) outcome.Record {
 
 // LiveRecord is RecordOf for a run that has not ended. The record has no outcome, even if only the
 // hooks of the run are left to do.
-func LiveRecord(dir string, row state.Row) outcome.Record {
+func LiveRecord(dir string, row state.Row) state.Row {
 	r := RecordOf(dir, row)
 	r.Outcome, r.Reason, r.Ended = "", "", time.Time{}
 	return r

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
 // A Past is what became of the slots of a task in some time.
 type Past struct {
-	Records []outcome.Record // the newest first, and Short; if there are too many, only records of several slots
-	Hours   []state.Hour     // all other records, the earliest first; nil if Records has all
+	Records []state.Row  // the newest first, and Short; if there are too many, only records of several slots
+	Hours   []state.Hour // all other records, the earliest first; nil if Records has all
 }
 
 // PastOf returns what became of the slots of each span before until. A task with more than most
@@ -32,9 +31,9 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	}
 	past := map[string]Past{}
 	for _, s := range spans {
-		records := slices.DeleteFunc(single[s.Task], outcome.Record.IsRange) // ranges has those, and earlier ranges that reach into the span
+		records := slices.DeleteFunc(single[s.Task], state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
 		records = append(records, ranges[s.Task]...)
-		slices.SortStableFunc(records, outcome.NewestFirst)
+		slices.SortStableFunc(records, state.NewestFirst)
 		past[s.Task] = Past{Records: records}
 	}
 	return past, r.addHours(ctx, past, many, until)
@@ -74,7 +73,7 @@ func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []st
 }
 
 // NewestOf returns the newest n records of each of the tasks, the newest first. They are Short.
-func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]outcome.Record, error) {
+func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]state.Row, error) {
 	spans := make([]state.Span, len(tasks))
 	for i, task := range tasks {
 		spans[i].Task = task

@@ -32,12 +32,12 @@ func waiting(t testing.TB, db *DB, limit int) (runs []string) {
 		t.Fatal(err)
 	}
 	for _, r := range records {
-		runs = append(runs, r.Run)
+		runs = append(runs, r.ID)
 	}
 	return runs
 }
 
-func mustAddShared(t testing.TB, db *DB, records ...outcome.Record) {
+func mustAddShared(t testing.TB, db *DB, records ...state.Row) {
 	t.Helper()
 	if err := db.AddShared(context.Background(), records); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 
 func TestBatchesSkipAndRepeatNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	var records []outcome.Record
+	var records []state.Row
 	var want []string
 	for n := range 100 {
 		outcome := []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Failed, outcome.Missed}[n*7%4]
@@ -124,7 +124,7 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 func TestOfAnOldHistoryOnlyTheNewestRunsArePublished(t *testing.T) {
 	const newest = 1000
 	db := openTest(t, t.TempDir())
-	var old []outcome.Record
+	var old []state.Row
 	for n := range 2 * newest {
 		old = append(old, rec(n, "a", []outcome.Outcome{outcome.Succeeded, outcome.Skipped}[n%2]))
 	}
@@ -189,8 +189,8 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 // The newest row is a slot that was missed, and then that slot runs.
 func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
 	gap := missed("a", 10)
-	gap.Slots, gap.Until = 1, noon.Add(20*time.Minute)
-	for name, newest := range map[string]outcome.Record{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
+	gap.Slots, gap.LastSlot = 1, noon.Add(20*time.Minute)
+	for name, newest := range map[string]state.Row{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
 		t.Run(name, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
 			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), newest)
@@ -212,7 +212,7 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 		adding.Go(func() {
 			db := openTest(t, dir)
 			for n := range each {
-				if err := db.Add(context.Background(), []outcome.Record{rec(1+a*each+n, "a", outcome.Succeeded)}); err != nil {
+				if err := db.Add(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -28,26 +28,26 @@ func totalsOf(t *testing.T, db *DB, task string) []string {
 
 func TestTotalsCountEverySlotOnce(t *testing.T) {
 	gap := rec(3, "a", outcome.Missed)
-	gap.Slots, gap.Until = 40, gap.Slot.Add(39*time.Minute)
+	gap.Slots, gap.LastSlot = 40, gap.Slot.Add(39*time.Minute)
 	for _, tt := range []struct {
 		rule string
-		adds [][]outcome.Record
+		adds [][]state.Row
 		want []string
 	}{
 		{"each outcome has its own",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
 			[]string{"failed 1, last 12:02", "succeeded 2, last 12:03"}},
 		{"a record that is added again is not counted again",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
 			[]string{"succeeded 2, last 12:02"}},
 		{"nor one that comes twice in one transaction",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
 			[]string{"succeeded 1, last 12:01"}},
 		{"a record of several slots counts as many",
-			[][]outcome.Record{{gap}, {rec(50, "a", outcome.Missed)}},
+			[][]state.Row{{gap}, {rec(50, "a", outcome.Missed)}},
 			[]string{"missed 41, last 12:50"}},
 		{"the last is the newest run, in whatever order they come",
-			[][]outcome.Record{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
 			[]string{"succeeded 3, last 12:05"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := state.LastRan(totals["a"])
-	if last == nil || last.Run != failed.Run || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
+	if last == nil || last.Run != failed.ID || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
 		t.Errorf("got %+v", last)
 	}
 	if state.LastRan(totals["nobody"]) != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // lasting is the n-th run of a task, with a duration.
-func lasting(n int, task string, o outcome.Outcome, took time.Duration) outcome.Record {
+func lasting(n int, task string, o outcome.Outcome, took time.Duration) state.Row {
 	r := rec(n, task, o)
 	r.Ended = r.Started.Add(took)
 	return r

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -22,7 +21,7 @@ const deferAfter = time.Minute
 
 // deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
 // that was written down: then the run waits after this process has ended.
-func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []string) bool {
+func (r *Run) deferRetry(wait time.Duration, result state.Row, notes []string) bool {
 	if !r.row.Background || wait <= deferAfter || r.DB.InMemory() {
 		return false
 	}
@@ -31,8 +30,8 @@ func (r *Run) deferRetry(wait time.Duration, result outcome.Record, notes []stri
 }
 
 // deferTo has the row wait for its next attempt until a time.
-func (r *Run) deferTo(until time.Time, result outcome.Record) error {
-	soFar := history.ResultOf(r.Dir, result)
+func (r *Run) deferTo(until time.Time, result state.Row) error {
+	soFar := result.Result
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.row.ID, soFar, until, result.Notes) }, func(row *state.Row) {
 		row.Result, row.Notes = soFar, result.Notes
@@ -51,7 +50,7 @@ func (r *Run) leaveDeferred() {
 
 // concludeUnlessLost is conclude for a run whose owner is dead. Again reports that the run waits
 // for its next attempt instead.
-func (r *Run) concludeUnlessLost() (record outcome.Record, again bool) {
+func (r *Run) concludeUnlessLost() (record state.Row, again bool) {
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
 		so := r.soFar()
@@ -80,15 +79,15 @@ func (r *Run) mayRetryLost() bool {
 }
 
 // deferLost leaves the attempt after a lost one to the next tick.
-func (r *Run) deferLost(result outcome.Record) error {
-	result.Attempts = max(1, r.row.Attempt.Number)
-	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempts, result.Reason))
+func (r *Run) deferLost(result state.Row) error {
+	result.Attempt.Number = max(1, r.row.Attempt.Number)
+	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempt.Number, result.Reason))
 	return r.deferTo(clock.Now().Truncate(time.Minute), result)
 }
 
 // giveUp returns the result of a run whose next attempt will not start. It is the result of the
 // attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
-func (r *Run) giveUp(code *int) outcome.Record {
+func (r *Run) giveUp(code *int) state.Row {
 	result := r.soFar()
 	result.Ended = clock.Now()
 	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
@@ -133,7 +132,7 @@ func (d Deferred) Stopped() bool { return d.row.Stop != nil }
 
 // Finish ends the run without another attempt. It reports false if this process could not take the
 // run, because another one has it or after an error.
-func (d Deferred) Finish() (record outcome.Record, ended bool) {
+func (d Deferred) Finish() (record state.Row, ended bool) {
 	r, err := d.caller.take(d.row)
 	if err != nil {
 		return record, false
@@ -148,7 +147,7 @@ const heldAtMost = 24 * time.Hour
 // turn is handed over as it is. Started reports that it was handed over. Ended reports that the
 // mutex was held for too long, and that the run has ended with the record. If the mutex is held,
 // and after an error, the run is left to a later tick.
-func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
+func (d Deferred) Retry(handOver func(*Run) error) (record state.Row, started, ended bool, err error) {
 	r, err := d.caller.take(d.row)
 	if errors.Is(err, ErrAlive) {
 		return record, false, false, nil
@@ -209,7 +208,7 @@ func (r *Run) lockAgain() (reason string) {
 
 // hold leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost, hold
 // ends the run instead, and returns its record.
-func (r *Run) hold(reason string) (record outcome.Record, ended bool) {
+func (r *Run) hold(reason string) (record state.Row, ended bool) {
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {
 		wait.Since = now.Truncate(time.Minute)

@@ -7,19 +7,18 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
 // Finish ends a run of this process whose command is over, and returns its record.
-func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(result) }
+func (r *Run) Finish(result state.Row) state.Row { return r.finish(result) }
 
 // FailBeforeStart finishes a run whose command cannot be started, or must not start because a
 // condition command failed. The error is the reason, and printed becomes the run's output. Like any
 // run that began, it fires its hooks even if this process is killed.
-func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
+func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 	if r.prepared {
 		if berr := r.Begin(); berr != nil {
 			return r.FailUnbegun(berr)
@@ -39,7 +38,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 // This process owns the row, so no two processes finish the run at once. A process that is killed
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
-func (r *Run) finish(result outcome.Record) outcome.Record {
+func (r *Run) finish(result state.Row) state.Row {
 	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.isTaken(r.settled(result)) {
 		r.Close()
 		return result
@@ -91,8 +90,8 @@ func (r *Run) finish(result outcome.Record) outcome.Record {
 const hooksAnyway = 10 * time.Second
 
 // settled writes down what the run came to, before its hooks fire.
-func (r *Run) settled(result outcome.Record) error {
-	came := history.ResultOf(r.Dir, result)
+func (r *Run) settled(result state.Row) error {
+	came := result.Result
 	err := r.persist(hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.row.ID, came, result.Notes) },
 		func(row *state.Row) { row.Phase, row.Result, row.Notes = state.Finishing, came, result.Notes })
 	r.unsettled = err != nil
@@ -108,7 +107,7 @@ func (r *Run) endsAtOnce() bool {
 
 // end ends the row of the run, and returns the record. It tries again until this process is asked
 // to end: the hooks of the run must not fire again.
-func (r *Run) end(result outcome.Record) outcome.Record {
+func (r *Run) end(result state.Row) state.Row {
 	path := output.Path(r.Dir, r.record)
 	if !r.hasOutput(result.Output) {
 		result.Output = ""
@@ -117,16 +116,16 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if hooks := output.HooksPath(path); !hasBytes(hooks) {
 		os.Remove(hooks)
 	}
-	waited := result.Outcome == outcome.Skipped && result.Wait != (outcome.Wait{})
+	waited := result.Outcome == outcome.Skipped && result.Wait != (state.Wait{})
 	err := r.persist(0, func(ctx context.Context) error {
 		return r.own.End(ctx, r.row.ID, state.End{
-			Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
+			Result: result.Result, Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
 			Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
 		})
 	}, func(row *state.Row) { row.Phase = state.Ended })
 	var stale *state.StaleError
 	if err != nil && !errors.As(err, &stale) { // else another process has ended it
-		r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
+		r.complain("run %s of %s %s, but its record is lost: %v", result.ID, result.Task, result.Outcome, err)
 	}
 	result.Snapshot = r.record.Snapshot
 	return result

@@ -30,8 +30,8 @@ func NeedOf(task *schedule.Task) mutex.Need {
 }
 
 // NewHolder returns the run of a record as the holder of what this process is about to acquire.
-func NewHolder(record outcome.Record) mutex.Holder {
-	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
+func NewHolder(record state.Row) mutex.Holder {
+	return mutex.Holder{Run: record.ID, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
 }
 
 // adopt makes the lock ours that another process acquired for the run. The files are its
@@ -41,7 +41,7 @@ func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	holder := mutex.Holder{Run: r.record.Run, PID: os.Getpid(), Host: r.record.Server, Task: r.record.Task, Since: time.Now()}
+	holder := mutex.Holder{Run: r.record.ID, PID: os.Getpid(), Host: r.record.Server, Task: r.record.Task, Since: time.Now()}
 	var locks []mutex.Lock
 	add := func(name string) {
 		var file *os.File
@@ -145,6 +145,6 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (r *Run) describeLock(pid int, since time.Time) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Holder{Run: r.record.Run, PID: pid, Host: r.record.Server, Task: r.record.Task, Since: since})
+		r.lock.Describe(mutex.Holder{Run: r.record.ID, PID: pid, Host: r.record.Server, Task: r.record.Task, Since: since})
 	}
 }

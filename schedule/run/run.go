@@ -11,7 +11,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -60,12 +59,12 @@ type Run struct {
 
 	mu     sync.Mutex // protects row while it changes
 	row    state.Row  // as the database has it, as far as this process knows; without an ID for a slot that has no run
-	record outcome.Record
+	record state.Row
 }
 
 // Begin is Prepare, and writes down that the run is about to start. From here on it will be
 // finished, whatever happens to this process.
-func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+func (c Caller) Begin(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	r, err := c.Prepare(record, task, lock)
 	if err == nil {
 		err = r.Begin()
@@ -78,7 +77,7 @@ func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Loc
 
 // Prepare opens the output of a run that is to begin: see Begin and GiveTo. The lock (nil: none)
 // belongs to the run; after an error it is still the caller's.
-func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+func (c Caller) Prepare(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 	}
 	r := c.newRun(*task, record)
 	r.lock, r.output = lock, captured
-	r.row = history.RowOf(c.Dir, record)
+	r.row = record
 	r.row.Pool, r.prepared = task.Pool.Name, true
 	return r, nil
 }
@@ -129,7 +128,7 @@ func (r *Run) BeginIn(c Caller) (*Run, error) {
 }
 
 // FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
-func (r *Run) FailUnbegun(why error) outcome.Record {
+func (r *Run) FailUnbegun(why error) state.Row {
 	return r.Caller.FailUnbegun(r.record, &r.task, r.lock, why)
 }
 
@@ -158,7 +157,7 @@ func (r *Run) begins(owner int64) {
 }
 
 // newRun returns a run without its row, its lock and its output.
-func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
+func (c Caller) newRun(task schedule.Task, record state.Row) *Run {
 	r := &Run{Caller: c, task: task, record: record}
 	r.hooks = &hooks{r: r}
 	return r
@@ -176,7 +175,7 @@ func (c Caller) Begun(row state.Row) bool {
 
 // unwritten reports whether one more attempt was started than the row says, on a full disk.
 func (c Caller) unwritten(row state.Row) bool {
-	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
+	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
@@ -186,7 +185,7 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	if unwritten { // this process must not start the attempt again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
-	r := c.newRun(schedule.Task{}, history.LiveRecord(c.Dir, row))
+	r := c.newRun(schedule.Task{}, row.WithoutOutcome())
 	r.own, r.row, r.unwritten = own, row, unwritten
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
@@ -196,10 +195,10 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 
 // Record is the record with which the run began, with what its attempts came to before this process
 // got it.
-func (r *Run) Record() outcome.Record { return r.record }
+func (r *Run) Record() state.Row { return r.record }
 
 // soFar returns the record of a run without an outcome.
-func (r *Run) soFar() outcome.Record {
+func (r *Run) soFar() state.Row {
 	result := r.record
 	result.Snapshot = nil
 	return result

@@ -14,14 +14,14 @@ import (
 // took over. It first ends what is left of the command
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
-func (r *Run) settle(code *int) outcome.Record {
+func (r *Run) settle(code *int) state.Row {
 	result := r.soFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
 	group := r.row.Attempt.PID
-	left := r.orphans(group, result.Attempts)
+	left := r.orphans(group, result.Attempt.Number)
 	if len(left) > 0 {
-		family := process.Family{Groups: left, Run: result.Run, Attempt: result.Attempts}
+		family := process.Family{Groups: left, Run: result.ID, Attempt: result.Attempt.Number}
 		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
 		result.Ended = clock.Now()
 	}

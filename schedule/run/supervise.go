@@ -8,7 +8,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -18,12 +17,12 @@ import (
 
 // Execute supervises and finishes the run in this process, and returns its record. When terminate
 // is done the command is stopped; when kill is done too it is killed at once.
-func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
+func (r *Run) Execute(terminate, kill context.Context) state.Row {
 	return r.ExecuteThen(terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
-func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.Row {
 	r.Terminate = terminate
 	result := r.supervise(terminate, kill)
 	ended()
@@ -33,7 +32,7 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
-func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
+func (r *Run) supervise(terminate, kill context.Context) state.Row {
 	terminate, renewer := r.renewLease(terminate)
 	result := r.attempts(terminate, kill, renewer)
 	result.Notes = append(result.Notes, renewer.End()...)
@@ -41,7 +40,7 @@ func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 }
 
 // attempts is supervise while the lease of the lock is renewed.
-func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcome.Record {
+func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) state.Row {
 	result, first := r.firstAttempt(terminate)
 	if result.Outcome == outcome.Lost && r.mayRetryLost() && r.deferLost(result) == nil {
 		return r.soFar()
@@ -51,7 +50,7 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcom
 		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
-		wait := r.task.Retry.WaitOf(r.record.Run, n)
+		wait := r.task.Retry.WaitOf(r.record.ID, n)
 		if r.deferRetry(wait, result, renewer.Noted()) {
 			return r.soFar()
 		}
@@ -69,7 +68,7 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *Renewer) outcom
 
 // firstAttempt returns the number of the attempt to begin with, and what the run came to before
 // that. If the result has an outcome, the run starts no attempt.
-func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
+func (r *Run) firstAttempt(terminate context.Context) (result state.Row, attempt int) {
 	if r.row.Phase == state.Running { // its supervisor was killed
 		return r.goOn()
 	}
@@ -128,7 +127,7 @@ func (r *Run) before(terminate context.Context) (note string) {
 }
 
 // attempt runs the command once, and adds the outcome and what the command used to result.
-func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Record) {
+func (r *Run) attempt(terminate, kill context.Context, n int, result *state.Row) {
 	p, age := r.left.command(n)
 	if p == nil {
 		if p = r.start(terminate, n, result); p == nil {
@@ -141,7 +140,7 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 		r.noteEnding(n, result)
 	}
 	if result.Outcome != "" || r.stopAsked(result) {
-		survivors := p.EndRun(kill, r.record.Run, n, r.lease.KillAfter(r.task.KillAfter))
+		survivors := p.EndRun(kill, r.record.ID, n, r.lease.KillAfter(r.task.KillAfter))
 		result.Notes = append(result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {
@@ -160,7 +159,7 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
-func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *process.Process {
+func (r *Run) start(terminate context.Context, n int, result *state.Row) *process.Process {
 	if terminate.Err() != nil {
 		stopped(result, "before attempt %d", n)
 		return nil
@@ -168,7 +167,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	if r.stopAsked(result) || r.mustNotStart(n, result) {
 		return nil
 	}
-	result.Attempts = n
+	result.Attempt.Number = n
 	now := clock.Now()
 	// The row is written before the command is forked, so a row that is still ready was never
 	// started. If it cannot be written, as on a full disk, the command starts all the same.
@@ -241,8 +240,8 @@ func (r *Run) forked(attempt, pid int) {
 
 // again writes down that this process waits for the next attempt, and what the attempts so far came
 // to, for the process that may have to go on here.
-func (r *Run) again(wait time.Duration, result outcome.Record) {
-	then, soFar := clock.Now().Add(wait), history.ResultOf(r.Dir, result)
+func (r *Run) again(wait time.Duration, result state.Row) {
+	then, soFar := clock.Now().Add(wait), result.Result
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.row.ID, soFar, then) }, func(row *state.Row) {
 		row.Result, row.Phase, row.Wait, row.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then}, 0
@@ -251,14 +250,14 @@ func (r *Run) again(wait time.Duration, result outcome.Record) {
 
 // noteEnding writes down that the command is about to be ended, for the process that may have to go
 // on here.
-func (r *Run) noteEnding(attempt int, result *outcome.Record) {
+func (r *Run) noteEnding(attempt int, result *state.Row) {
 	kind, reason := endingKind(result.Outcome), result.Reason
 	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.row.ID, attempt, kind, reason) }, nil)
 }
 
 // mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome
 // then: another run may go on by now.
-func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
+func (r *Run) mustNotStart(n int, result *state.Row) bool {
 	lost := r.lease.HeldToStart()
 	if lost != "" {
 		stopped(result, "before attempt %d: %s", n, lost)
@@ -267,7 +266,7 @@ func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
 }
 
 // unstartable sets that the command could not be started, and why; in the output, too.
-func (r *Run) unstartable(result *outcome.Record, code int, why string) {
+func (r *Run) unstartable(result *state.Row, code int, why string) {
 	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
@@ -323,14 +322,14 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).
-func measure(result *outcome.Record, p *process.Process) {
+func measure(result *state.Row, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
 	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
 // stopped sets that the run was stopped, and when.
-func stopped(result *outcome.Record, format string, args ...any) {
+func stopped(result *state.Row, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
 

@@ -41,7 +41,7 @@ func (e *skipError) Error() string { return e.reason }
 
 // awaitLock waits until the run has what it must hold. If the result has an outcome, the command
 // will not start.
-func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
+func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 	if !r.record.Queued() {
 		return result
 	}
@@ -53,7 +53,7 @@ func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
 		return result
 	}
 	result = r.soFar()
-	result.Waited, result.Ended = w.waited(), clock.Now()
+	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
@@ -158,7 +158,7 @@ func (r *Run) took(held mutex.Holding, waited time.Duration) error {
 		})
 	if err == nil {
 		r.lock = held.Lock
-		r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
+		r.record.Locked, r.record.Seat, r.record.Wait.Waited = held.Mutex, held.Seat, waited
 	}
 	return err
 }
