@@ -173,7 +173,7 @@ func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
 		return nil
 	}
 	defer db.Close()
-	usual, _ := db.Usual(ctx, view.TaskNames(s))
+	usual, _ := db.Past().Usual(ctx, view.TaskNames(s))
 	for name, u := range usual {
 		took[name] = u.Duration
 	}

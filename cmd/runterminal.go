@@ -206,7 +206,7 @@ func (p *progress) readUsual() {
 		return
 	}
 	defer db.Close()
-	if usual, err := db.Usual(ctx, []string{p.task}); err == nil {
+	if usual, err := db.Past().Usual(ctx, []string{p.task}); err == nil {
 		p.usual.Store(int64(usual[p.task].Duration))
 	}
 }

@@ -49,11 +49,11 @@ tasks:
 	failure := record("hourly", "2026-03-06 09:00:00", outcome.Failed)
 	retry := record("hourly", "2026-03-06 09:00:00", outcome.Succeeded)
 	retry.Origin = "retry of 1"
-	state := filepath.Join(dir, ".sched")
-	if err := os.Mkdir(state, 0o700); err != nil {
+	folder := filepath.Join(dir, ".sched")
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := state.Open(state, state.Patience)
+	db, err := state.Open(folder, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,11 +30,10 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	var values, lasts [][]byte
 	var keys []string // of lasts
 	for _, r := range records {
-		shared := shareable(r)
-		value := encode(shared)
+		value := encode(shared(r))
 		if len(value) > mutex.LongestValue {
-			shared.Notes, shared.Triggered = nil, nil
-			value = encode(shared)
+			r.Notes, r.Triggered = nil, nil
+			value = encode(shared(r))
 		}
 		values = append(values, value)
 		if last[r.Task].ID == r.ID {
@@ -49,27 +48,60 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	return cmp.Or(errs...)
 }
 
-// shareable returns the part of a run that servers share: no snapshots, locks or paths, which could
-// do harm on another server.
-func shareable(r state.Row) state.Row {
-	isNone := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
-	shared := state.Row{
-		ID: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Started: r.Started, Result: state.Result{Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode, UserCPU: max(0, r.UserCPU), SystemCPU: max(0, r.SystemCPU), PeakMemory: max(0, r.PeakMemory)},
-		Notes: r.Notes, Triggered: slices.DeleteFunc(slices.Clone(r.Triggered), isNone), Attempt: state.Attempt{Number: max(0, r.Attempt.Number)}, Wait: state.Wait{Waited: max(0, r.Wait.Waited)},
-	}
-	if r.Cause != nil && outcome.IsID(r.Cause.Run) {
-		shared.Cause = r.Cause
-	}
-	return shared
+// A sharedRun is the part of a run that servers share: no snapshot, no lock and no path, which
+// could do harm on another server. Run comes first: see Last.
+type sharedRun struct {
+	Run        string              `json:"run"`
+	Task       string              `json:"task"`
+	Mutex      string              `json:"mutex"`
+	Slot       time.Time           `json:"slot"`
+	Origin     string              `json:"origin,omitempty"`
+	Cause      *outcome.Cause      `json:"cause,omitempty"`
+	Background bool                `json:"background,omitempty"`
+	Server     string              `json:"server"`
+	Started    time.Time           `json:"started,omitzero"`
+	Ended      time.Time           `json:"ended,omitzero"`
+	Outcome    outcome.Outcome     `json:"outcome"`
+	Reason     string              `json:"reason,omitempty"`
+	ExitCode   *int                `json:"exit_code,omitempty"`
+	Attempts   int                 `json:"attempts,omitempty"`
+	Waited     time.Duration       `json:"waited,omitempty"`
+	UserCPU    time.Duration       `json:"user_cpu,omitempty"`
+	SystemCPU  time.Duration       `json:"system_cpu,omitempty"`
+	PeakMemory int64               `json:"peak_memory,omitempty"`
+	Notes      []string            `json:"notes,omitempty"`
+	Triggered  []outcome.Triggered `json:"triggered,omitempty"`
 }
 
-// foreign reads a record of a server other than self.
-func foreign(value []byte, self string) (r state.Row, ok bool) {
-	r, ok = mutex.Decode[state.Row](value)
-	ok = ok && outcome.IsID(r.ID) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
-		r.Server != "" && r.Server != self
-	return shareable(r), ok
+func shared(r state.Row) sharedRun {
+	return sharedRun{
+		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
+		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
+		Waited: r.Wait.Waited, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU, PeakMemory: r.PeakMemory, Notes: r.Notes, Triggered: r.Triggered,
+	}
+}
+
+// row returns the row of the run, without what cannot be right.
+func (s sharedRun) row() state.Row {
+	if s.Cause != nil && !outcome.IsID(s.Cause.Run) {
+		s.Cause = nil
+	}
+	return state.Row{
+		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Cause: s.Cause,
+		Background: s.Background, Server: s.Server, Started: s.Started, Notes: s.Notes, Phase: state.Ended,
+		Triggered: slices.DeleteFunc(s.Triggered, func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }),
+		Attempt:   state.Attempt{Number: max(0, s.Attempts)}, Wait: state.Wait{Waited: max(0, s.Waited)},
+		Result: state.Result{Outcome: s.Outcome, Reason: s.Reason, Ended: s.Ended, ExitCode: s.ExitCode,
+			UserCPU: max(0, s.UserCPU), SystemCPU: max(0, s.SystemCPU), PeakMemory: max(0, s.PeakMemory)},
+	}
+}
+
+// foreign reads a run of a server other than self.
+func foreign(value []byte, self string) (state.Row, bool) {
+	s, ok := mutex.Decode[sharedRun](value)
+	ok = ok && outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome) &&
+		s.Server != "" && s.Server != self
+	return s.row(), ok
 }
 
 // Recent returns the ended runs of servers other than self that match q, in the order of

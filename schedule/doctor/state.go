@@ -154,7 +154,7 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err == nil {
 		defer db.Close()
-		_, err = db.Totals(ctx)
+		_, err = db.Past().Totals(ctx)
 	}
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, pagesTime)

@@ -52,7 +52,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	if alive != nil {
 		return state.Row{}, alive
 	}
-	rows, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Ended: true, Limit: 1})
+	rows, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
 	switch {
 	case err != nil:
 		return state.Row{}, err

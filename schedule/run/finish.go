@@ -116,7 +116,7 @@ func (r *Run) end(result state.Row) state.Row {
 	if hooks := output.HooksPath(path); !hasBytes(hooks) {
 		os.Remove(hooks)
 	}
-	waited := result.Outcome == outcome.Skipped && result.Wait != (state.Wait{})
+	waited := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
 	err := r.persist(0, func(ctx context.Context) error {
 		return r.own.End(ctx, r.row.ID, state.End{
 			Result: result.Result, Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,

@@ -28,7 +28,7 @@ func firstIn(t *testing.T, err error) string {
 func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *waiter {
 	t.Helper()
 	record := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
-		Wait: state.Wait{Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
+		Wait: state.Wait{For: state.ForMutex, Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
 	r, err := caller.Begin(record, task, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/notify"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"

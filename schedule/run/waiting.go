@@ -42,7 +42,7 @@ func (e *skipError) Error() string { return e.reason }
 // awaitLock waits until the run has what it must hold. If the result has an outcome, the command
 // will not start.
 func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
-	if !r.record.Queued() {
+	if !r.row.Queued() {
 		return result
 	}
 	r.begun()
@@ -65,7 +65,7 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 }
 
 func (r *Run) waiter() *waiter {
-	wait := r.record.Wait
+	wait := r.row.Wait
 	return &waiter{
 		run: r, need: NeedOf(&r.task), begun: time.Now(),
 		before: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),

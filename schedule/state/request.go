@@ -96,24 +96,3 @@ func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool,
 	})
 	return done, err
 }
-
-// Forget removes a run that has ended, with everything that belongs to it but its output, which it
-// returns.
-func (r Runs) Forget(ctx context.Context, run string) (output string, err error) {
-	err = r.store.write(ctx, func(q querier) error {
-		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", run)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return ErrGone
-		}
-		if found[0].Phase != Ended {
-			return &StaleError{Run: run, Phase: found[0].Phase, Owner: found[0].Owner}
-		}
-		output = found[0].Output
-		_, err = q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'ended'", run)
-		return err
-	})
-	return output, err
-}

@@ -36,7 +36,7 @@ func (t *Tick) publish(db *state.DB) error {
 // copied twice, when a kill comes before that is noted; the other servers show it once.
 func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
-		records, err := db.Unpublished(ctx, batch)
+		records, err := db.Runs().Unpublished(ctx, batch)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
 		for _, r := range records {
 			tasks, runs = append(tasks, r.Task), append(runs, r.ID)
 		}
-		last, err := db.Last(ctx, tasks)
+		last, err := db.Runs().Last(ctx, tasks)
 		if err != nil {
 			return err
 		}

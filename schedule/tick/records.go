@@ -14,9 +14,9 @@ import (
 // records collects the slots that have no run, for the history. Runs write down themselves what
 // became of them. Safe for concurrent use.
 type records struct {
-	tick    *Tick
-	memory  *memory
-	history *state.DB // in the database of the tick
+	tick   *Tick
+	memory *memory
+	db     *state.DB // of the tick
 
 	mu        sync.Mutex
 	collected []state.Row         // slots without a run, and runs in memory
@@ -66,11 +66,7 @@ func (r *records) flush() (flushed int, err error) {
 	collected := r.collected
 	r.collected = nil
 	r.mu.Unlock()
-	add := r.history.Add
-	if r.tick.Storage.Store != nil {
-		add = r.history.AddShared
-	}
-	if err := add(context.Background(), collected); err != nil {
+	if err := r.db.Runs().Record(context.Background(), collected, r.tick.Storage.Store != nil); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.collected = append(collected, r.collected...)
@@ -96,7 +92,7 @@ func (r *records) write(recorded int) {
 	r.notes, r.runs = nil, 0
 	r.mu.Unlock()
 	if err == nil {
-		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(added))
+		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.tick.publish(r.db), r.prune(added))
 	} else {
 		r.collectAgain(notes)
 	}
@@ -119,7 +115,7 @@ func (r *records) collectAgain(notes map[string][]string) {
 // goes by the clock, whatever the minute of the tick: a tick of a minute to come would remove the
 // whole history.
 func (r *records) prune(added int) error {
-	db := r.history
+	db := r.db
 	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
@@ -128,8 +124,8 @@ func (r *records) prune(added int) error {
 	step := state.SmallStep
 	step.Least = 2 * added
 	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
-	for _, removed := range did.Outputs {
-		output.Remove(dir, state.Row{Task: removed.Task, ID: removed.Run, Result: state.Result{Output: removed.File}})
+	for _, removed := range did.Removed {
+		output.Remove(dir, removed)
 	}
 	err = errors.Join(err, stale)
 	if did.Unpublished > 0 {

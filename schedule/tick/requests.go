@@ -136,7 +136,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		}
 		return nil, false
 	}
-	if record.Queued() {
+	if record.Wait.For == state.ForMutex {
 		r.queued.add(task.Name, record.ID)
 	}
 	return begun, true

@@ -151,7 +151,7 @@ func (t *Tick) prepare() *running {
 	r.ledger = r.newAccount()
 	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: r.db, memory: memory}
+	r.records = &records{tick: t, db: r.db, memory: memory}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,

@@ -104,7 +104,7 @@ func (s *Health) addOverdue(db *state.DB, index map[string]*TaskHealth) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
 	}
-	open, err := overdue.Open(context.Background(), db.DB)
+	open, err := overdue.Open(context.Background(), db)
 	s.Err = cmp.Or(s.Err, err)
 	for name, incidents := range open {
 		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
@@ -115,7 +115,7 @@ func (s *Health) addOverdue(db *state.DB, index map[string]*TaskHealth) {
 
 // addHistory adds to each task its totals, last run and last success from the history.
 func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
-	totals, err := db.Totals(context.Background())
+	totals, err := db.Past().Totals(context.Background())
 	if err == nil {
 		s.Undelivered, err = db.Messages().Undelivered(context.Background())
 	}
@@ -123,7 +123,7 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 		s.Err = cmp.Or(s.Err, err)
 		return
 	}
-	find := func(q state.Query) ([]state.Row, error) { return db.Find(context.Background(), q) }
+	find := func(q state.Query) ([]state.Row, error) { return db.Runs().Find(context.Background(), q) }
 	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
@@ -143,7 +143,7 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 	if len(slow) == 0 {
 		return
 	}
-	usual, err := db.Usual(context.Background(), slow)
+	usual, err := db.Past().Usual(context.Background(), slow)
 	if err != nil {
 		s.Err = cmp.Or(s.Err, err)
 	}

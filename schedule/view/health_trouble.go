@@ -108,7 +108,7 @@ func (s *Health) Explain() error {
 			failed = append(failed, t.Task)
 		}
 	}
-	last, err := db.Last(context.Background(), failed)
+	last, err := db.Runs().Last(context.Background(), failed)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *Health) Explain() error {
 }
 
 func (t *TaskTrouble) countMissed(db *state.DB) error {
-	records, err := db.Find(context.Background(), state.Query{
+	records, err := db.Runs().Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	t.add(records)
 	return err

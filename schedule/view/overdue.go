@@ -37,7 +37,7 @@ func (s Source) overdue(ctx context.Context, all *Records, names []string) map[s
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}
-	open, err := overdue.Open(ctx, all.DB.DB)
+	open, err := overdue.Open(ctx, all.DB)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule/cluster"
-	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 

@@ -106,7 +106,7 @@ func (f *Folder) Remember(records ...state.Row) {
 	f.Helper()
 	db, err := state.Open(f.State(), state.Patience)
 	if err == nil {
-		err = db.Add(context.Background(), records)
+		err = db.Runs().Record(context.Background(), records, false)
 		db.Close()
 	}
 	if err != nil {

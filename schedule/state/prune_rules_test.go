@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 var tiny = state.Budget{Rows: 20, Time: time.Hour}
 
 // pruneAll goes through a whole pass and returns the outputs of the runs that it removed.
-func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []state.Output, steps int) {
+func pruneAll(t testing.TB, db *state.DB, now time.Time, keep time.Duration, perTask int) (removed []state.Row, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
 		did, err := db.Prune(context.Background(), now, state.Keep{For: keep, RunsPerTask: perTask}, tiny)
 		if err != nil {
 			t.Fatal(err)
 		}
-		removed, more = append(removed, did.Outputs...), did.More
+		removed, more = append(removed, did.Removed...), did.More
 	}
 	return removed, steps
 }
@@ -86,7 +86,7 @@ func TestPruneHandsBackWhatItRemoved(t *testing.T) {
 	removed, _ := pruneAll(t, db, minute(100), 0, 3)
 	var got []string
 	for _, r := range removed {
-		got = append(got, fmt.Sprint(r.Task, r.Run, r.File))
+		got = append(got, fmt.Sprint(r.Task, r.ID, r.Output))
 	}
 	slices.Sort(got)
 	var want []string

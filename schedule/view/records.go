@@ -1,12 +1,84 @@
-package history
+package view
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
+
+// Records are the contents of a state folder at one moment. Close them after use.
+type Records struct {
+	*state.DB
+	state.Runs
+	state.Past
+	Live []state.Row // runs that live, or wait, the oldest first
+	Lost []state.Row // runs whose process is dead; the next tick will finish them; the oldest first
+	Err  error       // why the database cannot be read; then all else is empty
+}
+
+// Look opens the database of a state folder to read. If the database does not exist, the records
+// are empty. Err of the records is the returned error.
+func Look(ctx context.Context, dir string) (*Records, error) {
+	r := &Records{}
+	if r.DB, r.Err = state.OpenRead(dir, state.Patience); r.Err != nil {
+		return r, r.Err
+	}
+	r.Runs, r.Past = r.DB.Runs(), r.DB.Past()
+	if r.Live, r.Lost, r.Err = r.DB.Going(ctx); r.Err != nil {
+		r.DB.Close()
+	}
+	return r, r.Err
+}
+
+// Close closes the database.
+func (r *Records) Close() error {
+	if r.Err != nil { // it is not open
+		return nil
+	}
+	return r.DB.Close()
+}
+
+// Requests returns the runs of a state folder that somebody, or a hook, has asked for, and that no
+// tick has begun yet. The run that has waited longest comes first.
+func Requests(dir string) ([]state.Row, error) {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Runs().Waiting(context.Background())
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Requested() }), err
+}
+
+// aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the
+// clock is taken to have been wrong then.
+const aheadBy = time.Minute
+
+// NewestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
+// the run that began last by the clock of now, among the newest hundred that find returns. If it
+// finds no such run, it returns last.
+func NewestBefore(last state.Row, now time.Time, find func(state.Query) ([]state.Row, error)) state.Row {
+	if !last.Started.After(now.Add(aheadBy)) {
+		return last
+	}
+	past, err := find(state.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
+	if err != nil {
+		return last
+	}
+	var newest state.Row
+	for _, r := range past {
+		if !r.Started.After(now) && r.Started.After(newest.Started) {
+			newest = r
+		}
+	}
+	if newest.ID == "" {
+		return last
+	}
+	return newest
+}
 
 // A Past is what became of the slots of a task in some time.
 type Past struct {

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 )
 
 // totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
-func totalsOf(t *testing.T, db *DB, task string) []string {
+func totalsOf(t *testing.T, db *state.DB, task string) []string {
 	t.Helper()
-	totals, err := db.Totals(context.Background())
+	totals, err := db.Past().Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	failed.ExitCode = &code
 	mustAdd(t, db, rec(1, "a", outcome.Failed), failed)
 	mustAdd(t, db, rec(3, "a", outcome.Skipped), rec(0, "a", outcome.Succeeded))
-	totals, err := db.Totals(context.Background())
+	totals, err := db.Past().Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

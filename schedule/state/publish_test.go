@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // publishAll takes the waiting runs in batches, as a tick does, and returns them in order.
-func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
+func publishAll(t testing.TB, db *state.DB, batch int) (runs []string) {
 	t.Helper()
 	for more := true; more; {
 		some := waiting(t, db, batch)
@@ -25,9 +25,9 @@ func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
 }
 
 // waiting returns runs that wait, at most limit.
-func waiting(t testing.TB, db *DB, limit int) (runs []string) {
+func waiting(t testing.TB, db *state.DB, limit int) (runs []string) {
 	t.Helper()
-	records, err := db.Unpublished(context.Background(), limit)
+	records, err := db.Runs().Unpublished(context.Background(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +37,9 @@ func waiting(t testing.TB, db *DB, limit int) (runs []string) {
 	return runs
 }
 
-func mustAddShared(t testing.TB, db *DB, records ...state.Row) {
+func mustAddShared(t testing.TB, db *state.DB, records ...state.Row) {
 	t.Helper()
-	if err := db.AddShared(context.Background(), records); err != nil {
+	if err := db.Runs().Record(context.Background(), records, true); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -212,7 +212,7 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 		adding.Go(func() {
 			db := openTest(t, dir)
 			for n := range each {
-				if err := db.Add(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)}); err != nil {
+				if err := db.Runs().Record(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)}, false); err != nil {
 					t.Error(err)
 				}
 			}
@@ -252,11 +252,11 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 // hasUnpublished reports whether runs in the state folder wait to be published. It returns false
 // when the database cannot be read.
 func hasUnpublished(dir string) bool {
-	db, err := OpenRead(dir)
+	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		return false
 	}
 	defer db.Close()
-	waiting, err := db.Unpublished(context.Background(), 1)
+	waiting, err := db.Runs().Unpublished(context.Background(), 1)
 	return err == nil && len(waiting) > 0
 }

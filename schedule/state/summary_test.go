@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 			Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {
-		got, err := db.Summaries(context.Background(), tt.task, tt.since, tt.until)
+		got, err := db.Past().Summaries(context.Background(), tt.task, tt.since, tt.until)
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", tt.asked, got, err, tt.want)
 		}

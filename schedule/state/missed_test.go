@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, records := range c.add {
 				mustAdd(t, db, records...)
 			}
-			found, err := db.Find(context.Background(), state.Query{})
+			found, err := db.Runs().Find(context.Background(), state.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, r := range found {
 				got = append(got, r.Outcome)
 			}
-			totals, err := db.Totals(context.Background())
+			totals, err := db.Past().Totals(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 	for _, step := range steps {
 		mustAdd(t, db, step.add)
-		found, err := db.Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+		found, err := db.Runs().Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 				reason = r.Reason
 			}
 		}
-		totals, err := db.Totals(ctx)
+		totals, err := db.Past().Totals(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
-	found, err := db.Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	found, err := db.Runs().Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
 		t.Errorf("%+v, %v", found, err)
 	}

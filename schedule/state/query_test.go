@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.asked, got, want)
 		}
 		for _, r := range all {
-			if tt.q.Limit == 0 && Matches(tt.q, r) != slices.Contains(want, r.ID) {
+			if tt.q.Limit == 0 && tt.q.Matches(r) != slices.Contains(want, r.ID) {
 				t.Errorf("%s: Matches and Find do not agree on %s", tt.asked, r.ID)
 			}
 		}
@@ -112,11 +112,11 @@ func TestLastIsTheNewestThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed),
 		rec(5, "b", outcome.Succeeded), rec(6, "only skipped", outcome.Skipped), rec(7, "not asked for", outcome.Succeeded))
-	last, err := db.Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
+	last, err := db.Runs().Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
 	if err != nil || len(last) != 2 || last["a"].ID != runID(2) || last["b"].ID != runID(5) {
 		t.Errorf("got %v, %v", last, err)
 	}
-	if none, err := db.Last(context.Background(), nil); err != nil || len(none) != 0 {
+	if none, err := db.Runs().Last(context.Background(), nil); err != nil || len(none) != 0 {
 		t.Errorf("of no tasks: got %v, %v", none, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 		{"the first run", "a", 1, ""},
 		{"a run of a task without records", "c", 9, ""},
 	} {
-		got, ok, err := db.Previous(context.Background(), tt.task, runID(tt.run))
+		got, ok, err := db.Runs().Previous(context.Background(), tt.task, runID(tt.run))
 		if err != nil || got.ID != tt.want || ok != (tt.want != "") {
 			t.Errorf("before %s: got %q, %t, %v", tt.before, got.ID, ok, err)
 		}
@@ -187,7 +187,7 @@ func TestGet(t *testing.T) {
 		{"0199aaaa-1", "run 0199aaaa-1 could be any of " + ids[1] + ", " + ids[0]},
 		{"crowd", "run crowd could be any of crowd-5, crowd-4, crowd-3, crowd-2, crowd-1, …"},
 	} {
-		r, err := db.Get(context.Background(), tt.id)
+		r, err := db.Runs().Get(context.Background(), tt.id)
 		got := r.ID
 		if err != nil {
 			got = err.Error()
