@@ -35,7 +35,6 @@ var order = []string{
 	"schedule/process",
 	"schedule/notify",
 	"schedule/pause",
-	"schedule/history",
 	"schedule/cluster",
 	"schedule/run/output",
 	"schedule/run",

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -44,17 +43,17 @@ func (b *bench) million() {
 }
 
 // fill makes the history. 1 % of the runs failed, and one slot in eleven was skipped.
-func (b *bench) fill(state string) {
-	must(os.Mkdir(state, 0o700))
-	db, err := history.Open(state)
+func (b *bench) fill(folder string) {
+	must(os.Mkdir(folder, 0o700))
+	db, err := state.Open(folder, state.Patience)
 	must(err)
 	random := rand.New(rand.NewSource(1))
 	first := time.Now().UTC().Truncate(time.Minute).Add(-manyMinutes * time.Minute)
-	var records []outcome.Record
+	var records []state.Row
 	for n := range manyTasks * manyMinutes {
-		records = append(records, past(state, n, first.Add(time.Duration(n/manyTasks)*time.Minute), random))
+		records = append(records, past(folder, n, first.Add(time.Duration(n/manyTasks)*time.Minute), random))
 		if len(records) == 10_000 {
-			must(db.Add(context.Background(), records))
+			must(db.Runs().Record(context.Background(), records, false))
 			records = records[:0]
 		}
 	}
@@ -62,20 +61,20 @@ func (b *bench) fill(state string) {
 }
 
 // past makes the n-th record.
-func past(state string, n int, slot time.Time, random *rand.Rand) outcome.Record {
+func past(folder string, n int, slot time.Time, random *rand.Rand) state.Row {
 	task, ms, code := fmt.Sprintf("task-%d", n%manyTasks), slot.UnixMilli()+int64(n%manyTasks), 0
-	r := outcome.Record{
-		Run:  fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks, random.Intn(1<<12), random.Int63n(1<<48)),
-		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Outcome: outcome.Succeeded,
-		Started: slot.Add(20 * time.Millisecond), Attempts: 1, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20,
+	r := state.Row{
+		ID:   fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks, random.Intn(1<<12), random.Int63n(1<<48)),
+		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Result: state.Result{Outcome: outcome.Succeeded, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20},
+		Started: slot.Add(20 * time.Millisecond), Attempt: state.Attempt{Number: 1},
 		Snapshot: json.RawMessage(`{"name":"` + task + `","command":{"line":"true"},"env":{"PATH":"/usr/local/bin:/usr/bin:/bin"}}`),
 	}
-	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), output.Path(state, r)
+	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), output.Path(folder, r)
 	switch {
 	case n%101 == 0:
 		code, r.Outcome, r.Reason = 1, outcome.Failed, "exit code 1"
 	case n%11 == 0:
-		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempts = outcome.Skipped, "still running after 5s", time.Time{}, nil, 0
+		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempt.Number = outcome.Skipped, "still running after 5s", time.Time{}, nil, 0
 	}
 	return r
 }
@@ -113,7 +112,7 @@ func (b *bench) prune(dir string) {
 	now := time.Now()
 	write("3650d")
 	without := median(ticks(now))
-	db, err := history.Open(filepath.Join(dir, ".sched"))
+	db, err := state.Open(filepath.Join(dir, ".sched"), state.Patience)
 	must(err)
 	_, err = db.Prune(context.Background(), now.AddDate(0, 0, -1), state.Keep{}, state.SmallStep) // no bound: it removes nothing
 	must(err)

@@ -14,11 +14,11 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/doctor"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/placement"
 	"sched/schedule/process"
+	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -168,12 +168,12 @@ func otherSpelling(file string) string {
 
 func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
 	took := map[string]time.Duration{}
-	db, err := history.OpenRead(s.StateDir)
+	db, err := state.OpenRead(s.StateDir, state.Patience)
 	if err != nil {
 		return nil
 	}
 	defer db.Close()
-	usual, _ := db.Usual(ctx, view.TaskNames(s))
+	usual, _ := db.Past().Usual(ctx, view.TaskNames(s))
 	for name, u := range usual {
 		took[name] = u.Duration
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/view"
 )
 
 // newCompletionCommand is in place of cobra's own, whose help has another voice.
@@ -188,20 +188,20 @@ const (
 
 // runs finds the newest runs. With outcomes it finds the runs that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
-	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *history.Records) {
+	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *view.Records) {
 		newest, _ := all.Find(ctx, state.Query{Limit: mostRuns, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
 			}
-			found = append(found, described(humanize.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
+			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
 		}
 	})
 	return found
 }
 
 func (c completer) live() (found []string) {
-	c.recorded(func(_ context.Context, s *schedule.Schedule, all *history.Records) {
+	c.recorded(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
 		for _, row := range slices.DeleteFunc(all.Live, state.Row.NotBegun) {
 			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.clock(row.Slot, s.Location)))
 		}
@@ -211,11 +211,11 @@ func (c completer) live() (found []string) {
 }
 
 // recorded calls find with the records of the schedule, if they can be read in time.
-func (c completer) recorded(find func(context.Context, *schedule.Schedule, *history.Records)) {
+func (c completer) recorded(find func(context.Context, *schedule.Schedule, *view.Records)) {
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	all, err := history.Look(bounded, s.StateDir)
+	all, err := view.Look(bounded, s.StateDir)
 	if err != nil {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A page of the history that no tick reads is damaged. Once nobody knew until `sched history`
@@ -19,16 +19,16 @@ func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]\n")
 	b.sched("run")
-	db, err := history.Open(b.path(".sched"))
+	db, err := state.Open(b.path(".sched"), state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var old []outcome.Record
+	var old []state.Row
 	for n := range 600 {
 		at := time.Now().Add(-time.Duration(n+10) * time.Minute).UTC()
-		old = append(old, outcome.Record{Run: outcome.NewIDAt(at), Task: fmt.Sprintf("old-%d", n%5), Slot: at.Truncate(time.Minute), Outcome: outcome.Failed, Started: at, Ended: at})
+		old = append(old, state.Row{ID: outcome.NewIDAt(at), Task: fmt.Sprintf("old-%d", n%5), Slot: at.Truncate(time.Minute), Result: state.Result{Outcome: outcome.Failed, Ended: at}, Started: at})
 	}
-	if err := db.Add(context.Background(), old); err != nil {
+	if err := db.Runs().Record(context.Background(), old, false); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

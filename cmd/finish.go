@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -57,13 +56,13 @@ func (a finishCommand) finish(args []string, run string) error {
 	for _, note := range record.Notes {
 		a.problem("%s: %s", record.Task, note)
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.Run, view.Describe(record))
+	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.ID, view.Describe(record))
 	return nil
 }
 
 // finishRun ends the run with the id, or else the newest of the mutex that no process watches.
-func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
-	var record outcome.Record
+func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *int) (state.Row, error) {
+	var record state.Row
 	var err error
 	if id != "" {
 		record, err = a.runs(s).FinishByHand(id, code)
@@ -84,7 +83,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 }
 
 // finishUnrecorded fires the after-hooks of a task that never had a recorded run.
-func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
+func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (state.Row, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {
 		if t.Mutex == mutex {
@@ -93,5 +92,5 @@ func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code
 		}
 		mutexes = append(mutexes, t.Mutex)
 	}
-	return outcome.Record{}, failed(view.DidYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+	return state.Row{}, failed(view.DidYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
 }

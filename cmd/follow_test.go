@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/state"
@@ -50,9 +49,9 @@ func (c *collected) until(t *testing.T, lines int) {
 }
 
 // begin begins a run, and returns its record, and what ends it.
-func begin(t *testing.T, dir, task string) (r outcome.Record, end func()) {
+func begin(t *testing.T, dir, task string) (r state.Row, end func()) {
 	t.Helper()
-	r = outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0), Origin: "by a test"}
+	r = state.Row{ID: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0), Origin: "by a test"}
 	r.Output = captured.Path(dir, r)
 	db, err := state.Open(dir, state.Patience)
 	if err != nil {
@@ -60,11 +59,11 @@ func begin(t *testing.T, dir, task string) (r outcome.Record, end func()) {
 	}
 	t.Cleanup(func() { db.Close() })
 	own, err := db.Self(state.Tick).Owned(t.Context())
-	if err = errors.Join(err, own.Begin(t.Context(), history.RowOf(dir, r)), os.MkdirAll(filepath.Dir(r.Output), 0o700)); err != nil {
+	if err = errors.Join(err, own.Begin(t.Context(), r), os.MkdirAll(filepath.Dir(r.Output), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	return r, func() {
-		if err := own.End(t.Context(), r.Run, state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: time.Now()}}); err != nil {
+		if err := own.End(t.Context(), r.ID, state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: time.Now()}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -93,7 +92,7 @@ func TestLinesComeWhole(t *testing.T) {
 	got.until(t, 1)
 	says(t, r.Output, "o\nthree")
 	got.until(t, 2)
-	if !f.CatchUp(r.Run, 20*time.Second) {
+	if !f.CatchUp(r.ID, 20*time.Second) {
 		t.Error("it does not catch up")
 	}
 	end()
@@ -115,7 +114,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	for _, task := range []string{"a", "b/c", "a"} {
 		r, over := begin(t, dir, task)
 		says(t, r.Output, "of "+task+"\n")
-		says(t, filepath.Join(filepath.Dir(r.Output), r.Run+".hooks.log"), "told")
+		says(t, filepath.Join(filepath.Dir(r.Output), r.ID+".hooks.log"), "told")
 		over()
 	}
 	ctx, end := context.WithCancel(context.Background())
@@ -138,7 +137,7 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.Follow(ctx, nil); close(over) }()
-	r := outcome.Record{Run: outcome.NewID(), Task: "a"}
+	r := state.Row{ID: outcome.NewID(), Task: "a"}
 	r.Output = captured.Path(dir, r)
 	f.Add(r)
 	f.CatchUp("another", 20*time.Second) // it has looked
@@ -162,7 +161,7 @@ func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 		r, _ := begin(t, dir, "a")
 		says(t, r.Output, "x\n")
 		f.Add(r)
-		if f.CatchUp(r.Run, 10*time.Millisecond) {
+		if f.CatchUp(r.ID, 10*time.Millisecond) {
 			t.Error("it has caught up while its reader hangs")
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/view"
 )
 
 // A real tick does with twelve tasks what was foreseen: which tasks start, which skip, in which
@@ -28,7 +28,7 @@ func tellOfATick(t *testing.T, slow func(string, ...any)) {
 	dir := t.TempDir()
 	var text strings.Builder
 	text.WriteString("timezone: UTC\nstate_dir: state\ntasks:\n")
-	var known []outcome.Record // a run of each task, the day before
+	var known []state.Row // a run of each task, the day before
 	before := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	for i := range 3 {
 		for _, kind := range []struct{ name, took, keys string }{
@@ -43,8 +43,8 @@ func tellOfATick(t *testing.T, slow func(string, ...any)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known = append(known, outcome.Record{Run: outcome.NewIDAt(before), Task: name, Mutex: name, Slot: before, Started: before,
-				Ended: before.Add(took), Outcome: outcome.Succeeded, Server: "web-1", Attempts: 1})
+			known = append(known, state.Row{ID: outcome.NewIDAt(before), Task: name, Mutex: name, Slot: before, Started: before,
+				Result: state.Result{Ended: before.Add(took), Outcome: outcome.Succeeded}, Server: "web-1", Attempt: state.Attempt{Number: 1}})
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text.String()), 0o600); err != nil {
@@ -89,14 +89,14 @@ func tellOfATick(t *testing.T, slow func(string, ...any)) {
 }
 
 // remember puts records into the history of a state folder.
-func remember(t *testing.T, dir string, known []outcome.Record) {
+func remember(t *testing.T, dir string, known []state.Row) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := history.Open(dir)
+	db, err := state.Open(dir, state.Patience)
 	if err == nil {
-		err = errors.Join(db.Add(t.Context(), known), db.Close())
+		err = errors.Join(db.Runs().Record(t.Context(), known, false), db.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -105,11 +105,11 @@ func remember(t *testing.T, dir string, known []outcome.Record) {
 
 // ended returns the records of a state folder by task, of slots after a time, when there are so
 // many.
-func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]outcome.Record {
+func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]state.Row {
 	t.Helper()
-	became := map[string]outcome.Record{}
+	became := map[string]state.Row{}
 	for end := time.Now().Add(patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		all, err := history.Look(t.Context(), dir)
+		all, err := view.Look(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -155,7 +154,7 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 // printHistory prints requests, live runs, lost runs and records, in this order and each with the
 // newest first. The table has a column of servers if the history covers all servers.
 // The limit counts all rows together.
-func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []outcome.Record) {
+func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []state.Row) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -171,14 +170,14 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 	here := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
+			t.add(state.Row{ID: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
 		}
 	}
 	for _, row := range slices.Backward(live) {
-		t.add(history.LiveRecord(s.StateDir, row), terminal.Active, a.liveText(row))
+		t.add(row.WithoutOutcome(), terminal.Active, a.liveText(row))
 	}
 	for _, row := range lost {
-		t.add(history.LiveRecord(s.StateDir, row), terminal.Bad, "vanished; the next tick will finish it")
+		t.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
 		words := view.Describe(r) + view.Late(r)
@@ -217,20 +216,20 @@ func (t historyTable) shrinks() []terminal.Shrink {
 }
 
 // add adds a row, unless the limit is reached. CPU and memory are known after commands have ended.
-func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
+func (t *historyTable) add(r state.Row, tone terminal.Tone, became string) {
 	if t.limit > 0 && t.rows == t.limit {
 		t.cut = true
 		return
 	}
 	t.rows++
 	cpu, memory := "-", "-"
-	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
+	if r.Outcome != "" && r.Attempt.Number > 0 && r.Outcome != outcome.Lost {
 		cpu = humanize.Duration(r.UserCPU + r.SystemCPU)
 		if r.PeakMemory > 0 {
 			memory = humanize.Bytes(r.PeakMemory)
 		}
 	}
-	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.Run),
+	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
 		cpu, memory, t.out.Paint(tone, humanize.Line(became)))...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -69,8 +70,8 @@ func never(row view.Task, s *schedule.Schedule) string {
 	return "-"
 }
 
-func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string {
-	if last.Run == "" {
+func (a listCommand) lastText(s *schedule.Schedule, last state.Row) string {
+	if last.ID == "" {
 		return "-"
 	}
 	text := fmt.Sprintf("%s %s ago", last.Outcome, a.ago(last.Ended))
@@ -185,7 +186,7 @@ func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, c
 	return "in " + humanize.Duration(t.Sub(at)), out.Paint(terminal.Faint, clock)
 }
 
-func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string {
+func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
 	out, tone := a.stdout(), toneOf(last.Outcome)
 	if tone == "" {
 		return out.Paint(terminal.Faint, a.lastText(s, last))

@@ -13,9 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -96,13 +94,13 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	if err != nil {
 		return err
 	}
-	all := slices.DeleteFunc(records, func(r outcome.Record) bool { return !r.Ran() })
+	all := slices.DeleteFunc(records, func(r state.Row) bool { return !r.Ran() })
 	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
 		if !row.Waits() {
-			all = append(all, history.LiveRecord(s.StateDir, row))
+			all = append(all, row.WithoutOutcome())
 		}
 	}
-	slices.SortFunc(all, func(x, y outcome.Record) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.Run, y.Run)) })
+	slices.SortFunc(all, func(x, y state.Row) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID)) })
 	if len(all) == 0 {
 		if _, err := view.FindTask(s, name); err == nil {
 			a.problem("no run of %s in this time", name)
@@ -121,7 +119,7 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		if record.Outcome != "" {
 			became = humanize.Line(view.Describe(record))
 		}
-		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, humanize.SecondZone(record.Slot, s.Location), humanize.ShortRun(record.Run), became)
+		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, humanize.SecondZone(record.Slot, s.Location), humanize.ShortRun(record.ID), became)
 		one := o
 		one.follow = o.follow && i == len(all)-1
 		if err := a.logsOf(s, record, one); err != nil {
@@ -132,7 +130,7 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 }
 
 // logsOf prints what a run printed, and follows it.
-func (a logsCommand) logsOf(s *schedule.Schedule, record outcome.Record, o logsOptions) (err error) {
+func (a logsCommand) logsOf(s *schedule.Schedule, record state.Row, o logsOptions) (err error) {
 	path := record.Output
 	if path == "" {
 		path = captured.Path(s.StateDir, record) // of its hooks
@@ -178,7 +176,7 @@ func copyFile(w io.Writer, path string, lines int) error {
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has
 // no outcome if no process supervised the run to its end. follow begins with the last lines, or
 // with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (outcome.Record, error) {
+func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
 	tail, room := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()
 	if file, err := statedir.OpenPlain(begun.Output, os.O_RDONLY); err == nil {

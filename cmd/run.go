@@ -15,9 +15,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 	"sched/schedule/work"
@@ -187,7 +187,7 @@ func (a runCommand) runTriggered(o runOptions) error {
 		return err
 	}
 	answer := a.tick(s, a.now(), o)
-	unread := func(outcome.Record) {}
+	unread := func(state.Row) {}
 	answer.Report = tick.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(terminate, kill)
 	return nil

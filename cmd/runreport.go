@@ -9,8 +9,8 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -62,7 +62,7 @@ func newReporter(a *app, tick *tick.Tick, o runOptions, onTerminal *terminalRepo
 	return r
 }
 
-func (r *reporter) begun(record outcome.Record) {
+func (r *reporter) begun(record state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.logs != nil {
@@ -72,13 +72,13 @@ func (r *reporter) begun(record outcome.Record) {
 	}
 }
 
-func (r *reporter) started(record outcome.Record) {
+func (r *reporter) started(record state.Row) {
 	if r.logs != nil {
 		r.logs.follower.Add(record)
 	}
 	words := inBackground(record)
-	if record.Attempts > 0 { // a deferred retry: the next attempt
-		words = fmt.Sprintf("attempt %d %s", record.Attempts+1, words)
+	if record.Attempt.Number > 0 { // a deferred retry: the next attempt
+		words = fmt.Sprintf("attempt %d %s", record.Attempt.Number+1, words)
 	}
 	if record.Origin != "" {
 		words += " (" + record.Origin + ")"
@@ -99,18 +99,18 @@ func (r *reporter) writeKept() {
 	}
 }
 
-func inBackground(record outcome.Record) string {
+func inBackground(record state.Row) string {
 	if wait := record.Wait; !wait.Until.IsZero() {
 		return "waits in the background, " + humanize.Duration(wait.Until.Sub(wait.Since)) + " at most"
 	}
 	return "started in the background"
 }
 
-func (r *reporter) done(record outcome.Record) {
+func (r *reporter) done(record state.Row) {
 	r.line(record, string(record.Outcome), view.Describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
-func (r *reporter) skipped(records []outcome.Record) {
+func (r *reporter) skipped(records []state.Row) {
 	first := records[0]
 	if r.opts.json {
 		for _, record := range records {
@@ -129,11 +129,11 @@ func (r *reporter) skipped(records []outcome.Record) {
 	}
 }
 
-func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool) {
+func (r *reporter) line(record state.Row, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if outcome != "started" {
-		r.logs.catchUp(record.Run)
+		r.logs.catchUp(record.ID)
 	}
 	r.lines++
 	if r.terminal != nil {
@@ -141,7 +141,7 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	}
 	if r.opts.json {
 		r.tasks = append(r.tasks, runJSON{
-			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Origin, record.Run, record.Background,
+			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Origin, record.ID, record.Background,
 			outcome, record.Reason, record.ExitCode, record.Duration().Seconds(), record.Notes,
 		})
 		return
@@ -161,13 +161,13 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 		r.app.problem("%s: %s", record.Task, note)
 	}
 	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(record.Run))))
+		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(record.ID))))
 	}
 }
 
-func (r *reporter) plain(record outcome.Record, words string) {
+func (r *reporter) plain(record state.Row, words string) {
 	if r.opts.verbose {
-		words += " (run " + record.Run + ")"
+		words += " (run " + record.ID + ")"
 	}
 	clock := humanize.SlotOfDay(record.Slot, r.tick.Schedule.Location)
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/tick"
 )
 
@@ -68,12 +68,12 @@ func (r *terminalReport) head() {
 	}
 }
 
-func (r *terminalReport) running(record outcome.Record) {
+func (r *terminalReport) running(record state.Row) {
 	if r.opts.quiet {
 		return
 	}
 	r.head()
-	r.run = record.Run
+	r.run = record.ID
 	p := &progress{
 		out: r.out, name: terminal.Pad(record.Task, r.width), stop: r.stop,
 		state: r.tick.Storage.Dir, task: record.Task, begun: time.Now(),
@@ -81,14 +81,14 @@ func (r *terminalReport) running(record outcome.Record) {
 	r.live.Show(p.text)
 }
 
-func (r *terminalReport) ended(record outcome.Record) {
-	if record.Run == r.run {
+func (r *terminalReport) ended(record state.Row) {
+	if record.ID == r.run {
 		r.live.Hide()
 	}
 }
 
 // line prints what became of a slot; without an outcome the run went to the background.
-func (r *terminalReport) line(record outcome.Record) {
+func (r *terminalReport) line(record state.Row) {
 	r.head()
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
 	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
@@ -107,20 +107,20 @@ func (r *terminalReport) line(record outcome.Record) {
 }
 
 // took is how long a run took; "" for an unknown end, or none yet.
-func took(record outcome.Record) string {
+func took(record state.Row) string {
 	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""
 	}
 	return humanize.Duration(record.Duration())
 }
 
-func (r *terminalReport) more(record outcome.Record) string {
+func (r *terminalReport) more(record state.Row) string {
 	var all []string
-	if record.Outcome == "" && record.Attempts > 0 { // a deferred retry: the next attempt
-		record.Attempts++
+	if record.Outcome == "" && record.Attempt.Number > 0 { // a deferred retry: the next attempt
+		record.Attempt.Number++
 	}
-	if record.Attempts > 1 {
-		all = append(all, fmt.Sprintf("attempt %d", record.Attempts))
+	if record.Attempt.Number > 1 {
+		all = append(all, fmt.Sprintf("attempt %d", record.Attempt.Number))
 	}
 	if record.Origin != "" {
 		all = append(all, record.Origin)
@@ -128,7 +128,7 @@ func (r *terminalReport) more(record outcome.Record) string {
 		all = append(all, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
 	}
 	if r.opts.verbose {
-		all = append(all, "run "+record.Run)
+		all = append(all, "run "+record.ID)
 	}
 	return strings.Join(all, ", ")
 }
@@ -201,12 +201,12 @@ func elapsed(d time.Duration) string {
 }
 
 func (p *progress) readUsual() {
-	db, err := history.OpenRead(p.state)
+	db, err := state.OpenRead(p.state, state.Patience)
 	if err != nil {
 		return
 	}
 	defer db.Close()
-	if usual, err := db.Usual(ctx, []string{p.task}); err == nil {
+	if usual, err := db.Past().Usual(ctx, []string{p.task}); err == nil {
 		p.usual.Store(int64(usual[p.task].Duration))
 	}
 }

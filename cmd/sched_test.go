@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"sched/schedule/history"
 	"sched/schedule/state"
 	"slices"
 	"strconv"
@@ -413,12 +412,12 @@ func thisMinute() string { return time.Now().UTC().Truncate(time.Minute).Format(
 
 // hasUnpublished reports whether an ended run waits to be told to the other servers.
 func (b *box) hasUnpublished() bool {
-	db, err := history.OpenRead(b.path(".sched"))
+	db, err := state.OpenRead(b.path(".sched"), state.Patience)
 	if err != nil {
 		return false
 	}
 	defer db.Close()
-	waiting, err := db.Unpublished(context.Background(), 1)
+	waiting, err := db.Runs().Unpublished(context.Background(), 1)
 	return err == nil && len(waiting) > 0
 }
 

@@ -9,9 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -87,7 +85,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name
 	for _, row := range live {
 		ids = append(ids, row.ID)
 	}
-	id, err := history.OneRun(ids, name)
+	id, err := state.OneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name
 		return slices.DeleteFunc(slices.Clone(live), func(row state.Row) bool { return row.ID != id }), nil
 	}
 	for _, row := range lost {
-		if one, _ := history.OneRun([]string{row.ID}, name); one != "" || row.Task == name {
+		if one, _ := state.OneRun([]string{row.ID}, name); one != "" || row.Task == name {
 			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}
@@ -126,7 +124,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	all.Wait()
 	stopped := true
 	for i, row := range chosen {
-		if !a.sayStopped(history.LiveRecord(s.StateDir, row), results[i].Stopping, results[i].err) {
+		if !a.sayStopped(row.WithoutOutcome(), results[i].Stopping, results[i].err) {
 			stopped = false
 			continue
 		}
@@ -135,7 +133,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	return stopped
 }
 
-func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
+func (a stopCommand) sayStopped(r state.Row, s run.Stopping, err error) bool {
 	if err := control.Cannot(r, s, err); err != nil {
 		a.problem("%v", err)
 		return false
@@ -147,7 +145,7 @@ func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) boo
 	if !s.Over {
 		words += "; its hooks still run"
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, humanize.ShortRun(r.Run), words)
+	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, humanize.ShortRun(r.ID), words)
 	for _, note := range s.Record.Notes {
 		a.problem("%s: %s", r.Task, note)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/testing/redistest"
 )
 
@@ -133,8 +134,7 @@ func TestNoEscapeSequenceOfTheStoreReachesATerminal(t *testing.T) {
 		File: escape, Labels: []string{escape}, Environment: escape + "e", Zone: escape + "z",
 		Running: []cluster.Running{{Run: run, Task: "import", Slot: now, PID: 7, Since: now}}})
 	forge(t, client, "controls", "*", map[string]any{"by": escape + "eve", "server": escape, "reason": escape + "because", "at": now, "since": now, "until": now.Add(time.Hour), "version": now.UnixMicro()})
-	record := outcome.Record{Run: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute), Server: escape + "web-9", Outcome: outcome.Failed,
-		Reason: escape + "reason", Started: now, Ended: now, Notes: []string{escape + "note"}}
+	record := state.Row{ID: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute), Server: escape + "web-9", Result: state.Result{Outcome: outcome.Failed, Reason: escape + "reason", Ended: now}, Started: now, Notes: []string{escape + "note"}}
 	text, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)

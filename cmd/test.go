@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -53,14 +54,14 @@ func (a testCommand) test(name string) error {
 
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
-	tick.Report.Started, tick.Report.Done = func(outcome.Record) {}, func(outcome.Record) {}
+	tick.Report.Started, tick.Report.Done = func(state.Row) {}, func(state.Row) {}
 	tick.Report.Detail = a.problem // to whom notifications were sent
 	terminate, kill, release := signals()
 	defer release()
 	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
-		tick.Report.Begun = func(record outcome.Record) {
+		tick.Report.Begun = func(record state.Row) {
 			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.Show(p.text)
 		}
@@ -88,7 +89,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 // drawn.
 const testRest = time.Second
 
-func (a testCommand) printTested(record outcome.Record) {
+func (a testCommand) printTested(record state.Row) {
 	record.Origin = "" // whoever reads this has asked for it
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {

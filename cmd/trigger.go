@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -178,14 +177,14 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 			return err
 		}
 		if retry.Waits {
-			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.Run), retry.Task)
+			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.ID), retry.Task)
 			continue
 		}
 		if len(retry.Changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.Run), strings.Join(retry.Changed, ", "))
+			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.ID), strings.Join(retry.Changed, ", "))
 		}
 		requests = append(requests, retry.Row)
-		runs = append(runs, retry.Of.Run)
+		runs = append(runs, retry.Of.ID)
 	}
 	if err := a.leaveRequests(s, requests, o, func(all []view.Request) any { return all }); err != nil {
 		return err
@@ -209,8 +208,8 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if len(failures) == 0 {
 		return name, nil
 	}
-	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].Run), name, a.clock(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
-	return failures[0].Run, nil
+	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].ID), name, a.clock(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
+	return failures[0].ID, nil
 }
 
 // whenOptions say when a requested run starts: after --in, at --at, with the next tick, or else at
@@ -325,7 +324,7 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 		case err != nil:
 			return ""
 		case row.Phase == state.Ended:
-			return view.Describe(history.RecordOf(s.StateDir, row))
+			return view.Describe(row)
 		case !row.Waits():
 			return "has started"
 		case !row.Wait.Since.IsZero():
@@ -338,7 +337,7 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 // requestsOf returns the runs that wait and have not begun, of a task or by a run's id: at least
 // one, or an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
-	all, err := history.NotBegun(s.StateDir)
+	all, err := view.NotBegun(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -356,5 +355,5 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error)
 	if err != nil {
 		return nil, err
 	}
-	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(record.Run), record.Task, view.Describe(record))
+	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(record.ID), record.Task, view.Describe(record))
 }

@@ -198,7 +198,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	defer storage.DB.Close()
 	handover := &run.Handover{Self: c.Path, Environ: c.Env}
 	handover.Ahead(storage)
-	record := outcome.Record{Run: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
+	record := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
 	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(record, s.Tasks[0], nil)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -189,7 +189,7 @@ func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view
 	}
 }
 
-func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string) {
+func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
 	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), humanize.Line(view.Describe(r))))
 	t := a.stdout().Table()
 	for _, fact := range a.facts(w, r) {
@@ -198,34 +198,34 @@ func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string
 	t.Flush()
 }
 
-func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string) {
+func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	if r.IsRange() {
-		add("stands for", "%s, from %s to %s", humanize.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.Until))
+		add("stands for", "%s, from %s to %s", humanize.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.LastSlot))
 	}
 	if !r.Started.IsZero() {
 		started := humanize.SecondZone(r.Started, w.Task.When.Location)
-		if late := r.Started.Sub(r.Slot) - r.Waited; r.Origin == "" && late > 0 {
+		if late := r.Started.Sub(r.Slot) - r.Wait.Waited; r.Origin == "" && late > 0 {
 			started += ", " + humanize.Duration(late) + " late"
 		}
 		add("started", "%s", started)
 		add("ended", "%s", humanize.SecondZone(r.Ended, w.Task.When.Location))
 	}
-	if r.Waited > 0 {
-		add("waited", "%s for its turn", humanize.Duration(r.Waited))
+	if r.Wait.Waited > 0 {
+		add("waited", "%s for its turn", humanize.Duration(r.Wait.Waited))
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
 	}
-	if r.Attempts > 0 {
-		add("attempts", "%d", r.Attempts)
+	if r.Attempt.Number > 0 {
+		add("attempts", "%d", r.Attempt.Number)
 	}
 	add("server", "%s", r.Server)
-	add("run", "%s", r.Run)
+	add("run", "%s", r.ID)
 	if r.Output != "" {
-		add("output", "sched logs%s %s", a.configFlag(), humanize.ShortRun(r.Run))
+		add("output", "sched logs%s %s", a.configFlag(), humanize.ShortRun(r.ID))
 	}
 	for _, t := range r.Triggered {
 		add("triggered", "%s (run %s)", t.Task, t.Run)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // These stories need a clock that stands still, or a history that nobody could have typed.
@@ -36,30 +36,30 @@ tasks:
 		t.Fatal(err)
 	}
 	n := 0
-	record := func(task, slot string, o outcome.Outcome) outcome.Record {
+	record := func(task, slot string, o outcome.Outcome) state.Row {
 		n++
-		r := outcome.Record{Run: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot), Server: "web-1", Outcome: o}
+		r := state.Row{ID: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot), Server: "web-1", Result: state.Result{Outcome: o}}
 		if o != outcome.Missed {
 			r.Started, r.Ended = at(slot).Add(2*time.Second), at(slot).Add(3*time.Second)
 		}
 		return r
 	}
 	night := record("hourly", "2026-03-05 22:00:00", outcome.Missed)
-	night.Until, night.Slots, night.Reason = at("2026-03-06 06:00:00"), 9, "no tick came"
+	night.LastSlot, night.Slots, night.Reason = at("2026-03-06 06:00:00"), 9, "no tick came"
 	failure := record("hourly", "2026-03-06 09:00:00", outcome.Failed)
 	retry := record("hourly", "2026-03-06 09:00:00", outcome.Succeeded)
 	retry.Origin = "retry of 1"
-	state := filepath.Join(dir, ".sched")
-	if err := os.Mkdir(state, 0o700); err != nil {
+	folder := filepath.Join(dir, ".sched")
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := history.Open(state)
+	db, err := state.Open(folder, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Add(ctx, []outcome.Record{night, failure, retry,
+	err = db.Runs().Record(ctx, []state.Row{night, failure, retry,
 		record("often", "2026-03-06 09:59:20", outcome.Failed), record("often", "2026-03-06 09:59:40", outcome.Failed),
-		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)})
+		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)}, false)
 	err = errors.Join(err, db.Values().Cover(ctx, at("2026-03-06 09:59:00")), db.Close())
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -24,21 +23,20 @@ const (
 
 // Publish publishes ended runs of one server. Publishing them again is harmless. Last has the last
 // run of each task in records. Snapshots, which may hold secrets, and outputs stay on the server.
-func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, last map[string]outcome.Record) error {
+func Publish(ctx context.Context, store mutex.Store, records []state.Row, last map[string]state.Row) error {
 	if len(records) == 0 {
 		return nil
 	}
 	var values, lasts [][]byte
 	var keys []string // of lasts
 	for _, r := range records {
-		shared := shareable(r)
-		value := encode(shared)
+		value := encode(shared(r))
 		if len(value) > mutex.LongestValue {
-			shared.Notes, shared.Triggered = nil, nil
-			value = encode(shared)
+			r.Notes, r.Triggered = nil, nil
+			value = encode(shared(r))
 		}
 		values = append(values, value)
-		if last[r.Task].Run == r.Run {
+		if last[r.Task].ID == r.ID {
 			keys, lasts = append(keys, r.Task+"@"+r.Server), append(lasts, value)
 		}
 	}
@@ -50,46 +48,78 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 	return cmp.Or(errs...)
 }
 
-// shareable returns the part of a run that servers share: no snapshots, locks or paths, which could
-// do harm on another server.
-func shareable(r outcome.Record) outcome.Record {
-	isNone := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
-	shared := outcome.Record{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode,
-		Notes: r.Notes, Triggered: slices.DeleteFunc(slices.Clone(r.Triggered), isNone), Attempts: max(0, r.Attempts),
-		UserCPU: max(0, r.UserCPU), SystemCPU: max(0, r.SystemCPU), PeakMemory: max(0, r.PeakMemory), Waited: max(0, r.Waited),
-	}
-	if r.Cause != nil && outcome.IsID(r.Cause.Run) {
-		shared.Cause = r.Cause
-	}
-	return shared
+// A sharedRun is the part of a run that servers share: no snapshot, no lock and no path, which
+// could do harm on another server. Run comes first: see Last.
+type sharedRun struct {
+	Run        string              `json:"run"`
+	Task       string              `json:"task"`
+	Mutex      string              `json:"mutex"`
+	Slot       time.Time           `json:"slot"`
+	Origin     string              `json:"origin,omitempty"`
+	Cause      *outcome.Cause      `json:"cause,omitempty"`
+	Background bool                `json:"background,omitempty"`
+	Server     string              `json:"server"`
+	Started    time.Time           `json:"started,omitzero"`
+	Ended      time.Time           `json:"ended,omitzero"`
+	Outcome    outcome.Outcome     `json:"outcome"`
+	Reason     string              `json:"reason,omitempty"`
+	ExitCode   *int                `json:"exit_code,omitempty"`
+	Attempts   int                 `json:"attempts,omitempty"`
+	Waited     time.Duration       `json:"waited,omitempty"`
+	UserCPU    time.Duration       `json:"user_cpu,omitempty"`
+	SystemCPU  time.Duration       `json:"system_cpu,omitempty"`
+	PeakMemory int64               `json:"peak_memory,omitempty"`
+	Notes      []string            `json:"notes,omitempty"`
+	Triggered  []outcome.Triggered `json:"triggered,omitempty"`
 }
 
-// foreign reads a record of a server other than self.
-func foreign(value []byte, self string) (r outcome.Record, ok bool) {
-	r, ok = mutex.Decode[outcome.Record](value)
-	ok = ok && outcome.IsID(r.Run) && r.Task != "" && !r.Slot.IsZero() && slices.Contains(outcome.Ran, r.Outcome) &&
-		r.Server != "" && r.Server != self
-	return shareable(r), ok
+func shared(r state.Row) sharedRun {
+	return sharedRun{
+		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
+		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
+		Waited: r.Wait.Waited, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU, PeakMemory: r.PeakMemory, Notes: r.Notes, Triggered: r.Triggered,
+	}
+}
+
+// row returns the row of the run, without what cannot be right.
+func (s sharedRun) row() state.Row {
+	if s.Cause != nil && !outcome.IsID(s.Cause.Run) {
+		s.Cause = nil
+	}
+	return state.Row{
+		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Cause: s.Cause,
+		Background: s.Background, Server: s.Server, Started: s.Started, Notes: s.Notes, Phase: state.Ended,
+		Triggered: slices.DeleteFunc(s.Triggered, func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }),
+		Attempt:   state.Attempt{Number: max(0, s.Attempts)}, Wait: state.Wait{Waited: max(0, s.Waited)},
+		Result: state.Result{Outcome: s.Outcome, Reason: s.Reason, Ended: s.Ended, ExitCode: s.ExitCode,
+			UserCPU: max(0, s.UserCPU), SystemCPU: max(0, s.SystemCPU), PeakMemory: max(0, s.PeakMemory)},
+	}
+}
+
+// foreign reads a run of a server other than self.
+func foreign(value []byte, self string) (state.Row, bool) {
+	s, ok := mutex.Decode[sharedRun](value)
+	ok = ok && outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome) &&
+		s.Server != "" && s.Server != self
+	return s.row(), ok
 }
 
 // Recent returns the ended runs of servers other than self that match q, in the order of
-// history.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
+// state.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
 // that must not wait. Skipped and missed slots are only in the histories of their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
 // it could not publish in an outage.
-func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
-	runs := map[string]outcome.Record{}
+func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]state.Row, error) {
+	runs := map[string]state.Row{}
 	for read := 0; read < most; read += PageSize {
 		values, err := store.Tail(ctx, logRuns, read, PageSize)
 		if err != nil {
 			return nil, err
 		}
 		for _, value := range values {
-			if r, ok := foreign(value, self); ok && history.Matches(q, r) {
-				runs[r.Run] = r
+			if r, ok := foreign(value, self); ok && q.Matches(r) {
+				runs[r.ID] = r
 			}
 		}
 		if len(values) < PageSize {
@@ -99,9 +129,9 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns at most limit of the runs (0: all), in the order of history.DB.Find.
-func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
-	all := slices.SortedFunc(maps.Values(runs), outcome.NewestFirst)
+// Newest returns at most limit of the runs (0: all), in the order of state.DB.Find.
+func Newest(runs map[string]state.Row, limit int) []state.Row {
+	all := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
 	if limit > 0 {
 		all = all[:min(limit, len(all))]
 	}
@@ -109,9 +139,9 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 }
 
 // Last returns, by task, the ended run that began last on a server other than self.
-func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
+func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]state.Row, error) {
 	values, err := store.All(ctx, tableLast)
-	last, newest := map[string]outcome.Record{}, map[string][]byte{}
+	last, newest := map[string]state.Row{}, map[string][]byte{}
 	for key, value := range values {
 		task, server, _ := strings.Cut(key, "@")
 		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {

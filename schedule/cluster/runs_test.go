@@ -14,17 +14,17 @@ import (
 )
 
 // run is the n-th run of a task, one a minute, on one of three servers in turn.
-func run(n int, task string, o outcome.Outcome) outcome.Record {
+func run(n int, task string, o outcome.Outcome) state.Row {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	return outcome.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Outcome: o, Started: at, Ended: at.Add(time.Second)}
+	return state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
 }
 
 // publish publishes runs of one server, as the last runs of their tasks there.
-func publish(t *testing.T, store mutex.Store, records ...outcome.Record) {
+func publish(t *testing.T, store mutex.Store, records ...state.Row) {
 	t.Helper()
-	last := map[string]outcome.Record{}
+	last := map[string]state.Row{}
 	for _, r := range records {
-		if r.Run > last[r.Task].Run {
+		if r.ID > last[r.Task].ID {
 			last[r.Task] = r
 		}
 	}
@@ -40,12 +40,12 @@ func recent(t *testing.T, store mutex.Store, q state.Query) (runs []string) {
 		t.Fatal(err)
 	}
 	for _, record := range records {
-		runs = append(runs, record.Run)
+		runs = append(runs, record.ID)
 	}
 	return runs
 }
 
-func lastOf(t *testing.T, store mutex.Store, self string, tasks ...string) map[string]outcome.Record {
+func lastOf(t *testing.T, store mutex.Store, self string, tasks ...string) map[string]state.Row {
 	t.Helper()
 	last, err := Last(ctx, store, self, tasks)
 	if err != nil {
@@ -57,18 +57,18 @@ func lastOf(t *testing.T, store mutex.Store, self string, tasks ...string) map[s
 func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	store, code := storetest.New(), 3
 	full := run(1, "report", outcome.Failed)
-	full.ExitCode, full.Reason, full.Notes, full.Attempts = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
+	full.ExitCode, full.Reason, full.Notes, full.Attempt.Number = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
 	full.UserCPU, full.PeakMemory, full.Origin = 1500*time.Microsecond, 5<<30, "retry"
 	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed}, []outcome.Triggered{{Task: "b", Run: runID(8)}}
 	sent := full
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
-	sent.Seat, sent.Wait = "pool#1", outcome.Wait{Since: noon}
+	sent.Seat, sent.Wait = "pool#1", state.Wait{Since: noon}
 	publish(t, store, sent)
 	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
-	if err != nil || len(records) != 1 || string(encode(records[0])) != string(encode(full)) {
-		t.Errorf("%v\n got %s\nwant %s", err, encode(records), encode(full))
+	if err != nil || len(records) != 1 || string(encode(shared(records[0]))) != string(encode(shared(full))) {
+		t.Errorf("%v\n got %s\nwant %s", err, encode(records), encode(shared(full)))
 	}
-	if last := lastOf(t, store, "", "report"); string(encode(last["report"])) != string(encode(full)) {
+	if last := lastOf(t, store, "", "report"); string(encode(shared(last["report"]))) != string(encode(shared(full))) {
 		t.Errorf("the last one is %+v", last)
 	}
 	values, _ := store.Tail(ctx, logRuns, 0, 10)
@@ -112,11 +112,11 @@ func TestTheLastRunIsTheOneThatBeganLast(t *testing.T) {
 	publish(t, store, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
 	publish(t, store, run(3, "a", outcome.Succeeded), run(4, "b", outcome.Lost)) // of web-0 and web-1
 	late := run(2, "a", outcome.Succeeded)                                       // of web-2, as run 5
-	if err := Publish(ctx, store, []outcome.Record{late}, map[string]outcome.Record{"a": run(5, "a", outcome.Failed)}); err != nil {
+	if err := Publish(ctx, store, []state.Row{late}, map[string]state.Row{"a": run(5, "a", outcome.Failed)}); err != nil {
 		t.Fatal(err)
 	}
 	last := lastOf(t, store, "", "a", "never ran", "b", "a")
-	if len(last) != 2 || last["a"].Run != runID(5) || last["b"].Run != runID(4) || last["b"].Outcome != outcome.Lost {
+	if len(last) != 2 || last["a"].ID != runID(5) || last["b"].ID != runID(4) || last["b"].Outcome != outcome.Lost {
 		t.Errorf("%v", last)
 	}
 	if found, err := Forget(ctx, store, "a"); !found || err != nil {
@@ -141,7 +141,7 @@ func TestTheLogIsBounded(t *testing.T) {
 	store := storetest.New()
 	const all = MaxRuns + 2*PageSize
 	for n := range all {
-		if err := store.Append(ctx, logRuns, MaxRuns, encode(run(n, "a", outcome.Succeeded))); err != nil {
+		if err := store.Append(ctx, logRuns, MaxRuns, encode(shared(run(n, "a", outcome.Succeeded)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestTheLogIsBounded(t *testing.T) {
 func TestALateServerHidesNoNewerRuns(t *testing.T) {
 	store := storetest.New()
 	publish(t, store, run(5000, "newest", outcome.Succeeded))
-	var late []outcome.Record
+	var late []state.Row
 	for n := range 2 * PageSize {
 		late = append(late, run(n, "a", outcome.Succeeded))
 	}
@@ -173,7 +173,7 @@ func TestALateServerHidesNoNewerRuns(t *testing.T) {
 
 func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 	store := storetest.New()
-	var records []outcome.Record
+	var records []state.Row
 	for n := range 200 {
 		records = append(records, run(3*n, fmt.Sprint("task-", n), outcome.Succeeded))
 	}
@@ -191,18 +191,17 @@ func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 // run names this server or another one, and the attacker asks the server to show its output.
 func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	store := storetest.New()
-	put := func(change func(*outcome.Record)) {
-		forged := run(1, "a", outcome.Succeeded)
-		forged.Server, forged.Output, forged.Locked, forged.Snapshot = "web-2", "/etc/shadow", true, []byte(`{"command":"id"}`)
-		change(&forged)
-		forge(t, store, tableLast, "a@"+forged.Server, forged)
-		if err := store.Append(ctx, logRuns, MaxRuns, encode(forged)); err != nil {
+	put := func(run, server string) {
+		forged := fmt.Sprintf(`{"run":%q,"task":"a","mutex":"a","slot":"2026-03-01T12:01:00Z","server":%q,"outcome":"succeeded",
+			"output":"/etc/shadow","Output":"/etc/shadow","locked":true,"Locked":true,"snapshot":"e30=","Snapshot":"e30="}`, run, server)
+		forge(t, store, tableLast, "a@"+server, forged)
+		if err := store.Append(ctx, logRuns, MaxRuns, []byte(forged)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(func(p *outcome.Record) {})
-	put(func(p *outcome.Record) { p.Run, p.Server = runID(2), "web-1" })
-	put(func(p *outcome.Record) { p.Run, p.Server = runID(3), " web-1\u202e\x1b[0m" })
+	put(runID(1), "web-2")
+	put(runID(2), "web-1")
+	put(runID(3), " web-1\u202e")
 	records, err := Recent(ctx, store, "web-1", state.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locked || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
@@ -213,7 +212,7 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 }
 
 func TestARecordThatIsNoneIsLeftOut(t *testing.T) {
-	good := string(encode(run(1, "a", outcome.Succeeded)))
+	good := string(encode(shared(run(1, "a", outcome.Succeeded))))
 	for what, change := range map[string][2]string{
 		"an id that is a path":        {runID(1), "../../../etc/passwd"},
 		"an id with an escape":        {runID(1), `\u001b[2J`},
@@ -250,7 +249,7 @@ func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 	store, evil := storetest.New(), run(1, "a", outcome.Failed)
 	evil.Task, evil.Reason, evil.Origin, evil.Notes, evil.Mutex = escape+"a", escape+"b\nroot: ok", escape, []string{escape + "n"}, escape
 	evil.Server = escape + "web-2"
-	evil.Attempts, evil.UserCPU, evil.PeakMemory, evil.Waited = -1, -1, -1, -1
+	evil.Attempt.Number, evil.UserCPU, evil.PeakMemory, evil.Wait.Waited = -1, -1, -1, -1
 	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"}, []outcome.Triggered{{Task: escape, Run: escape}}
 	publish(t, store, evil)
 	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
@@ -258,8 +257,8 @@ func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 		t.Fatalf("%v, %v", records, err)
 	}
 	got := records[0]
-	if got.Task != "a" || got.Reason != "b root: ok" || got.Server != "web-2" || got.Attempts != 0 || got.UserCPU != 0 || got.PeakMemory != 0 || got.Waited != 0 ||
-		got.Cause != nil || got.Triggered != nil || strings.ContainsAny(fmt.Sprint(got), "\x1b\x07\n") {
+	if got.Task != "a" || got.Reason != "b root: ok" || got.Server != "web-2" || got.Attempt.Number != 0 || got.UserCPU != 0 || got.PeakMemory != 0 || got.Wait.Waited != 0 ||
+		got.Cause != nil || len(got.Triggered) > 0 || strings.ContainsAny(fmt.Sprint(got), "\x1b\x07\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -268,7 +267,7 @@ func TestARunWithTooManyNotesIsPublishedWithoutThem(t *testing.T) {
 	store, long := storetest.New(), run(1, "a", outcome.Succeeded)
 	long.Notes = slices.Repeat([]string{strings.Repeat("n", 900)}, 100)
 	publish(t, store, long)
-	if got := recent(t, store, state.Query{}); !slices.Equal(got, []string{long.Run}) {
+	if got := recent(t, store, state.Query{}); !slices.Equal(got, []string{long.ID}) {
 		t.Errorf("%v", got)
 	}
 }

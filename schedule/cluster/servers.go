@@ -119,7 +119,7 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 			return nil, err
 		}
 		for _, r := range ended {
-			known[r.Run] = true
+			known[r.ID] = true
 		}
 	}
 	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })

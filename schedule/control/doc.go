@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -199,7 +198,7 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 // NotRunning returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	waiting, _ := history.NotBegun(a.Schedule.StateDir)
+	waiting, _ := view.NotBegun(a.Schedule.StateDir)
 	for _, r := range waiting {
 		if r.Task == name {
 			return a.NotBegun(r)
@@ -216,18 +215,18 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	if !record.Ran() {
 		became = "was " + became
 	}
-	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.Run), record.Task, became)
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.ID), record.Task, became)
 }
 
 // Cannot returns why a run was not stopped, given what Stop returned; nil if it was stopped.
-func Cannot(r outcome.Record, s run.Stopping, err error) error {
+func Cannot(r state.Row, s run.Stopping, err error) error {
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":
-		return view.Fail(view.Conflict, "", "run %s of %s had ended", humanize.ShortRun(r.Run), r.Task)
+		return view.Fail(view.Conflict, "", "run %s of %s had ended", humanize.ShortRun(r.ID), r.Task)
 	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", humanize.ShortRun(r.Run), r.Task, view.Describe(s.Record))
+		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", humanize.ShortRun(r.ID), r.Task, view.Describe(s.Record))
 	case err != nil:
-		return view.Fail(view.Conflict, "", "run %s of %s: %w", humanize.ShortRun(r.Run), r.Task, err)
+		return view.Fail(view.Conflict, "", "run %s of %s: %w", humanize.ShortRun(r.ID), r.Task, err)
 	}
 	return nil
 }

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -20,7 +18,7 @@ import (
 // A Retry is the request to run something again.
 type Retry struct {
 	state.Row
-	Of      outcome.Record
+	Of      state.Row
 	Changed []string // the keys of the task that were changed after that run began
 	Waits   bool     // a retry of it waits already, so nobody need leave this one
 }
@@ -33,10 +31,10 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	if err != nil {
 		return Retry{}, err
 	}
-	origin := "retry of " + humanize.ShortRun(record.Run)
+	origin := "retry of " + humanize.ShortRun(record.ID)
 	row := request(t, at, Because(origin+" by "+a.By, reason))
 	row.Cause = record.Cause
-	waiting, err := history.NotBegun(a.Schedule.StateDir)
+	waiting, err := view.NotBegun(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
 	}
@@ -44,44 +42,44 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	return Retry{row, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
 }
 
-func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *schedule.Task, error) {
+func (a Actor) retriable(ctx context.Context, name string) (state.Row, *schedule.Task, error) {
 	record, err := a.endedRun(ctx, name)
 	if err != nil {
 		return record, nil, err
 	}
 	t, err := view.FindTask(a.Schedule, record.Task)
 	if err != nil {
-		return record, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(record.Run), record.Task)
+		return record, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(record.ID), record.Task)
 	}
 	return record, t, Runnable(a.Schedule, t)
 }
 
 // endedRun returns the record of the run with that id, or an error that says why there is no run to
 // retry.
-func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error) {
+func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	live, lost, records, err := a.History(ctx, state.Query{Task: name, Limit: 1})
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	for _, row := range append(live, lost...) {
-		if id, err := history.OneRun([]string{row.ID}, name); err != nil || id == "" || row.NotBegun() {
+		if id, err := state.OneRun([]string{row.ID}, name); err != nil || id == "" || row.NotBegun() {
 			continue
 		}
 		switch short := humanize.ShortRun(row.ID); {
 		case row.Deferred():
-			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
+			return state.Row{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
 				"run %s of %s waits for its attempt %d", short, row.Task, row.Attempt.Number+1)
 		case row.Queued():
-			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, row.Task)
+			return state.Row{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, row.Task)
 		case slices.ContainsFunc(lost, func(l state.Row) bool { return l.ID == row.ID }):
-			return outcome.Record{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, row.Task)
+			return state.Row{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, row.Task)
 		default:
-			return outcome.Record{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, row.Task)
+			return state.Row{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, row.Task)
 		}
 	}
 	if len(records) > 0 {
-		return outcome.Record{}, view.Fail(view.NotFound,
-			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(records[0].Run), name),
+		return state.Row{}, view.Fail(view.NotFound,
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(records[0].ID), name),
 			"no run of %s failed: name one of its runs", name)
 	}
 	record, err := a.FindRun(ctx, name)

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -151,10 +151,10 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 	if err != nil {
 		return fine("there is none yet")
 	}
-	db, err := history.OpenRead(s.Schedule.StateDir)
+	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err == nil {
 		defer db.Close()
-		_, err = db.Totals(ctx)
+		_, err = db.Past().Totals(ctx)
 	}
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, pagesTime)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func TestWhoCanWriteAPartOfTheScheduleIsNamed(t *testing.T) {
@@ -67,17 +67,17 @@ func fillHistory(t *testing.T, dir string) string {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := history.Open(dir)
+	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var all []outcome.Record
+	var all []state.Row
 	for i := range 200 {
 		at := time.Date(2026, 1, 5, 10, i, 0, 0, time.UTC)
-		all = append(all, outcome.Record{Run: at.Format("0102-1504"), Task: "a", Slot: at, Outcome: outcome.Failed, Reason: "a reason that is found again", Started: at, Ended: at})
+		all = append(all, state.Row{ID: at.Format("0102-1504"), Task: "a", Slot: at, Result: state.Result{Outcome: outcome.Failed, Reason: "a reason that is found again", Ended: at}, Started: at})
 	}
-	if err := db.Add(context.Background(), all); err != nil {
+	if err := db.Runs().Record(context.Background(), all, false); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "sched.db")

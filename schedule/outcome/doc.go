@@ -1,3 +1,3 @@
-// Package outcome has the types for what became of a slot: outcomes, records and ids of runs. It
-// stores nothing: packages state and ledger do.
+// Package outcome has the types for what became of a slot: outcomes, their kinds, and ids of runs.
+// Package state stores them.
 package outcome

@@ -37,7 +37,7 @@ func IsID(id string) bool {
 	return err == nil && parsed.String() == id
 }
 
-// RangeID is like MissedID, for the record of all slots from first on (Record.IsRange).
+// RangeID is like MissedID, for the record of all slots from first on (state.Row.IsRange).
 func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
 
 // TriggeredID returns the id of the run that a hook of the run cause asks for. Hook is its key,

@@ -44,8 +44,8 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		look(b)
 		a.pass(50 * time.Minute)
 		publish := func(id string) {
-			record := outcome.Record{Run: id, Task: "report", Slot: a.now, Ended: a.now, Outcome: outcome.Succeeded, Server: "b"}
-			if err := cluster.Publish(t.Context(), r, []outcome.Record{record}, nil); err != nil {
+			record := state.Row{ID: id, Task: "report", Slot: a.now, Result: state.Result{Ended: a.now, Outcome: outcome.Succeeded}, Server: "b"}
+			if err := cluster.Publish(t.Context(), r, []state.Row{record}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

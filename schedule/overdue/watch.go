@@ -288,8 +288,8 @@ func (i Incident) Text(now time.Time) string {
 }
 
 // Record is what hooks are told of the incident.
-func (i Incident) Record() outcome.Record {
-	r := outcome.Record{Run: i.ID, Task: i.Task, Slot: i.Slot.UTC(), Server: i.Server, Reason: i.Text(i.Found)}
+func (i Incident) Record() state.Row {
+	r := state.Row{ID: i.ID, Task: i.Task, Slot: i.Slot.UTC(), Server: i.Server, Result: state.Result{Reason: i.Text(i.Found)}}
 	if i.Kind == Within {
 		r.Started = i.Since
 	}

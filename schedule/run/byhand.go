@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -27,11 +26,11 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // record of the last run that has ended. If no run has ever ended, it ends the newest run that
 // waits for its turn and that no process watches. If there is no such run either, the error is
 // ErrNothing.
-func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
+func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	ctx := context.Background()
 	live, lost, err := c.DB.Going(ctx)
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	var alive *AliveError
 	var queued string
@@ -51,35 +50,35 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		}
 	}
 	if alive != nil {
-		return outcome.Record{}, alive
+		return state.Row{}, alive
 	}
-	rows, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Ended: true, Limit: 1})
+	rows, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
 	switch {
 	case err != nil:
-		return outcome.Record{}, err
+		return state.Row{}, err
 	case len(rows) > 0:
-		return history.RecordOf(c.Dir, rows[0]), nil
+		return rows[0], nil
 	case queued != "":
 		return c.FinishByHand(queued, nil)
 	}
-	return outcome.Record{}, ErrNothing
+	return state.Row{}, ErrNothing
 }
 
 // FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
 // The code is the exit code of its command, or nil if the caller does not know it. The error is
 // ErrAlive if a process looks after the run. It is state.ErrNotFound if there is no such run, or if
 // it has ended.
-func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
+func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 	row, err := c.DB.Runs().Row(context.Background(), id)
 	if err == nil && row.Phase == state.Ended {
 		err = state.ErrNotFound
 	}
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	o, err := c.take(row)
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	defer o.run.sendAlone()()
 	return o.finish(code), nil
@@ -87,13 +86,13 @@ func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with
 // the code (nil: 0).
-func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, code *int) (outcome.Record, error) {
+func (c Caller) FinishUnrecorded(record state.Row, task *schedule.Task, code *int) (state.Row, error) {
 	if code == nil {
 		code = new(int)
 	}
 	r, err := c.Begin(record, task, nil)
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	result := r.unwatched(code)
 	result.Reason = join(result.Reason, "finished by hand")

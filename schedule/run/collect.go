@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -17,7 +16,7 @@ const lostAtOnce = 16
 // CollectLost finishes every run whose owner is dead, and returns their records. A run that waits
 // for a deferred retry, or for its turn, is passed to retry, which reports whether it ended the run
 // instead. It leaves a run alone if recent accepts its id. Errors about single runs go to problem.
-func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
+func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (state.Row, bool), problem func(error)) []state.Row {
 	live, lost, err := c.DB.Going(context.Background())
 	if err != nil {
 		problem(err)
@@ -25,11 +24,11 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 	}
 	var (
 		mu      sync.Mutex
-		records []outcome.Record
+		records []state.Row
 		wg      sync.WaitGroup
 		slots   = make(chan struct{}, lostAtOnce)
 	)
-	collect := func(row state.Row, do func(state.Row) (outcome.Record, bool)) {
+	collect := func(row state.Row, do func(state.Row) (state.Row, bool)) {
 		if recent(row.ID) {
 			return
 		}
@@ -45,11 +44,11 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 	}
 	for _, row := range live {
 		if row.Deferred() || row.Queued() && !c.DB.Owners().Alive(row.Owner) {
-			collect(row, func(row state.Row) (outcome.Record, bool) { return retry(Deferred{c, row}) })
+			collect(row, func(row state.Row) (state.Row, bool) { return retry(Deferred{c, row}) })
 		}
 	}
 	for _, row := range lost {
-		collect(row, func(row state.Row) (record outcome.Record, ended bool) {
+		collect(row, func(row state.Row) (record state.Row, ended bool) {
 			if row.Resting() && row.Background && !c.unwritten(row) {
 				return retry(Deferred{c, row})
 			}
@@ -110,7 +109,7 @@ func (c Caller) take(row state.Row) (*orphan, error) {
 // finish finishes the run, with the result that its supervisor wrote down, or else with the one
 // that the run has now. The code is the exit code of the command if a person has given it (`sched
 // finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) outcome.Record {
+func (o *orphan) finish(code *int) state.Row {
 	r := o.run
 	switch {
 	case r.row.Phase == state.Finishing:
@@ -131,8 +130,8 @@ func (o *orphan) finish(code *int) outcome.Record {
 }
 
 // resultInRow is the result of a run that its row has already.
-func (r *Run) resultInRow() outcome.Record {
-	result := history.RecordOf(r.Dir, r.row.Row)
+func (r *Run) resultInRow() state.Row {
+	result := r.row.Row
 	result.Snapshot = nil
 	return result
 }

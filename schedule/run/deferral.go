@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -27,7 +26,7 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 		return false
 	}
 	notes := append(s.result.Notes[:len(s.result.Notes):len(s.result.Notes)], s.lease.Noted()...)
-	return s.row.deferTo(clock.Now().Add(wait), history.ResultOf(s.run.Dir, s.result), notes) == nil
+	return s.row.deferTo(clock.Now().Add(wait), s.result.Result, notes) == nil
 }
 
 // leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
@@ -41,13 +40,13 @@ func (r *Run) leaveDeferred() {
 
 // finishUnlessLost is finish for a run whose owner is dead. Again reports that the run waits for
 // its next attempt instead.
-func (o *orphan) finishUnlessLost() (record outcome.Record, again bool) {
+func (o *orphan) finishUnlessLost() (record state.Row, again bool) {
 	r := o.run
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
 		so := r.soFar()
 		so.Reason = r.row.Reason
-		if r.row.deferTo(r.row.Wait.NotBefore, history.ResultOf(r.Dir, so), so.Notes) != nil {
+		if r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) != nil {
 			return o.finish(nil), false
 		}
 	case r.row.Phase == state.Finishing || !r.mayRetryLost():
@@ -71,15 +70,15 @@ func (r *Run) mayRetryLost() bool {
 }
 
 // deferLost leaves the attempt after a lost one to the next tick.
-func (r *Run) deferLost(result outcome.Record) error {
-	result.Attempts = max(1, r.row.Attempt.Number)
-	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempts, result.Reason))
-	return r.row.deferTo(clock.Now().Truncate(time.Minute), history.ResultOf(r.Dir, result), result.Notes)
+func (r *Run) deferLost(result state.Row) error {
+	result.Attempt.Number = max(1, r.row.Attempt.Number)
+	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempt.Number, result.Reason))
+	return r.row.deferTo(clock.Now().Truncate(time.Minute), result.Result, result.Notes)
 }
 
 // giveUp returns the result of a run whose next attempt will not start. It is the result of the
 // attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
-func (o *orphan) giveUp(code *int) outcome.Record {
+func (o *orphan) giveUp(code *int) state.Row {
 	r := o.run
 	result := r.soFar()
 	result.Ended = clock.Now()
@@ -110,7 +109,7 @@ func (c Caller) Deferred(row state.Row) Deferred { return Deferred{c, row} }
 
 // Finish ends the run without another attempt. It reports false if this process could not take the
 // run, because another one has it or after an error.
-func (d Deferred) Finish() (record outcome.Record, ended bool) {
+func (d Deferred) Finish() (record state.Row, ended bool) {
 	o, err := d.caller.take(d.Row)
 	if err != nil {
 		return record, false
@@ -125,7 +124,7 @@ const heldAtMost = 24 * time.Hour
 // turn is handed over as it is. Started reports that it was handed over. Ended reports that the
 // mutex was held for too long, and that the run has ended with the record. If the mutex is held,
 // and after an error, the run is left to a later tick.
-func (d Deferred) Retry(handOver func(*Run) error) (record outcome.Record, started, ended bool, err error) {
+func (d Deferred) Retry(handOver func(*Run) error) (record state.Row, started, ended bool, err error) {
 	o, err := d.caller.take(d.Row)
 	if errors.Is(err, ErrAlive) {
 		return record, false, false, nil
@@ -186,7 +185,7 @@ func (o *orphan) lockAgain() (reason string) {
 
 // postpone leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost,
 // postpone ends the run instead, and returns its record.
-func (o *orphan) postpone(reason string) (record outcome.Record, ended bool) {
+func (o *orphan) postpone(reason string) (record state.Row, ended bool) {
 	r := o.run
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {

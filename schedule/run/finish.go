@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -15,7 +14,7 @@ import (
 // FailBeforeStart finishes a run whose command cannot be started, or must not start because a
 // condition command failed. The error is the reason, and printed becomes the run's output. Like any
 // run that began, it fires its hooks even if this process is killed.
-func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
+func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 	if r.prepared {
 		if berr := r.Begin(); berr != nil {
 			return r.FailUnbegun(berr)
@@ -35,7 +34,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 // This process owns the row, so no two processes finish the run at once. A process that is killed
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
-func (r *Run) finish(result outcome.Record) outcome.Record {
+func (r *Run) finish(result state.Row) state.Row {
 	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.row.isTaken(r.settled(result)) {
 		r.Close()
 		return result
@@ -72,8 +71,8 @@ func (r *Run) finish(result outcome.Record) outcome.Record {
 const hooksAnyway = 10 * time.Second
 
 // settled writes down what the run came to, before its hooks fire.
-func (r *Run) settled(result outcome.Record) error {
-	err := r.row.finishes(r.Terminate, history.ResultOf(r.Dir, result), result.Notes)
+func (r *Run) settled(result state.Row) error {
+	err := r.row.finishes(r.Terminate, result.Result, result.Notes)
 	r.unsettled = err != nil
 	return err
 }
@@ -88,7 +87,7 @@ func (r *Run) endsAtOnce() bool {
 // A finisher finishes a run. The result gets notes of what fails meanwhile.
 type finisher struct {
 	run    *Run
-	result outcome.Record
+	result state.Row
 }
 
 func (f *finisher) note(notes ...string) { f.result.Notes = append(f.result.Notes, notes...) }
@@ -126,13 +125,13 @@ func (f *finisher) end() {
 		os.Remove(hooks)
 	}
 	result := f.result
-	waited := result.Outcome == outcome.Skipped && result.Wait != (outcome.Wait{})
+	waited := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
 	err := r.row.ends(r.Terminate, state.End{
-		Result: history.ResultOf(r.Dir, result), Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
+		Result: result.Result, Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
 		Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
 	})
 	if err != nil && !isStale(err) { // else another process has ended it
-		r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
+		r.complain("run %s of %s %s, but its record is lost: %v", result.ID, result.Task, result.Outcome, err)
 	}
 }
 

@@ -19,8 +19,8 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report"}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: record.Run, Since: time.Now()})
+	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: record.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Inherit()[0].Close() // as by the kill
-	if holder, held := heldBy(storage, "report"); !held || holder.Run != record.Run {
+	if holder, held := heldBy(storage, "report"); !held || holder.Run != record.ID {
 		t.Errorf("a tick finds %v, %t", holder, held)
 	}
 	var held *mutex.HeldError
@@ -48,13 +48,13 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report", Pool: schedule.Pool{Name: "few", Seats: 2}}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	first, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 1), mutex.Holder{Run: record.Run, Since: time.Now()})
+	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	first, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 1), mutex.Holder{Run: record.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Release(ctx)
-	second, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 2), mutex.Holder{Run: record.Run, Since: time.Now()})
+	second, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 2), mutex.Holder{Run: record.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,10 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 // firstAttempt begins a run of the task report, and its first attempt.
 func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background bool) *Run {
 	t.Helper()
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
+	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
 	r, err := caller.Begin(record, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.row.own.Start(t.Context(), record.Run, state.Attempt{Number: 1, At: time.Now()})
+		err = r.row.own.Start(t.Context(), record.ID, state.Attempt{Number: 1, At: time.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -97,15 +97,15 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	killed.Self.Close()
 
 	var again []Deferred
-	retry := func(d Deferred) (outcome.Record, bool) {
+	retry := func(d Deferred) (state.Row, bool) {
 		again = append(again, d)
-		return outcome.Record{}, false
+		return state.Row{}, false
 	}
 	records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, retry, func(err error) { t.Error(err) })
 	if len(records) != 0 || len(again) != 1 || again[0].Row.Attempt.Number != 1 {
 		t.Errorf("it has ended: %+v; it goes on: %+v", records, again)
 	}
-	row, err := storage.DB.Runs().Row(ctx, record.Run)
+	row, err := storage.DB.Runs().Row(ctx, record.ID)
 	if err != nil || !row.Deferred() || row.Reason != "exit code 1" || row.ExitCode == nil || *row.ExitCode != 1 {
 		t.Errorf("%+v, %v", row, err)
 	}
@@ -126,12 +126,12 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		output.MarkUnwritten(r.output, true)
 		killed.Self.Close()
 
-		again := func(d Deferred) (outcome.Record, bool) {
+		again := func(d Deferred) (state.Row, bool) {
 			t.Errorf("attempt %d begins", d.Row.Attempt.Number+1)
-			return outcome.Record{}, false
+			return state.Row{}, false
 		}
 		records := NewCaller(storage, state.Tick, nil).CollectLost(func(string) bool { return false }, again, func(err error) { t.Error(err) })
-		if len(records) != 1 || records[0].Outcome != outcome.Lost || records[0].Attempts != 2 {
+		if len(records) != 1 || records[0].Outcome != outcome.Lost || records[0].Attempt.Number != 2 {
 			t.Errorf("%+v", records)
 		}
 	}

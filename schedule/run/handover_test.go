@@ -34,7 +34,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	hook := schedule.Hook{Run: schedule.Command{List: []string{"touch", fired}}}
 	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}, Hooks: schedule.Hooks{After: []schedule.Hook{hook}}}
-	record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 	r, err := tick.Begin(record, task, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	if err := GiveTo(witness, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := its.Start(ctx, record.Run, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+	if err := its.Start(ctx, record.ID, state.Attempt{Number: 1, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.row.takeBack(); err == nil {
@@ -62,7 +62,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 			t.Errorf("%s by a process that has not the run any more", filepath.Base(path))
 		}
 	}
-	if row, err := storage.DB.Runs().Row(ctx, record.Run); err != nil || row.Phase != state.Running || row.Owner != its.ID {
+	if row, err := storage.DB.Runs().Row(ctx, record.ID); err != nil || row.Phase != state.Running || row.Owner != its.ID {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -77,13 +77,13 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}}
 	for _, unwritten := range []bool{true, false} {
-		record := outcome.Record{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+		record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 		r, err := supervisor.Begin(record, task, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		output.MarkUnwritten(r.output, unwritten)
-		row, err := storage.DB.Runs().Row(ctx, record.Run)
+		row, err := storage.DB.Runs().Row(ctx, record.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	}
 	prepare := func(c Caller, id, name string) *Run {
 		task := &schedule.Task{Name: name, Mutex: name, Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
-		r, err := c.Prepare(outcome.Record{Run: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
+		r, err := c.Prepare(state.Row{ID: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,13 +129,13 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	if err := GiveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
 		t.Fatalf("%v; the first has begun: %v", err, !first.Prepared())
 	}
-	if _, err := storage.DB.Runs().Row(ctx, first.Record().Run); !errors.Is(err, state.ErrNotFound) {
+	if _, err := storage.DB.Runs().Row(ctx, first.Record().ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the first has a row: %v", err)
 	}
 	if err := GiveTo(supervisor, first); err != nil {
 		t.Errorf("alone: %v", err)
 	}
-	if row, err := storage.DB.Runs().Row(ctx, first.Record().Run); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
+	if row, err := storage.DB.Runs().Row(ctx, first.Record().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
 		t.Errorf("the first: %+v, %v", row, err)
 	}
 	if err := ours.Begin(); !errors.As(err, &stale) {

@@ -31,8 +31,8 @@ func NeedOf(task *schedule.Task) mutex.Need {
 }
 
 // NewHolder returns the run of a record as the holder of what this process is about to acquire.
-func NewHolder(record outcome.Record) mutex.Holder {
-	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
+func NewHolder(record state.Row) mutex.Holder {
+	return mutex.Holder{Run: record.ID, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
 }
 
 // adopt makes the lock ours that another process acquired for the run. The files are its

@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/notify"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -121,8 +120,8 @@ func (h *hooks) begin(name string) bool {
 		if hook.Name != name {
 			continue
 		}
-		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.record.Run, hook.PID) {
-			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.record.Run, hook.PID); {
+		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.record.ID, hook.PID) {
+			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.record.ID, hook.PID); {
 				time.Sleep(pollEvery)
 			}
 			h.ended(name, "")
@@ -182,13 +181,13 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about
 // hooks that failed. Hooks that have ended before are left out.
-func (h *hooks) run(f keyedHooks, result outcome.Record) (notes []string) {
+func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(variables(h.r.record, result.Attempts), outcomeVariables(result)...)
+		variables := append(variables(h.r.record, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sched/schedule/notify"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -57,7 +56,7 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) e
 
 // finishWith starts the trailing `sched finish` of a run whose result is written down. Without it,
 // this process finishes the run.
-func (r *Run) finishWith(result outcome.Record, finish func(Trailing) error) {
+func (r *Run) finishWith(result state.Row, finish func(Trailing) error) {
 	if finish(Trailing{r, result}) != nil {
 		defer r.sendAlone()()
 		r.finish(result)

@@ -22,7 +22,7 @@ type leftover struct {
 	attempt int              // the number of the last attempt that was started; 0 if none was
 	process *process.Process // the command of that attempt; nil if this process has no such child
 	age     time.Duration    // of the process
-	ending  *outcome.Record  // has the outcome and the reason with which the supervisor was about to end the attempt; else nil
+	ending  *state.Row       // has the outcome and the reason with which the supervisor was about to end the attempt; else nil
 	hookPID int              // of the before-hook that was started last
 }
 
@@ -63,7 +63,7 @@ func newLeftover(r *Run) *leftover {
 	}
 	l.attempt = r.row.Attempt.Number
 	if r.row.Kind != "" {
-		l.ending = &outcome.Record{Outcome: endedBy(r.row.Kind), Reason: r.row.Reason}
+		l.ending = &state.Row{Result: state.Result{Outcome: endedBy(r.row.Kind), Reason: r.row.Reason}}
 	}
 	pid := r.row.Attempt.PID
 	if pid == 0 { // it was about to be started
@@ -102,7 +102,7 @@ func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 
 // ends returns why the killed supervisor was about to end the command of the attempt. It returns
 // nil if the supervisor was not about to.
-func (l *leftover) ends(attempt int) *outcome.Record {
+func (l *leftover) ends(attempt int) *state.Row {
 	if l == nil || l.attempt != attempt {
 		return nil
 	}

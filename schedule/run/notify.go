@@ -11,6 +11,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/state"
 )
 
 // A keyedHooks is a key of hooks, such as on_failure, with what the task has for it.
@@ -28,7 +29,7 @@ type hooks struct {
 }
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
-func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
+func (h *hooks) after(result state.Row) (all []keyedHooks) {
 	hooks := h.r.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
@@ -47,7 +48,7 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.record.Task, h.r.record.Run)
+		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.record.Task, h.r.record.ID)
 		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
@@ -62,7 +63,7 @@ var events = map[string]notify.Event{
 
 // queue puts the notifications of a key into the outbox, except notifications that were put there
 // before. They are sent by send, or by a later tick.
-func (h *hooks) queue(f keyedHooks, result outcome.Record) {
+func (h *hooks) queue(f keyedHooks, result state.Row) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
@@ -89,7 +90,7 @@ const tailBytes = notify.OutputLimit + 4
 // queueOne puts one notification into the outbox, if it is for a run that ended with the result,
 // and was not put there before. The mark in the database is the name of the hook, or another one
 // for the start of a run.
-func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result outcome.Record) {
+func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
 	if h.fired(mark) {
 		return
 	}
@@ -105,7 +106,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.r.record.Run, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{Run: h.r.record.ID, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
@@ -117,13 +118,13 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.r.record.Run + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.r.record.ID + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }
 
 // wanted reports whether the notification is for the event of a run that ended with the result.
-func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
+func (h *hooks) wanted(n schedule.Notification, event notify.Event, result state.Row) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
@@ -146,7 +147,7 @@ func (h *hooks) send() {
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
-func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
+func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
 	sender, zone := h.r.task.Sender, zoneOf(&h.r.task)
 	in := func(t time.Time) time.Time {
 		if t.IsZero() {
@@ -157,8 +158,8 @@ func (h *hooks) message(id string, event notify.Event, result outcome.Record) no
 	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.r.task.Description,
-		Run: result.Run, Server: result.Server,
-		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
+		Run: result.ID, Server: result.Server,
+		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
 	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {

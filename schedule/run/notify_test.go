@@ -38,8 +38,8 @@ func newEndedRuns(t *testing.T, hook string) *endedRuns {
 }
 
 // fails ends a run. queue puts its notifications into the outbox.
-func (w *endedRuns) fails() (*Run, outcome.Record) {
-	record := outcome.Record{Run: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
+func (w *endedRuns) fails() (*Run, state.Row) {
+	record := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
 	caller := NewCaller(StorageAt(w.dir, nil), state.Tick, nil)
 	caller.Sender = notify.NewSender(context.Background(), caller.DB, nil)
 	r, err := caller.Begin(record, w.task, nil)
@@ -56,7 +56,7 @@ func (w *endedRuns) fails() (*Run, outcome.Record) {
 
 // queue puts the notifications of a run into the outbox, except notifications that are marked. It
 // returns the notifications that are to be sent.
-func (w *endedRuns) queue(r *Run, record outcome.Record, marks ...string) []*notify.Delivery {
+func (w *endedRuns) queue(r *Run, record state.Row, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
 		r.hooks.mark(mark)
 	}
@@ -86,7 +86,7 @@ func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 	const mark = "on_failure 1"
 	w := newEndedRuns(t, "{mail: ops@example.com}")
 	r, record := w.fails()
-	if all := w.queue(r, record); len(all) != 1 || all[0].Message.ID != record.Run+" "+mark || all[0].Run != record.Run {
+	if all := w.queue(r, record); len(all) != 1 || all[0].Message.ID != record.ID+" "+mark || all[0].Run != record.ID {
 		t.Errorf("%+v", all)
 	}
 	if !r.hooks.fired(mark) {

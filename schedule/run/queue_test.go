@@ -27,8 +27,8 @@ func firstIn(t *testing.T, err error) string {
 // waits begins a run that has waited for so long for what the task needs.
 func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *waiter {
 	t.Helper()
-	record := outcome.Record{Run: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
-		Wait: outcome.Wait{Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
+	record := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
+		Wait: state.Wait{For: state.ForMutex, Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
 	r, err := caller.Begin(record, task, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +38,8 @@ func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) 
 }
 
 // ended is the result of a run whose wait was in vain.
-func ended(w *waiter) outcome.Record {
-	return outcome.Record{Run: w.run.row.ID, Outcome: outcome.Skipped, Ended: time.Now()}
+func ended(w *waiter) state.Row {
+	return state.Row{ID: w.run.row.ID, Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}
 }
 
 // Runs of several processes wait for a mutex and for seats of a pool. The run that has waited

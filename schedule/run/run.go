@@ -8,9 +8,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/notify"
-	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -38,7 +36,7 @@ type Run struct {
 	Caller
 	task    schedule.Task // the snapshot
 	row     ownRow
-	record  outcome.Record
+	record  state.Row
 	lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
@@ -56,7 +54,7 @@ type Run struct {
 
 // Begin is Prepare, and writes down that the run is about to start. From here on it will be
 // finished, whatever happens to this process.
-func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+func (c Caller) Begin(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	r, err := c.Prepare(record, task, lock)
 	if err == nil {
 		err = r.Begin()
@@ -69,7 +67,7 @@ func (c Caller) Begin(record outcome.Record, task *schedule.Task, lock mutex.Loc
 
 // Prepare opens the output of a run that is to begin: see Begin and GiveTo. The lock (nil: none)
 // belongs to the run; after an error it is still the caller's.
-func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+func (c Caller) Prepare(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -86,7 +84,7 @@ func (c Caller) Prepare(record outcome.Record, task *schedule.Task, lock mutex.L
 	}
 	r := c.newRun(*task, record)
 	r.lock, r.output = lock, captured
-	r.row.Row = history.RowOf(c.Dir, record)
+	r.row.Row = record
 	r.row.Pool, r.prepared = task.Pool.Name, true
 	return r, nil
 }
@@ -118,7 +116,7 @@ func (r *Run) BeginIn(c Caller) (*Run, error) {
 }
 
 // FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
-func (r *Run) FailUnbegun(why error) outcome.Record {
+func (r *Run) FailUnbegun(why error) state.Row {
 	return r.Caller.FailUnbegun(r.record, &r.task, r.lock, why)
 }
 
@@ -148,7 +146,7 @@ func (r *Run) begins(own state.Owned, owner int64) {
 }
 
 // newRun returns a run without its row, its lock and its output.
-func (c Caller) newRun(task schedule.Task, record outcome.Record) *Run {
+func (c Caller) newRun(task schedule.Task, record state.Row) *Run {
 	r := &Run{Caller: c, task: task, record: record}
 	r.row.self, r.hooks = c.Self, &hooks{r: r}
 	return r
@@ -166,7 +164,7 @@ func (c Caller) Begun(row state.Row) bool {
 
 // unwritten reports whether one more attempt was started than the row says, on a full disk.
 func (c Caller) unwritten(row state.Row) bool {
-	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, outcome.Record{Task: row.Task, Run: row.ID}))
+	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
@@ -176,7 +174,7 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	if unwritten { // this process must not start the attempt again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
-	r := c.newRun(schedule.Task{}, history.LiveRecord(c.Dir, row))
+	r := c.newRun(schedule.Task{}, row.WithoutOutcome())
 	r.row.own, r.row.Row, r.unwritten = own, row, unwritten
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
@@ -186,10 +184,10 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 
 // Record is the record with which the run began, with what its attempts came to before this process
 // got it.
-func (r *Run) Record() outcome.Record { return r.record }
+func (r *Run) Record() state.Row { return r.record }
 
 // soFar returns the record of a run without an outcome.
-func (r *Run) soFar() outcome.Record {
+func (r *Run) soFar() state.Row {
 	result := r.record
 	result.Snapshot = nil
 	return result

@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
@@ -29,9 +28,9 @@ var ErrVanished = errors.New("its processes have vanished, and the next tick wil
 
 // A Stopping says what became of a run that was to be stopped.
 type Stopping struct {
-	Record outcome.Record // of the end; without an outcome if Stop did not see that
-	Killed bool           // TERM was not enough
-	Over   bool           // the hooks of the run have ended, too
+	Record state.Row // of the end; without an outcome if Stop did not see that
+	Killed bool      // TERM was not enough
+	Over   bool      // the hooks of the run have ended, too
 }
 
 const (
@@ -59,7 +58,7 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 	case row.Phase == state.Ended, row.NotBegun():
 		return Stopping{}, state.ErrNotFound
 	case row.Outcome != "":
-		return Stopping{Record: history.RecordOf(c.Dir, row)}, ErrNotRunning
+		return Stopping{Record: row}, ErrNotRunning
 	case !row.Waits() && !c.DB.Owners().Alive(row.Owner):
 		return Stopping{}, ErrVanished
 	}
@@ -100,7 +99,7 @@ func (s *stopper) follow() (Stopping, error) {
 			return s.Stopping, err
 		}
 		if row.Outcome != "" {
-			s.Record = history.RecordOf(s.caller.Dir, row)
+			s.Record = row
 		}
 		switch {
 		case row.Phase == state.Ended:
@@ -161,7 +160,7 @@ func (s *stopper) late(row state.Row) error {
 }
 
 // stopAsked reports whether the run was asked to stop, and then sets that in result.
-func (r *Run) stopAsked(result *outcome.Record) bool {
+func (r *Run) stopAsked(result *state.Row) bool {
 	stop := r.row.stopRequest()
 	if stop != nil {
 		stoppedBy(result, *stop)
@@ -169,6 +168,6 @@ func (r *Run) stopAsked(result *outcome.Record) bool {
 	return stop != nil
 }
 
-func stoppedBy(result *outcome.Record, stop state.Stop) {
+func stoppedBy(result *state.Row, stop state.Stop) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -17,12 +16,12 @@ import (
 
 // Execute supervises and finishes the run in this process, and returns its record. When terminate
 // is done the command is stopped; when kill is done too it is killed at once.
-func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
+func (r *Run) Execute(terminate, kill context.Context) state.Row {
 	return r.ExecuteThen(terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
-func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.Row {
 	r.Terminate = terminate
 	result := r.supervise(terminate, kill)
 	ended()
@@ -32,7 +31,7 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
-func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
+func (r *Run) supervise(terminate, kill context.Context) state.Row {
 	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.soFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
@@ -51,7 +50,7 @@ type supervision struct {
 	task            *schedule.Task
 	terminate, kill context.Context
 	lease           *Renewer
-	result          outcome.Record // what the attempts so far came to
+	result          state.Row // what the attempts so far came to
 }
 
 // attempts makes attempts until the run has an outcome. It reports whether the next one is left to
@@ -70,7 +69,7 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.again(wait, history.ResultOf(s.run.Dir, s.result))
+		s.row.again(wait, s.result.Result)
 		s.run.kept.release()
 		if !s.waitUnlessStopped(wait) {
 			s.stopped("before attempt %d", n+1)
@@ -182,7 +181,7 @@ func (s *supervision) start(n int) *process.Process {
 // command starts all the same. It reports false, and sets the outcome, if another process has the
 // run.
 func (s *supervision) announce(n int) bool {
-	s.result.Attempts = n
+	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
 	err := s.row.starts(attempt)
 	if s.row.isTaken(err) { // what this process makes of the run is written nowhere
@@ -288,14 +287,14 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).
-func measure(result *outcome.Record, p *process.Process) {
+func measure(result *state.Row, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
 	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
 // stopped sets that the run was stopped, and when.
-func stopped(result *outcome.Record, format string, args ...any) {
+func stopped(result *state.Row, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
 

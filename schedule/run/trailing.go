@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -26,7 +25,7 @@ import (
 // finish` is left to do.
 type Trailing struct {
 	run    *Run
-	result outcome.Record
+	result state.Row
 }
 
 // The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
@@ -59,9 +58,9 @@ func FinishApart(self string, ended []Trailing) error {
 	argv, files := []string{self, "finish"}, owner.Files()
 	var ids []string
 	for _, t := range ended {
-		argv = append(argv, t.run.record.Mutex, strconv.Itoa(t.code()), "--run", t.run.record.Run)
+		argv = append(argv, t.run.record.Mutex, strconv.Itoa(t.code()), "--run", t.run.record.ID)
 		files = append(files, append(t.run.inheritedLocks(), null, null)[:descriptorsEach]...)
-		ids = append(ids, t.run.record.Run)
+		ids = append(ids, t.run.record.ID)
 	}
 	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err

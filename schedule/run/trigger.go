@@ -13,7 +13,7 @@ import (
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
 // which these are. They are started by startTriggered, or by the next tick.
-func (h *hooks) trigger(f keyedHooks, result *outcome.Record) {
+func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 	for i, hook := range f.hooks {
 		if hook.Trigger == "" {
 			continue
@@ -32,11 +32,11 @@ func (h *hooks) trigger(f keyedHooks, result *outcome.Record) {
 }
 
 // request returns the waiting run of the task that a hook asks for.
-func (h *hooks) request(hook, task string, result outcome.Record) state.Row {
+func (h *hooks) request(hook, task string, result state.Row) state.Row {
 	return state.Row{
-		ID: outcome.TriggeredID(result.Run, hook, result.Ended.Truncate(time.Microsecond)), Task: task, Mutex: task, Slot: result.Ended.UTC(),
-		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", humanize.ShortRun(result.Run), result.Task, result.Outcome.Verb()),
-		Cause:  &outcome.Cause{Task: result.Task, Run: result.Run, Outcome: result.Outcome},
+		ID: outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)), Task: task, Mutex: task, Slot: result.Ended.UTC(),
+		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb()),
+		Cause:  &outcome.Cause{Task: result.Task, Run: result.ID, Outcome: result.Outcome},
 	}
 }
 
@@ -50,7 +50,7 @@ func (h *hooks) ask(r state.Row) error {
 
 // startTriggered starts what the hooks have asked for, unless this process is told to end: then the
 // next tick does. A state folder that cannot be written is for ticks, too.
-func (h *hooks) startTriggered(result outcome.Record) {
+func (h *hooks) startTriggered(result state.Row) {
 	ending := h.r.Terminate != nil && h.r.Terminate.Err() != nil
 	if len(result.Triggered) == 0 || ending || h.r.DB.InMemory() {
 		return

@@ -8,7 +8,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -17,13 +16,13 @@ import (
 // the outcome. The record that Skip returns also has the notes about hooks that failed. A tick that
 // is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
 // not ended. The error is *state.StaleError when another process has the row.
-func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record, error) {
+func (c Caller) Skip(record state.Row, task *schedule.Task) (state.Row, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return record, err
 	}
 	record.Snapshot = snapshot
-	row := history.RowOf(c.Dir, record)
+	row := record
 	own, err := c.Self.Owned(context.Background())
 	if err == nil {
 		err = own.Begin(context.Background(), row)
@@ -40,9 +39,9 @@ func (c Caller) Skip(record outcome.Record, task *schedule.Task) (outcome.Record
 // Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once:
 // the database notes which have ended. It returns notes about hooks that failed. The caller makes
 // sure that no other process does the same.
-func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []string) {
+func (c Caller) Overdue(record state.Row, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
-	r.row.own, r.row.ID = c.DB.Unowned(), record.Run
+	r.row.own, r.row.ID = c.DB.Unowned(), record.ID
 	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
 	notes = r.hooks.run(fired, record)
 	r.hooks.queue(fired, record)
@@ -53,7 +52,7 @@ func (c Caller) Overdue(record outcome.Record, task *schedule.Task) (notes []str
 // FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
 // come after a failed run, releases the lock (nil: none) between commands and notifications, and
 // returns the record with the notes about hooks that failed.
-func (c Caller) FailUnbegun(record outcome.Record, task *schedule.Task, lock mutex.Lock, why error) outcome.Record {
+func (c Caller) FailUnbegun(record state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := c.newRun(*task, record)
 	r.lock = lock

@@ -14,7 +14,7 @@ import (
 // took over. It first ends what is left of the command
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
-func (r *Run) unwatched(code *int) outcome.Record {
+func (r *Run) unwatched(code *int) state.Row {
 	result := r.soFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
@@ -23,10 +23,10 @@ func (r *Run) unwatched(code *int) outcome.Record {
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
 	if process.FindsByRun || output.InUse(r.record.Output) {
-		left = process.Orphans(r.row.ID, group, result.Attempts)
+		left = process.Orphans(r.row.ID, group, result.Attempt.Number)
 	}
 	if len(left) > 0 {
-		family := process.Family{Groups: left, Run: result.Run, Attempt: result.Attempts}
+		family := process.Family{Groups: left, Run: result.ID, Attempt: result.Attempt.Number}
 		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
 		result.Ended = clock.Now()
 	}

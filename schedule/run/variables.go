@@ -4,20 +4,20 @@ import (
 	"strconv"
 	"time"
 
-	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // variables returns the SCHED_ variables of the command at that attempt.
-func variables(record outcome.Record, attempt int) []string {
+func variables(record state.Row, attempt int) []string {
 	return append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
 // there is an attempt.
-func TaskVariables(record outcome.Record) []string {
+func TaskVariables(record state.Row) []string {
 	variables := []string{
 		"SCHED_TASK=" + record.Task,
-		"SCHED_RUN=" + record.Run,
+		"SCHED_RUN=" + record.ID,
 		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
 		"SCHED_MUTEX=" + record.Mutex,
 	}
@@ -29,7 +29,7 @@ func TaskVariables(record outcome.Record) []string {
 }
 
 // outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
-func outcomeVariables(result outcome.Record) []string {
+func outcomeVariables(result state.Row) []string {
 	code := ""
 	if result.ExitCode != nil {
 		code = strconv.Itoa(*result.ExitCode)

@@ -41,8 +41,8 @@ func (e *skipError) Error() string { return e.reason }
 
 // awaitLock waits until the run has what it must hold. If the result has an outcome, the command
 // will not start.
-func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
-	if !r.record.Queued() {
+func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
+	if !r.row.Queued() {
 		return result
 	}
 	w := newWaiter(r)
@@ -52,7 +52,7 @@ func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
 		return result
 	}
 	result = r.soFar()
-	result.Waited, result.Ended = w.waited(), clock.Now()
+	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
@@ -64,7 +64,7 @@ func (r *Run) awaitLock(terminate context.Context) (result outcome.Record) {
 }
 
 func newWaiter(r *Run) *waiter {
-	wait := r.record.Wait
+	wait := r.row.Wait
 	return &waiter{
 		run: r, need: NeedOf(&r.task), begun: time.Now(),
 		before: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),
@@ -156,7 +156,7 @@ func (w *waiter) took(held mutex.Holding) error {
 		return err
 	}
 	r.lock = held.Lock
-	r.record.Locked, r.record.Seat, r.record.Waited = held.Mutex, held.Seat, waited
+	r.record.Locked, r.record.Seat, r.record.Wait.Waited = held.Mutex, held.Seat, waited
 	return nil
 }
 

@@ -25,8 +25,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -198,7 +198,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	before := b.files()
 	for _, r := range b.server.routes {
 		if r.method == http.MethodGet && r.path != "/events" {
-			b.call(call{scope: ScopeRead, method: "GET", route: r.path, values: []string{good.Run}})
+			b.call(call{scope: ScopeRead, method: "GET", route: r.path, values: []string{good.ID}})
 		}
 	}
 	if after := b.files(); after != before {
@@ -605,11 +605,11 @@ func TestALogFullOfTerminalCodes(t *testing.T) {
 	const printed = "\x1b]0;title\a\x1b[31mred<script>alert(1)</script>\x00\xff\xfe\r\n"
 	r := b.Ended("hourly", 60, outcome.Succeeded, printed)
 	b.Remember(r)
-	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
+	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{r.ID}})
 	if got.body != printed || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%q, %v", got.body, got.header)
 	}
-	stream := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
+	stream := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.ID}})
 	b.wants("the stream", stream, 200, `\u001b[31mred`, `\ufffd\ufffd\r\n`)
 	if strings.ContainsAny(stream.body, "\x1b\x00\x07") {
 		t.Errorf("%q", stream.body)
@@ -637,7 +637,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, shop)
 			b.Remember()
-			db, err := history.Open(b.State())
+			db, err := state.Open(b.State(), state.Patience)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -79,11 +79,11 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 
 // pollRun returns how far the run is. A run that waits for a tick has no file yet, so it is looked
 // up anew.
-func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Record, again time.Duration, err error) {
+func pollRun(e *events, source view.Source, one *view.Run) (record state.Row, again time.Duration, err error) {
 	if one.State != view.RunWaiting {
 		return source.Poll(e.ctx, one.Begin)
 	}
-	now, err := source.Run(e.ctx, one.Begin.Run)
+	now, err := source.Run(e.ctx, one.Begin.ID)
 	if err != nil {
 		return record, 0, err
 	}

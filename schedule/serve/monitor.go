@@ -35,7 +35,7 @@ func getBadge(r *request) (any, error) {
 	word, colour := "unknown", "#6b7280"
 	if all, err := r.view.Records(r.Context()); err == nil {
 		defer all.Close()
-		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].Run != "" {
+		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].ID != "" {
 			word, colour = string(last[t.Name].Outcome), "#15803d"
 			if last[t.Name].Outcome.Failure() {
 				colour = "#b91c1c"

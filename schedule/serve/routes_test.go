@@ -17,6 +17,7 @@ import (
 
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -69,11 +70,11 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a forecast of no time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
 		{"a forecast of a time before it began", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
 		{"a forecast of the year 5000", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
-		{"runs", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
-		{"runs since a while ago", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.Run},
-		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.Run},
+		{"runs", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.ID},
+		{"runs since a while ago", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.ID},
+		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.ID},
 		{"runs of all servers, of which there is one", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
-		{"runs of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
+		{"runs of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.ID},
 		{"a summary", call{scope: ScopeRead, method: "GET", route: "/summary"}, 200, `"success_rate": 0.5,
       "duration": 2,
       "duration_95": 2,
@@ -84,19 +85,19 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a summary of no tag", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=y"}, 404, "no task has the tag"},
 		{"a summary of no task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=hourli"}, 404, `did you mean \"hourly\"?`},
 		{"a summary that ends before it begins", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?until=2d"}, 400, "until is not after since"},
-		{"a run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
+		{"a run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.ID}}, 200, `"log_size": 11`},
 		{"a run that is none", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
 		{"too short an id", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
-		{"an id that means several", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.Run[:4]}}, 409, "could be any of"},
-		{"a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?offset=6"}, 200, "welt\n"},
-		{"the end of a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?tail=3"}, 200, "lt\n"},
-		{"the log of a run that printed nothing", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{bad.Run}}, 200, ""},
+		{"an id that means several", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.ID[:4]}}, 409, "could be any of"},
+		{"a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID}, query: "?offset=6"}, 200, "welt\n"},
+		{"the end of a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID}, query: "?tail=3"}, 200, "lt\n"},
+		{"the log of a run that printed nothing", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{bad.ID}}, 200, ""},
 		{"the log of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
-		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
-		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `data: {"offset":6,"text":"welt\n"}`},
+		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID[:4]}}, 409, ""},
+		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID}}, 200, "event: end"},
+		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID}, query: "?offset=6"}, 200, `data: {"offset":6,"text":"welt\n"}`},
 		{"the stream of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
+		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID[:4]}}, 409, ""},
 		{"servers of a machine that stands alone", call{scope: ScopeRead, method: "GET", route: "/servers"}, 404, "stands alone"},
 		{"health", call{method: "GET", route: "/healthz"}, 200, "ok"},
 		{"the document", call{method: "GET", route: "/openapi.json"}, 200, "openapi"},
@@ -119,24 +120,24 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a trigger with a form", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
 		{"a trigger with a large body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
 
-		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 202, "retry of " + bad.Run[24:] + " by my-operate"},
-		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 409, "waits already"},
-		{"a retry of a task that is gone", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.Run}}, 409, "no longer in the schedule"},
+		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 202, "retry of " + bad.ID[24:] + " by my-operate"},
+		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 409, "waits already"},
+		{"a retry of a task that is gone", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.ID}}, 409, "no longer in the schedule"},
 		{"a retry of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a retry with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a retry with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
+		{"a retry with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: `in=1`, headers: text}, 415, ""},
+		{"a retry with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: large}, 413, ""},
 
-		{"a stop of a run that has ended", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
-		{"a stop of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run[:8]}}, 400, "too short for the id of a run to change"},
+		{"a stop of a run that has ended", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}}, 409, "is not running: it succeeded"},
+		{"a stop of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID[:8]}}, 400, "too short for the id of a run to change"},
 		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": []}`}, 400, "leave out tasks and tags"},
 		{"a stop of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
+		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}, body: `in=1`, headers: text}, 415, ""},
+		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}, body: large}, 413, ""},
 
 		{"a cancel of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a cancel with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.Run}, body: `x=1`, headers: text}, 415, ""},
-		{"a cancel with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.Run}, body: large}, 413, ""},
-		{"a retry of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run[:11]}}, 400, "too short for the id of a run to change"},
+		{"a cancel with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.ID}, body: `x=1`, headers: text}, 415, ""},
+		{"a cancel with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.ID}, body: large}, 413, ""},
+		{"a retry of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID[:11]}}, 400, "too short for the id of a run to change"},
 		{"a pause of no tag and no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": null, "tags": []}`}, 400, "leave out tasks and tags"},
 
 		{"no pauses", call{scope: ScopeRead, method: "GET", route: "/pauses"}, 200, `"items": []`},
@@ -199,10 +200,10 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b.editAgain()
 	b.endsWhatWaits()
 	skipped, missed := b.Ended("hourly", 240, outcome.Skipped, ""), b.Ended("a/b", 300, outcome.Missed, "")
-	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 2
+	missed.LastSlot, missed.Slots = missed.Slot.Add(time.Hour), 2
 	b.Remember(skipped, missed)
 	b.wants("a trigger that waits, behind a pause", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600}`}), 202)
-	for _, run := range []string{good.Run, skipped.Run, missed.Run} {
+	for _, run := range []string{good.ID, skipped.ID, missed.ID} {
 		b.looksAtEverything(run)
 	}
 	b.everyRouteRefuses()
@@ -300,7 +301,7 @@ func (b *box) everyStatusWasSeen(but ...string) {
 // Lists come in pages. Together the pages have each item once.
 func TestPagesAreTheList(t *testing.T) {
 	b := newBox(t, shop)
-	var all []outcome.Record
+	var all []state.Row
 	for n := range 25 {
 		all = append(all, b.Ended("hourly", n/3, outcome.Succeeded, "")) // three of each slot
 	}
@@ -361,11 +362,11 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 		about, path, accepts string
 		compressed           bool
 	}{
-		{"a log", "/runs/" + long.Run + "/log", "gzip", true},
-		{"a log, for a browser", "/runs/" + long.Run + "/log", "br;q=1.0, gzip;q=0.8, *;q=0.1", true},
+		{"a log", "/runs/" + long.ID + "/log", "gzip", true},
+		{"a log, for a browser", "/runs/" + long.ID + "/log", "br;q=1.0, gzip;q=0.8, *;q=0.1", true},
 		{"a list", "/runs", "GZIP", true},
-		{"a log of a line", "/runs/" + short.Run + "/log", "gzip", false},
-		{"a stream", "/runs/" + long.Run + "/log/stream", "gzip", false},
+		{"a log of a line", "/runs/" + short.ID + "/log", "gzip", false},
+		{"a stream", "/runs/" + long.ID + "/log/stream", "gzip", false},
 		{"nothing asked", "/runs", "", false},
 		{"anything but gzip", "/runs", "identity, gzip;q=0", false},
 		{"a problem", "/runs?nix=1", "gzip", false},
@@ -418,7 +419,7 @@ func TestEachEventIsOneLineOfJSON(t *testing.T) {
 	b := newBox(t, shop)
 	run := b.Ended("hourly", 60, outcome.Succeeded, "hallo\n\nwelt\n")
 	b.Remember(run)
-	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{run.Run}})
+	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{run.ID}})
 	events := 0
 	for event := range strings.SplitSeq(strings.TrimSuffix(got.body, "\n\n"), "\n\n") {
 		lines := strings.Split(event, "\n")

@@ -40,11 +40,11 @@ func TestRunsOfOtherServers(t *testing.T) {
 	}
 	b.wants("what failed everywhere of a task", b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
 	b.wants("what was skipped everywhere", b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true&outcome=skipped"}), 400, "servers do not tell each other")
-	b.wants("the tasks", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"}), 200, `"host": "web-2"`, ended.Run)
+	b.wants("the tasks", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"}), 200, `"host": "web-2"`, ended.ID)
 	there := func(command, run string) string {
 		return "is on web-2: `sched " + command + " " + humanize.ShortRun(run) + "` there"
 	}
-	for _, run := range []string{running.Run, ended.Run} {
+	for _, run := range []string{running.Run, ended.ID} {
 		b.wants("the run", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{run}}), 200, `"server": "web-2"`)
 		b.wants("its log", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{run}}), 409, there("logs", run))
 		b.wants("its log as it comes", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{run}}), 409, there("logs", run))
@@ -52,7 +52,7 @@ func TestRunsOfOtherServers(t *testing.T) {
 		b.wants("its end", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{run}}), 409, there("stop", run))
 	}
 	b.looksAtEverything(running.Run)
-	b.looksAtEverything(ended.Run)
+	b.looksAtEverything(ended.ID)
 
 	redis.Close()
 	tasks := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"})

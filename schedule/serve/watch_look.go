@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -55,7 +53,7 @@ func (w *watcher) look(seen *sight) {
 func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
-	all, err := history.Look(ctx, s.StateDir)
+	all, err := view.Look(ctx, s.StateDir)
 	if err != nil {
 		return
 	}
@@ -89,13 +87,13 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 		if _, goesOn := live[id]; goesOn {
 			continue
 		}
-		if row, err := all.Runs().Row(ctx, id); err == nil {
+		if row, err := all.Row(ctx, id); err == nil {
 			told[id] = true
-			w.tell("run", changeOfRecord(history.RecordOf(s.StateDir, row)))
+			w.tell("run", changeOfRecord(row))
 		}
 	}
 	for _, record := range added {
-		if _, goesOn := live[record.Run]; !goesOn && !told[record.Run] {
+		if _, goesOn := live[record.ID]; !goesOn && !told[record.ID] {
 			w.tell("run", changeOfRecord(record))
 		}
 	}
@@ -115,6 +113,6 @@ func changeOfRow(row state.Row, as view.RunState) RunChange {
 	return change
 }
 
-func changeOfRecord(r outcome.Record) RunChange {
-	return RunChange{Run: r.Run, Task: r.Task, State: view.RunEnded, Attempt: r.Attempts, Outcome: string(r.Outcome)}
+func changeOfRecord(r state.Row) RunChange {
+	return RunChange{Run: r.ID, Task: r.Task, State: view.RunEnded, Attempt: r.Attempt.Number, Outcome: string(r.Outcome)}
 }

@@ -37,6 +37,13 @@ const (
 	memory  access = "write to memory"
 )
 
+func newFile(dir string, may access, patience time.Duration) *file {
+	if whole, err := filepath.Abs(dir); err == nil { // else it cannot be opened
+		dir = whole
+	}
+	return &file{dir: dir, access: may, patience: patience}
+}
+
 func (f *file) path() string     { return filepath.Join(f.dir, "sched.db") }
 func (f *file) locksDir() string { return filepath.Join(f.dir, "locks") }
 

@@ -17,8 +17,8 @@ type Runs struct{ store store }
 // Runs returns the rows of the database.
 func (db *DB) Runs() Runs { return Runs{db} }
 
-// A Query says which rows to find. A field that is zero restricts nothing. A row of several slots
-// is found when any slot of it may lie between Since and Until.
+// A Query says which ended rows to find. A field that is zero restricts nothing. A row of several
+// slots is found when any slot of it may lie between Since and Until.
 type Query struct {
 	Task      string
 	Mutex     string
@@ -27,7 +27,6 @@ type Query struct {
 	Until     time.Time // slots before it
 	Slot      time.Time // exactly this slot
 	Below     Position  // rows below it: older ones
-	Ended     bool      // rows that have ended alone
 	Limit     int
 	Snapshots bool // fill in Row.Snapshot
 }
@@ -47,11 +46,11 @@ func (q Query) Matches(r Row) bool {
 		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
-		(!q.Ended || r.Phase == Ended) &&
 		(q.Below == Position{} || NewestFirst(Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
 }
 
-// Find returns the rows that q says, the newest slot first, and the newest run of a slot first.
+// Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
+// first.
 func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
 	text, args := q.sql()
 	err = r.store.read(ctx, func(db querier) error {
@@ -114,6 +113,7 @@ func (q Query) sql() (string, []any) {
 // choosing the index
 // (https://www.sqlite.org/optoverview.html#disqualifying_where_clause_terms_using_unary_).
 func (q Query) where() (where string, args []any) {
+	where = " AND +phase = 'ended'"
 	add := func(condition string, value ...any) {
 		where, args = where+" AND "+condition, append(args, value...)
 	}
@@ -126,11 +126,6 @@ func (q Query) where() (where string, args []any) {
 			all = append(all, string(o))
 		}
 		add("+outcome IN (?"+strings.Repeat(", ?", len(all)-1)+")", all...)
-	}
-	if q.Ended {
-		add("+phase = 'ended'")
-	} else {
-		add("+phase <> 'planned'")
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())

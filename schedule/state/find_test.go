@@ -43,7 +43,7 @@ func (q Query) matches(r Row) bool {
 	return (q.Task == "" || q.Task == r.Task) && (q.Mutex == "" || q.Mutex == r.Mutex) &&
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
 		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
-		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && (!q.Ended || r.Phase == Ended) &&
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == Ended &&
 		(q.Below == Position{} || NewestFirst(Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
 }
 
@@ -56,7 +56,7 @@ func TestFindFindsWhatTheQuerySays(t *testing.T) {
 	add(t, db, randomRows(random, 300)...)
 	all, err := db.Runs().Find(ctx, Query{})
 	must(t, err)
-	if !slices.IsSortedFunc(all, NewestFirst) || len(all) < 200 {
+	if !slices.IsSortedFunc(all, NewestFirst) || len(all) < 150 {
 		t.Fatalf("%d rows", len(all))
 	}
 	maybe := func(n int, do func()) {
@@ -78,7 +78,6 @@ func TestFindFindsWhatTheQuerySays(t *testing.T) {
 		maybe(3, func() { q.Until = moment() })
 		maybe(5, func() { q.Slot = moment() })
 		maybe(3, func() { q.Below = positionOf(all[random.IntN(len(all))]) })
-		maybe(3, func() { q.Ended = true })
 		var want []string
 		for _, r := range all {
 			if q.matches(r) {

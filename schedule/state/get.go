@@ -21,8 +21,8 @@ type AmbiguousError struct {
 	More       bool     // there are others
 }
 
-// Ambiguous returns the error for an id that stands for several runs, the newest first.
-func Ambiguous(id string, runs []string) error {
+// ambiguous returns the error for an id that stands for several runs, the newest first.
+func ambiguous(id string, runs []string) error {
 	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
 }
 
@@ -34,9 +34,9 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
 }
 
-// Get returns the run with that id and its snapshot. If there is no such run, it returns the only
-// run whose id begins with the text, or ends with it (from four characters on). People copy the
-// end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or an
+// Get returns the ended run with that id and its snapshot. If there is no such run, it returns the
+// only run whose id begins with the text, or ends with it (from four characters on). People copy
+// the end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or an
 // *AmbiguousError.
 func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	var ids []string
@@ -55,8 +55,8 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		return Row{}, err
 	case len(ids) > 1:
 		slices.Reverse(ids)
-		return Row{}, Ambiguous(id, ids)
-	case len(found) == 0:
+		return Row{}, ambiguous(id, ids)
+	case len(found) == 0 || found[0].Phase != Ended:
 		return Row{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
 	return found[0], nil
@@ -83,4 +83,25 @@ func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+// OneRun returns the id that name stands for, by the rules of Get; empty if no id fits.
+func OneRun(ids []string, name string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		switch {
+		case id == name:
+			return id, nil
+		case len(name) >= 4 && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) > 1:
+		slices.Reverse(found)
+		return "", ambiguous(name, found)
+	}
+	return found[0], nil
 }

@@ -170,7 +170,17 @@ func ended(task string, slot time.Time, became outcome.Outcome) Row {
 
 func get(t testing.TB, db *DB, id string) Row {
 	t.Helper()
-	r, err := db.Runs().Get(ctx, id)
+	r, err := db.Runs().Row(ctx, id)
 	must(t, err)
 	return r
+}
+
+// allRows returns the rows of every phase but planned, the newest first.
+func allRows(t testing.TB, db *DB) (rows []Row) {
+	t.Helper()
+	must(t, db.read(ctx, func(q querier) (err error) {
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE phase <> 'planned' ORDER BY slot DESC, id DESC")
+		return err
+	}))
+	return rows
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
+	"path/filepath"
 	"time"
 )
 
@@ -26,20 +27,20 @@ type DB struct {
 //   - The error is *statedir.ForeignError, or another error of statedir.Check, for a folder that we
 //     must not use.
 func Open(dir string, patience time.Duration) (*DB, error) {
-	return opened(&file{dir: dir, access: writing, patience: patience})
+	return opened(newFile(dir, writing, patience))
 }
 
 // At returns sched.db in the folder, and opens nothing yet. The first call that needs the file
 // opens it, as Open does, and returns the errors of Open.
 func At(dir string, patience time.Duration) *DB {
-	return &DB{file: &file{dir: dir, access: writing, patience: patience}}
+	return &DB{file: newFile(dir, writing, patience)}
 }
 
 // OpenRead opens sched.db for reading. Nothing in the folder changes, but for the two files beside
 // the database with which SQLite coordinates processes (-wal, -shm). Root may read the folders of
 // others. A file that does not exist is an empty database.
 func OpenRead(dir string, patience time.Duration) (*DB, error) {
-	return opened(&file{dir: dir, access: looking, patience: patience})
+	return opened(newFile(dir, looking, patience))
 }
 
 // OpenMemory opens an empty database that ends with this process, for a tick that cannot write to
@@ -115,7 +116,19 @@ func (db *DB) CheckPages(ctx context.Context) error {
 }
 
 // A querier is a connection or a transaction.
-type querier interface {
+type querier struct {
+	connection
+	outputs string // the folder of the outputs, with a slash behind it; empty in memory
+}
+
+func querierOf(f *file, c connection) querier {
+	if f.access == memory {
+		return querier{connection: c}
+	}
+	return querier{c, filepath.Join(f.dir, "output") + string(filepath.Separator)}
+}
+
+type connection interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -131,7 +144,7 @@ type store interface {
 
 // read runs op on the database as it is at one moment, if op asks one query.
 func (db *DB) read(_ context.Context, op func(querier) error) error {
-	return db.file.do(func(conn *sql.DB) error { return op(conn) })
+	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
 }
 
 // write runs op in a transaction of its own, or in one with other writes of this process (writes).

@@ -58,7 +58,7 @@ func init() {
 			return err
 		}
 		defer db.Close()
-		rows, err := db.Runs().Find(ctx, Query{})
+		rows, err := db.Runs().Live(ctx)
 		fmt.Fprintln(out, len(rows))
 		return err
 	}
@@ -90,9 +90,7 @@ func request(db *DB) error {
 
 func count(t testing.TB, db *DB) int {
 	t.Helper()
-	rows, err := db.Runs().Find(ctx, Query{})
-	must(t, err)
-	return len(rows)
+	return len(allRows(t, db))
 }
 
 func TestANewFolder(t *testing.T) {

@@ -115,9 +115,11 @@ func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome
 // Again says that an attempt has ended and that we start the next one, not before then. r is the
 // result of the attempts so far.
 func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
-			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
-		WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar()...)...)
+	return o.store.write(ctx, func(q querier) error {
+		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
+				exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
+			WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar(q)...)...)
+	})
 }
 
 // Defer is Again for a next attempt that any tick may start: until then the row has no owner, no
@@ -127,7 +129,7 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
 			reason = ?4, kind = '', pid = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9,
 			background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
-			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar()...)...)
+			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar(q)...)...)
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
@@ -138,15 +140,15 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 	})
 }
 
-func (r Result) soFar() []any {
-	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output}
+func (r Result) soFar(q querier) []any {
+	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output)}
 }
 
 // Finish says what became of the run. Its hooks are still to be fired.
 func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'finishing', `+setResult+`
-			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled()...)
+			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled(q)...)
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
@@ -158,8 +160,8 @@ func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string)
 const setResult = `reason = ?3, exit_code = ?4, user_cpu = ?5, system_cpu = ?6, peak_memory = ?7, output = ?8, outcome = ?9, kind = ?10, ended = ?11,
 	waited = waited + coalesce(max(?11 - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
 
-func (r Result) settled() []any {
-	return append(r.soFar(), string(r.Outcome), string(r.Kind), packTime(r.Ended))
+func (r Result) settled(q querier) []any {
+	return append(r.soFar(q), string(r.Outcome), string(r.Kind), packTime(r.Ended))
 }
 
 func addNotes(ctx context.Context, q querier, run string, notes []string) error {
@@ -204,7 +206,7 @@ func (o Owned) End(ctx context.Context, run string, e End) error {
 		}
 		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0, triggered = coalesce(?12, triggered), unpublished = ?13,
 			unreported = ?14, `+setResult+` WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running', 'finishing')`,
-			append(e.settled(), triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported)...)
+			append(e.settled(q), triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported)...)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (p *Plan) failed(err error) error {
 func (p *Plan) read(ctx context.Context, op func(querier) error) error { return p.write(ctx, op) }
 
 func (p *Plan) write(_ context.Context, op func(querier) error) error {
-	err := op(p.tx)
+	err := op(querierOf(p.db.file, p.tx))
 	if primary(err) != 0 {
 		return p.failed(err)
 	}

@@ -27,15 +27,9 @@ var SmallStep = Budget{Rows: 500, Time: 25 * time.Millisecond}
 // Pruned is the result of one step of pruning.
 type Pruned struct {
 	Rows        int
-	Outputs     []Output // the caller removes the files
-	Unpublished int      // runs that were removed before other servers knew of them
-	More        bool     // the step ended before everything was done
-}
-
-// An Output is the printed output of a removed run.
-type Output struct {
-	Task, Run string
-	File      string // relative to the folder output/; empty when nothing was printed
+	Removed     []Row // with their ID, Task and Output alone: the caller removes the files
+	Unpublished int   // runs that were removed before other servers knew of them
+	More        bool  // the step ended before everything was done
 }
 
 const (
@@ -189,17 +183,18 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	defer rows.Close()
 	definitions := map[int64]string{} // with their task
 	for rows.Next() {
-		var o Output
+		var r Row
 		var definition sql.NullInt64
 		var unpublished int
-		if err := rows.Scan(&o.Run, &o.Task, &o.File, &definition, &unpublished); err != nil {
+		if err := rows.Scan(&r.ID, &r.Task, &r.Output, &definition, &unpublished); err != nil {
 			return removed, err
 		}
 		removed++
 		p.did.Unpublished += unpublished
-		p.did.Outputs = append(p.did.Outputs, o)
+		r.Output = p.q.whole(r.Output)
+		p.did.Removed = append(p.did.Removed, r)
 		if definition.Valid {
-			definitions[definition.Int64] = o.Task
+			definitions[definition.Int64] = r.Task
 		}
 	}
 	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(definitions))

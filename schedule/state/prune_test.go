@@ -9,15 +9,15 @@ import (
 )
 
 // prune prunes until nothing is left to do, and returns the outputs of the removed runs.
-func prune(t *testing.T, db *DB, now time.Time, keep Keep, budget Budget) (outputs []Output, steps int) {
+func prune(t *testing.T, db *DB, now time.Time, keep Keep, budget Budget) (outputs []Row, steps int) {
 	t.Helper()
 	for {
 		did, err := db.Prune(ctx, now, keep, budget)
 		must(t, err)
-		if did.Rows != len(did.Outputs) {
-			t.Errorf("%d rows and %d outputs", did.Rows, len(did.Outputs))
+		if did.Rows != len(did.Removed) {
+			t.Errorf("%d rows and %d outputs", did.Rows, len(did.Removed))
 		}
-		outputs, steps = append(outputs, did.Outputs...), steps+1
+		outputs, steps = append(outputs, did.Removed...), steps+1
 		if !did.More {
 			return outputs, steps
 		}
@@ -43,11 +43,11 @@ func TestOldRowsArePruned(t *testing.T) {
 		t.Errorf("%v, %v", due, err)
 	}
 	outputs, _ := prune(t, db, noon, Keep{For: 30 * day}, SmallStep)
-	if len(outputs) != 2 || outputs[0] != (Output{"yearly", skip.ID, ""}) && outputs[1] != (Output{"yearly", skip.ID, ""}) {
+	if len(outputs) != 2 || outputs[0].ID != skip.ID && outputs[1].ID != skip.ID {
 		t.Errorf("%v", outputs)
 	}
-	if rows, err := db.Runs().Find(ctx, Query{}); len(rows) != 3 || err != nil {
-		t.Errorf("%v, %v", rows, err)
+	if rows := allRows(t, db); len(rows) != 3 {
+		t.Errorf("%v", rows)
 	}
 	var definitions int
 	must(t, db.file.conn.QueryRow("SELECT count(*) FROM definition").Scan(&definitions))

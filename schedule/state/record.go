@@ -19,7 +19,7 @@ import (
 // new notes, so a process that was killed may record it again.
 //
 //   - A row that waits gives way to the end of its run, and to any other row of its slot.
-//   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
+//   - A slot that left no trace (GivesWay) gives way to any other row of the slot, whichever
 //     comes first.
 //   - A row of several slots stands for the slots without a row of their own: it loses a slot when
 //     the slot gets a row.
@@ -40,7 +40,8 @@ func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 			return err
 		}
 		for _, row := range slices.SortedStableFunc(slices.Values(rows), recordFirst) {
-			row.Unpublished = shared && row.Ran()
+			row.Phase, row.Owner, row.Locked, row.Seat, row.Wait = Ended, 0, false, "", Wait{Waited: row.Wait.Waited}
+			row.Slots, row.Scheduled, row.Unpublished = max(row.Slots, 1), row.Origin == "", shared && row.Ran()
 			if err := rec.record(row); err != nil {
 				return err
 			}
@@ -49,18 +50,13 @@ func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 	})
 }
 
-// givesWay reports whether the row only says that its slot left no trace of a run.
-func (r Row) givesWay() bool {
-	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
-}
-
 // recordFirst orders rows so that rows which depend on other rows come last.
 func recordFirst(a, b Row) int {
 	rank := func(r Row) int {
 		switch {
 		case !r.LastSlot.IsZero():
 			return 2
-		case r.givesWay():
+		case r.GivesWay():
 			return 1
 		}
 		return 0
@@ -123,7 +119,7 @@ func (rec *recorder) record(row Row) error {
 			return err
 		}
 	case row.Origin == "":
-		if row.givesWay() && own || row.Outcome == outcome.Missed && rec.rangeOf(row) != nil {
+		if row.GivesWay() && own || row.Outcome == outcome.Missed && rec.rangeOf(row) != nil {
 			return nil
 		}
 		if r := rec.rangeOf(row); r != nil && !own {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -112,14 +113,11 @@ type Result struct {
 	UserCPU    time.Duration
 	SystemCPU  time.Duration // both of all attempts together
 	PeakMemory int64         // bytes; 0 when it is not known
-	Output     string        // the file, relative to the folder output/; empty when nothing was printed
+	Output     string        // the file; empty when nothing was printed
 }
 
-// Ran reports whether there was a run: the slot was neither skipped nor missed. It is false for a
-// row without an outcome.
-func (r Row) Ran() bool {
-	return r.Outcome != "" && r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed
-}
+// Ran reports whether there was a run: the slot was neither skipped nor missed.
+func (r Row) Ran() bool { return r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed }
 
 // Duration returns the time from the start of the first attempt to the end. It is 0 when the clock
 // was set back in between, and while either time is not known.
@@ -142,6 +140,24 @@ func (r Row) Lateness() time.Duration {
 // not started. A process watches it, or the next tick gives it to a process.
 func (r Row) Queued() bool {
 	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
+}
+
+// IsRange reports whether the row stands for the slots from Slot through LastSlot that have no row
+// of their own. Slots is the number of these slots; before the row is added, it also counts slots
+// with a row.
+func (r Row) IsRange() bool { return !r.LastSlot.IsZero() }
+
+// GivesWay reports whether the row only says that its slot left no trace of a run. Any other row of
+// the slot replaces it, whichever comes first.
+func (r Row) GivesWay() bool {
+	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
+}
+
+// WithoutOutcome returns the row of a run that has not ended, as if it had no outcome yet: only its
+// hooks are left to do.
+func (r Row) WithoutOutcome() Row {
+	r.Outcome, r.Kind, r.Reason, r.Ended = "", "", "", time.Time{}
+	return r
 }
 
 // StandsFor reports whether the run stands in the queue for a mutex, or for the seats of a pool
@@ -246,7 +262,7 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
 		return false, err
 	}
-	values, err := r.values()
+	values, err := r.values(i.q)
 	if err != nil {
 		return false, err
 	}
@@ -308,7 +324,18 @@ func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMe
 	return id, err
 }
 
-func (r Row) values() ([]any, error) {
+// inside returns the path of an output as the database has it: relative to the folder output/, so
+// that the state folder can be moved. whole undoes that.
+func (q querier) inside(path string) string { return strings.TrimPrefix(path, q.outputs) }
+
+func (q querier) whole(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return q.outputs + path
+}
+
+func (r Row) values(q querier) ([]any, error) {
 	cause := outcome.Cause{}
 	if r.Cause != nil {
 		cause = *r.Cause
@@ -332,7 +359,7 @@ func (r Row) values() ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -376,6 +403,7 @@ func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Ro
 		if err != nil {
 			return nil, err
 		}
+		r.Output = q.whole(r.Output)
 		all = append(all, r)
 	}
 	return all, rows.Err()

@@ -59,12 +59,12 @@ func (w *writes) do(f *file, op func(querier) error) error {
 func commit(f *file, together []*pendingWrite) {
 	if len(together) == 1 {
 		one := together[0]
-		one.err = transact(f, func(tx *sql.Tx) error { return one.op(tx) })
+		one.err = transact(f, func(tx *sql.Tx) error { return one.op(querierOf(f, tx)) })
 		return
 	}
 	err := transact(f, func(tx *sql.Tx) error {
 		for _, w := range together {
-			if err := w.apart(tx); err != nil {
+			if err := w.apart(f, tx); err != nil {
 				return err
 			}
 		}
@@ -82,11 +82,11 @@ func commit(f *file, together []*pendingWrite) {
 }
 
 // apart runs one of several writes in a transaction. The error is an error of the transaction.
-func (w *pendingWrite) apart(tx *sql.Tx) error {
+func (w *pendingWrite) apart(f *file, tx *sql.Tx) error {
 	if _, err := tx.Exec("SAVEPOINT apart"); err != nil {
 		return err
 	}
-	w.err = w.op(tx)
+	w.err = w.op(querierOf(f, tx))
 	if Damaged(w.err) || Unwritable(w.err) {
 		return w.err
 	}

@@ -19,7 +19,7 @@ import (
 
 // FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended
 // now with the code (nil: 0).
-func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, error) {
 	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
 	defer caller.Self.Close()
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
@@ -57,7 +57,7 @@ func (t *Tick) Collect() {
 // comes, and returns the record, with the origin: the run stands for no slot of the schedule. It
 // takes the lock of the task; when that is held the record says skipped. When terminate is done the
 // command is stopped; when kill is done too it is killed.
-func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
+func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (state.Row, error) {
 	r := t.prepare()
 	defer r.close()
 	here := *task

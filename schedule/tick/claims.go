@@ -12,8 +12,8 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // This file is about what a tick asks a store for before the slots start: a hundred answers one
@@ -24,7 +24,7 @@ const preferredFirst = time.Second
 
 // An ahead is what a tick asks a store for before it reaches a slot. Both functions ask once.
 type ahead struct {
-	record outcome.Record               // of the run that it is for
+	record state.Row                    // of the run that it is for
 	claim  func() error                 // of a task of one_server
 	lock   func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
 }
@@ -84,7 +84,7 @@ type notOursError string
 func (e notOursError) Error() string { return string(e) }
 
 // claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
-func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule.Slot) error {
+func (l *locks) claim(storage run.Storage, record *state.Row, slot schedule.Slot) error {
 	if storage.Store != nil {
 		if wait := l.preferred(slot); wait > 0 {
 			clock.Wait(l.noNewStarts, wait)

@@ -71,8 +71,8 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 		}
 		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
 		holder, claimed := claims[cluster.Key(slots[i])]
-		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
-			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.Run, holder, err)
+		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.ID != holder.Run {
+			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.ID, holder, err)
 		}
 	}
 }

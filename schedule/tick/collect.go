@@ -7,8 +7,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -19,7 +17,7 @@ func (r *running) collectLost(noNewStarts context.Context) {
 	if r.quiet {
 		return
 	}
-	retry := func(d run.Deferred) (outcome.Record, bool) { return r.retryDeferred(noNewStarts, d) }
+	retry := func(d run.Deferred) (state.Row, bool) { return r.retryDeferred(noNewStarts, d) }
 	r.starter.caller().CollectLost(r.starter.handedOver.has, retry, func(err error) {
 		if _, unwritable := r.records.memory.instead(err); !unwritable { // else that is said once
 			r.Report.Problem("%v", err)
@@ -63,7 +61,7 @@ func (r *running) reportEnded() {
 		}
 		ours, rerr := r.Storage.DB.Runs().Report(ctx, row.ID)
 		if ours {
-			r.Report.Done(history.RecordOf(r.Storage.Dir, row))
+			r.Report.Done(row)
 		}
 		err = errors.Join(err, rerr)
 	}
@@ -74,7 +72,7 @@ func (r *running) reportEnded() {
 
 // retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports
 // that the run has ended instead, with the record.
-func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (record outcome.Record, ended bool) {
+func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (record state.Row, ended bool) {
 	task := r.task(d.Row.Task)
 	if task == nil { // it goes by its snapshot
 		task = &schedule.Task{Name: d.Row.Task}

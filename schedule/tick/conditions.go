@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // conditions runs the condition commands (when, skip) of a tick's slots beside everything else. The
@@ -51,7 +51,7 @@ func (c *conditions) enter(ctx context.Context) (leave func()) {
 type conditional struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
-	record  outcome.Record
+	record  state.Row
 	verdict Verdict
 	held    bool            // the verdict is to skip it because a pause or a maintenance keeps it
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil for the task's first slot

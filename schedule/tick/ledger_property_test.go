@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
@@ -99,7 +98,7 @@ func (w *world) replay(first time.Time) {
 // missedSlot returns the first slot of one of the missed records of a task, or the time given when
 // it has none.
 func (w *world) missedSlot(none time.Time) time.Time {
-	var missed []outcome.Record
+	var missed []state.Row
 	for _, r := range w.records(w.schedule.Tasks[w.random.IntN(len(w.schedule.Tasks))].Name) {
 		if r.Outcome == outcome.Missed && (r.IsRange() || w.random.IntN(100) == 0) {
 			missed = append(missed, r)
@@ -184,13 +183,13 @@ func (w *world) withoutHistory(do func()) {
 // check compares the history with what was due in [from, to).
 func (w *world) check(from, to time.Time) {
 	w.Helper()
-	db, err := history.OpenRead(w.storage.Dir)
+	db, err := state.OpenRead(w.storage.Dir, state.Patience)
 	if err != nil {
 		w.Fatal(err)
 	}
 	defer db.Close()
 	for _, task := range w.schedule.Tasks {
-		records, err := db.Find(context.Background(), state.Query{Task: task.Name})
+		records, err := db.Runs().Find(context.Background(), state.Query{Task: task.Name})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -199,11 +198,11 @@ func (w *world) check(from, to time.Time) {
 			slots := []time.Time{r.Slot}
 			if r.IsRange() {
 				slots = nil
-				for at := range task.When.Backward(r.Slot, r.Until.Add(time.Second)) {
+				for at := range task.When.Backward(r.Slot, r.LastSlot.Add(time.Second)) {
 					slots = append(slots, at)
 				}
 				if len(slots) < r.Slots {
-					w.Errorf("%s: the row for %d slots from %s through %s has room for %d", task.Name, r.Slots, r.Slot, r.Until, len(slots))
+					w.Errorf("%s: the row for %d slots from %s through %s has room for %d", task.Name, r.Slots, r.Slot, r.LastSlot, len(slots))
 				}
 				n := 0 // a row may stand for slots around one that ran
 				for _, at := range slots {
@@ -213,7 +212,7 @@ func (w *world) check(from, to time.Time) {
 					}
 				}
 				if n != r.Slots {
-					w.Errorf("%s: the row for %d slots from %s through %s stands for %d", task.Name, r.Slots, r.Slot, r.Until, n)
+					w.Errorf("%s: the row for %d slots from %s through %s stands for %d", task.Name, r.Slots, r.Slot, r.LastSlot, n)
 				}
 				continue
 			}
@@ -244,7 +243,7 @@ func (w *world) check(from, to time.Time) {
 func isMissed(became string) bool { return strings.HasPrefix(became, string(outcome.Missed)) }
 
 // alone reports whether a slot has a record of its own.
-func (w *world) alone(records []outcome.Record, at time.Time) bool {
+func (w *world) alone(records []state.Row, at time.Time) bool {
 	for _, r := range records {
 		if !r.IsRange() && r.Slot.Equal(at) {
 			return true

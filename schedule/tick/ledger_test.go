@@ -16,7 +16,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
@@ -93,21 +92,21 @@ func (w *world) tick() *Tick {
 		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
 		Host:  Host{Server: "here", Environ: os.Environ()},
 		Report: Report{
-			Started: func(outcome.Record) {}, Done: func(outcome.Record) {},
+			Started: func(state.Row) {}, Done: func(state.Row) {},
 			Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },
 		},
 	}
 }
 
 // records returns what the history has of a task, newest first.
-func (w *world) records(task string) []outcome.Record {
+func (w *world) records(task string) []state.Row {
 	w.Helper()
-	db, err := history.OpenRead(w.storage.Dir)
+	db, err := state.OpenRead(w.storage.Dir, state.Patience)
 	if err != nil {
 		w.Fatal(err)
 	}
 	defer db.Close()
-	records, err := db.Find(context.Background(), state.Query{Task: task})
+	records, err := db.Runs().Find(context.Background(), state.Query{Task: task})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -221,12 +220,12 @@ func TestALongGapIsBounded(t *testing.T) {
 	w := newWorld(t, 0, eachMinute+"- {name: daily, every: day at 3:00, command: ['true']}\n")
 	w.run("2025-06-01 10:00:00")
 	w.run("2026-01-01 10:00:00")
-	records := slices.DeleteFunc(w.records("each"), func(r outcome.Record) bool {
+	records := slices.DeleteFunc(w.records("each"), func(r state.Row) bool {
 		return r.Slot.Month() == time.June // which a tick may have pruned meanwhile
 	})
 	older := records[101]
 	if len(records) != 102 || older.Slots != 30*24*60-100 || !older.Slot.Equal(w.now.AddDate(0, 0, -30)) ||
-		!older.Until.Equal(w.now.Add(-101*time.Minute)) || len(w.records("daily")) != 30 {
+		!older.LastSlot.Equal(w.now.Add(-101*time.Minute)) || len(w.records("daily")) != 30 {
 		t.Errorf("%d rows, the oldest of the gap %+v; %d of daily", len(records), older, len(w.records("daily")))
 	}
 	want := "missed: no tick ran from 2025-06-01 12:01 CEST to 2026-01-01 10:59 CET, and what was due before 2025-12-02 11:00 CET is not counted: 43230 slots of 2 tasks"
@@ -277,7 +276,7 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	record.Snapshot = snapshot
 	own, err := tick.owner.Owned(t.Context())
 	if err == nil {
-		err = own.Begin(t.Context(), history.RowOf(w.storage.Dir, record)) // as run.Caller.Skip does
+		err = own.Begin(t.Context(), record) // as run.Caller.Skip does
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // A refusal says why a slot may not run; the zero refusal that it may.
@@ -38,7 +39,7 @@ type locks struct {
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the record what it took. The lock is nil for a task that needs none.
-func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
+func (l *locks) take(record *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
 	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
 		lock, no = a.lock()
 		l.ahead.Delete(slot)
@@ -48,7 +49,7 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 	return l.takeNow(record, slot)
 }
 
-func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock, refusal) {
+func (l *locks) takeNow(record *state.Row, slot schedule.Slot) (mutex.Lock, refusal) {
 	task := slot.Task
 	if !task.Locks() {
 		return nil, refusal{}
@@ -96,7 +97,7 @@ func refusalOf(task *schedule.Task, err error) refusal {
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
-func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
+func (l *locks) claimAndAcquire(storage run.Storage, record *state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
 	claim := func() error {
 		if a := l.aheadOf(slot); a != nil && storage.Store != nil {

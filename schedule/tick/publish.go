@@ -7,7 +7,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
+	"sched/schedule/state"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // publish copies the runs that ended here to the store: the other servers find them there. If the
 // schedule has no store any more, the runs stop waiting. While the store fails they wait.
-func (t *Tick) publish(db *history.DB) error {
+func (t *Tick) publish(db *state.DB) error {
 	if len(t.Schedule.Store.Servers) == 0 {
 		return db.Runs().Unshare(context.Background())
 	}
@@ -34,17 +34,17 @@ func (t *Tick) publish(db *history.DB) error {
 
 // publish copies runs until none is left, the store fails, or publishFor has passed. A run may be
 // copied twice, when a kill comes before that is noted; the other servers show it once.
-func publish(ctx context.Context, db *history.DB, store mutex.Store) error {
+func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
-		records, err := db.Unpublished(ctx, batch)
+		records, err := db.Runs().Unpublished(ctx, batch)
 		if err != nil {
 			return err
 		}
 		var tasks, runs []string
 		for _, r := range records {
-			tasks, runs = append(tasks, r.Task), append(runs, r.Run)
+			tasks, runs = append(tasks, r.Task), append(runs, r.ID)
 		}
-		last, err := db.Last(ctx, tasks)
+		last, err := db.Runs().Last(ctx, tasks)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -22,21 +21,21 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	redis := miniredis.RunT(t)
 	store := redistest.Dial(t, "redis://"+redis.Addr())
-	db, err := history.Open(dir)
+	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	const all = 2*batch + 1
-	var records []outcome.Record
+	var records []state.Row
 	for range all {
 		now := time.Now()
-		records = append(records, outcome.Record{Run: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: outcome.Succeeded, Server: "web-1"})
+		records = append(records, state.Row{ID: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Result: state.Result{Ended: now, Outcome: outcome.Succeeded}, Server: "web-1"})
 	}
-	if err := db.AddShared(ctx, records[:1]); err != nil { // of a history that begins to be shared only the newest are published
+	if err := db.Runs().Record(ctx, records[:1], true); err != nil { // of a history that begins to be shared only the newest are published
 		t.Fatal(err)
 	}
-	if err := db.AddShared(ctx, records[1:]); err != nil {
+	if err := db.Runs().Record(ctx, records[1:], true); err != nil {
 		t.Fatal(err)
 	}
 
@@ -102,11 +101,11 @@ func TestOffsetText(t *testing.T) {
 // hasUnpublished reports whether runs in the state folder wait to be published; false when it
 // cannot be read.
 func hasUnpublished(dir string) bool {
-	db, err := history.OpenRead(dir)
+	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		return false
 	}
 	defer db.Close()
-	waiting, err := db.Unpublished(context.Background(), 1)
+	waiting, err := db.Runs().Unpublished(context.Background(), 1)
 	return err == nil && len(waiting) > 0
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"sched/schedule/clock"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -16,32 +14,32 @@ import (
 // records collects the slots that have no run, for the history. Runs write down themselves what
 // became of them. Safe for concurrent use.
 type records struct {
-	tick    *Tick
-	memory  *memory
-	history *history.DB // in the database of the tick
+	tick   *Tick
+	memory *memory
+	db     *state.DB // of the tick
 
 	mu        sync.Mutex
-	collected []outcome.Record    // slots without a run, and runs in memory
+	collected []state.Row         // slots without a run, and runs in memory
 	notes     map[string][]string // by run, for records that are in the history or collected
 	runs      int                 // that have ended in this tick
 }
 
 // keep collects what became of a run in memory, for the case that the folder can be written again
 // before this tick ends.
-func (r *records) keep(record outcome.Record) {
+func (r *records) keep(record state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.collected = append(r.collected, record)
 }
 
 // done reports what became of a run, or of a slot without one, which it keeps for the history.
-func (r *records) done(record outcome.Record) {
+func (r *records) done(record state.Row) {
 	r.add(record)
 	r.tick.Report.Done(record)
 }
 
 // add is done without the report.
-func (r *records) add(record outcome.Record) {
+func (r *records) add(record state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if record.Ran() {
@@ -68,11 +66,7 @@ func (r *records) flush() (flushed int, err error) {
 	collected := r.collected
 	r.collected = nil
 	r.mu.Unlock()
-	add := r.history.Add
-	if r.tick.Storage.Store != nil {
-		add = r.history.AddShared
-	}
-	if err := add(context.Background(), collected); err != nil {
+	if err := r.db.Runs().Record(context.Background(), collected, r.tick.Storage.Store != nil); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.collected = append(collected, r.collected...)
@@ -98,7 +92,7 @@ func (r *records) write(recorded int) {
 	r.notes, r.runs = nil, 0
 	r.mu.Unlock()
 	if err == nil {
-		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(added))
+		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.tick.publish(r.db), r.prune(added))
 	} else {
 		r.collectAgain(notes)
 	}
@@ -121,7 +115,7 @@ func (r *records) collectAgain(notes map[string][]string) {
 // goes by the clock, whatever the minute of the tick: a tick of a minute to come would remove the
 // whole history.
 func (r *records) prune(added int) error {
-	db := r.history
+	db := r.db
 	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
@@ -130,8 +124,8 @@ func (r *records) prune(added int) error {
 	step := state.SmallStep
 	step.Least = 2 * added
 	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
-	for _, removed := range did.Outputs {
-		output.Remove(dir, outcome.Record{Task: removed.Task, Run: removed.Run, Output: removed.File})
+	for _, removed := range did.Removed {
+		output.Remove(dir, removed)
 	}
 	err = errors.Join(err, stale)
 	if did.Unpublished > 0 {
@@ -148,7 +142,7 @@ func (r *records) prune(added int) error {
 const checkFor = 3 * time.Second
 
 // checkPages finds damage in what ticks do not read, before people do.
-func checkPages(db *history.DB) error {
+func checkPages(db *state.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
 	defer cancel()
 	return db.CheckPages(ctx)
@@ -159,7 +153,7 @@ const sweepFor = 3 * time.Second
 
 // sweepOutputs removes the outputs of which the history knows nothing, when they are older than it
 // may be.
-func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration) error {
+func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) error {
 	const least = 24 * time.Hour // no run that is about to begin has such an id
 	if keep <= 0 {
 		return nil

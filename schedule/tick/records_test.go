@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -23,21 +23,21 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	if err := statedir.MakeDir(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	skipped := outcome.Record{Run: outcome.NewID(), Task: "t", Slot: slots[0].At, Outcome: outcome.Skipped}
+	skipped := state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At, Result: state.Result{Outcome: outcome.Skipped}}
 	tick.records.done(skipped)
-	tick.records.note(skipped.Run, "it was told")
+	tick.records.note(skipped.ID, "it was told")
 	tick.records.write(0)
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
 	tick.records.write(0)
 
-	db, err := history.OpenRead(dir)
+	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if r, err := db.Get(t.Context(), skipped.Run); err != nil || len(r.Notes) != 1 {
+	if r, err := db.Runs().Get(t.Context(), skipped.ID); err != nil || len(r.Notes) != 1 {
 		t.Errorf("the record is %+v: %v", r, err)
 	}
 }

@@ -136,15 +136,15 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		}
 		return nil, false
 	}
-	if record.Queued() {
-		r.queued.add(task.Name, record.Run)
+	if record.Wait.For == state.ForMutex {
+		r.queued.add(task.Name, record.ID)
 	}
 	return begun, true
 }
 
 // beginRow begins a requested run, which takes the place of its row. Of several ticks one does
 // that; the others get nil.
-func (r requests) beginRow(record outcome.Record, task *schedule.Task, lock mutex.Lock) *run.Run {
+func (r requests) beginRow(record state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
 	begun, err := r.caller().Begin(record, task, lock)
 	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
 		r.Report.Problem("%s waits on, since it cannot begin: %v", record.Task, err)
@@ -184,7 +184,7 @@ func (r requests) refuse(row state.Row, reason string) {
 }
 
 // skipped gives a request its outcome; done is false when it does not wait any more.
-func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record outcome.Record, done bool, err error) {
+func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record state.Row, done bool, err error) {
 	record = skipped(t.requestRecord(row, t.taskOf(row)), reason)
 	done, err = rows.Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
 	return record, done, err
@@ -200,8 +200,8 @@ func (t *Tick) taskOf(row state.Row) *schedule.Task {
 }
 
 // requestRecord returns the record of the run of a request.
-func (t *Tick) requestRecord(row state.Row, task *schedule.Task) outcome.Record {
+func (t *Tick) requestRecord(row state.Row, task *schedule.Task) state.Row {
 	record := t.newRecord(schedule.Slot{Task: task, At: row.Slot})
-	record.Run, record.Origin, record.Cause = row.ID, row.Origin, row.Cause
+	record.ID, record.Origin, record.Cause = row.ID, row.Origin, row.Cause
 	return record
 }

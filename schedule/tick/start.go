@@ -99,7 +99,7 @@ func (s *starter) handOver(runs ...*run.Run) {
 			s.watchHere(r)
 			continue
 		}
-		s.handedOver.add(r.Record().Run)
+		s.handedOver.add(r.Record().ID)
 		give = append(give, r)
 	}
 	left, err := s.handover.Give(give...)
@@ -145,7 +145,7 @@ func (s *starter) cannotGive(r *run.Run, why error) {
 // resume gives a run that has begun to a supervisor. After an error it still belongs to this
 // process.
 func (s *starter) resume(r *run.Run) error {
-	s.handedOver.add(r.Record().Run)
+	s.handedOver.add(r.Record().ID)
 	_, err := s.handover.Give(r)
 	return err
 }
@@ -199,7 +199,7 @@ func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
 }
 
 // beginLocked takes the lock of a slot that may start, and begins its run.
-func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.Run, bool) {
+func (s *starter) beginLocked(record state.Row, slot schedule.Slot) (*run.Run, bool) {
 	lock, no := s.locks.take(&record, slot)
 	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(slot, no.unknown) {
 		return nil, false
@@ -217,7 +217,7 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 
 // beginRun begins the run of a slot whose lock is taken, or prepares it if a supervisor is to get
 // it. If the state folder cannot be written, it does so in memory.
-func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
+func (s *starter) beginRun(record state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
 	begin := run.Caller.Begin
 	if task.Background {
 		begin = run.Caller.Prepare
@@ -254,7 +254,7 @@ func (s *starter) keep(slot schedule.Slot, why error) bool {
 // refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
 // keeps the slot, and its task says so, the slot waits for the end of that instead
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
-func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
+func (s *starter) refuse(record state.Row, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
 		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: record.Slot}, reason, true)
 		if isNew && ok {
@@ -283,21 +283,21 @@ func (s *starter) callerIn(storage run.Storage) run.Caller {
 }
 
 // newRecord returns the record of a run that is to begin for a slot.
-func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
-	return outcome.Record{
-		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
+func (t *Tick) newRecord(slot schedule.Slot) state.Row {
+	return state.Row{
+		ID: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Host.Server,
 	}
 }
 
 // newRecord is Tick.newRecord. A slot gets the run that was planned for it.
-func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
+func (s *starter) newRecord(slot schedule.Slot) state.Row {
 	record := s.Tick.newRecord(slot)
 	if a := s.locks.aheadOf(slot); a != nil {
-		record.Run = a.record.Run
+		record.ID = a.record.ID
 	}
 	if run, note := s.ledger.RunOf(slot); run != "" {
-		record.Run = run
+		record.ID = run
 		if note != "" {
 			record.Notes = []string{note}
 		}
@@ -306,7 +306,7 @@ func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
+func (s *starter) skip(record state.Row, task *schedule.Task, reason string) {
 	s.handOverReady()
 	record = skipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
@@ -317,14 +317,14 @@ func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string
 }
 
 // skipped returns the record of a slot that is skipped now.
-func skipped(record outcome.Record, reason string) outcome.Record {
+func skipped(record state.Row, reason string) state.Row {
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	return record
 }
 
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
 // everything else. Done is called afterwards.
-func (s *starter) fireSkip(record outcome.Record, task *schedule.Task, done func(outcome.Record)) {
+func (s *starter) fireSkip(record state.Row, task *schedule.Task, done func(state.Row)) {
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
 		defer func() { <-s.skipping }()
@@ -351,7 +351,7 @@ const maxSkipping = 16
 // together: a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 	s.handOverReady()
-	together := map[*schedule.Task][]outcome.Record{}
+	together := map[*schedule.Task][]state.Row{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
 			s.skip(s.newRecord(slot), slot.Task, reason)
@@ -371,7 +371,7 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 }
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
-func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+func (s *starter) cannotBegin(record state.Row, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
 	s.handOverReady()
 	s.records.done(s.caller().FailUnbegun(record, task, lock, err))

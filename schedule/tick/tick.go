@@ -9,9 +9,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/notify"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -47,11 +45,11 @@ type Host struct {
 // A Report receives what a tick does, as it happens. Several goroutines may call its functions at
 // once.
 type Report struct {
-	Begun   func(outcome.Record)          // a foreground run begins; may be nil
-	Started func(outcome.Record)          // a background run was handed over; others may follow at once
+	Begun   func(state.Row)               // a foreground run begins; may be nil
+	Started func(state.Row)               // a background run was handed over; others may follow at once
 	Flush   func()                        // no other follows at once: what Started has kept is to be shown; may be nil
-	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
-	Skipped func([]outcome.Record)        // slots of one task without on_skip hooks, skipped together for one reason; nil: Done for each
+	Done    func(state.Row)               // a foreground run, or a skipped slot, has its outcome
+	Skipped func([]state.Row)             // slots of one task without on_skip hooks, skipped together for one reason; nil: Done for each
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
@@ -150,7 +148,7 @@ func (t *Tick) prepare() *running {
 	r.ledger = r.newAccount()
 	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), memory: memory}
+	r.records = &records{tick: t, db: r.db, memory: memory}
 	r.deliveries = &deliveries{tick: r, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
@@ -217,7 +215,7 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 func (r *running) skipRefused() {
 	for _, refused := range r.ledger.Refused() {
 		record := skipped(r.starter.newRecord(refused.Slot), refused.Reason)
-		r.starter.fireSkip(record, refused.Slot.Task, func(outcome.Record) {})
+		r.starter.fireSkip(record, refused.Slot.Task, func(state.Row) {})
 	}
 }
 
@@ -263,7 +261,7 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 }
 
 // begun reports that a foreground run begins.
-func (r Report) begun(record outcome.Record) {
+func (r Report) begun(record state.Row) {
 	if r.Begun != nil {
 		r.Begun(record)
 	}
@@ -277,7 +275,7 @@ func (r Report) flush() {
 }
 
 // skipped reports slots of one task that were skipped together.
-func (r Report) skipped(records []outcome.Record) {
+func (r Report) skipped(records []state.Row) {
 	if r.Skipped != nil {
 		r.Skipped(records)
 		return

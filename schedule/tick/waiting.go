@@ -9,14 +9,13 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
 // beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
 // waits. While another run of the task waits already the slot is skipped.
-func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no refusal) (*run.Run, bool) {
+func (s *starter) beginWaiting(record state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
 	if reason := s.waitsAlready(slot.Task); reason != "" {
 		s.skip(record, slot.Task, reason)
 		return nil, false
@@ -25,18 +24,18 @@ func (s *starter) beginWaiting(record outcome.Record, slot schedule.Slot, no ref
 	record.Wait.Until = s.admission.waitsUntil(slot, record.Wait.Since).UTC()
 	begun, err := s.caller().Begin(record, slot.Task, nil)
 	if err != nil {
-		record.Wait = outcome.Wait{}
+		record.Wait = state.Wait{}
 		s.skip(record, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
 		return nil, false
 	}
-	s.queued.add(slot.Task.Name, record.Run)
+	s.queued.add(slot.Task.Name, record.ID)
 	return begun, true
 }
 
 // waitOf is the wait of a run that begins now.
-func waitOf(task *schedule.Task) outcome.Wait {
+func waitOf(task *schedule.Task) state.Wait {
 	now := clock.Now().UTC()
-	return outcome.Wait{Since: now, Until: now.Add(task.WaitAtMost)}
+	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.WaitAtMost)}
 }
 
 // waitsAlready returns which run of a task waits for its turn; "" for none.

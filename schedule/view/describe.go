@@ -14,7 +14,7 @@ import (
 )
 
 // Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
-func Describe(r outcome.Record) string {
+func Describe(r state.Row) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
 	separator := ": "
@@ -28,8 +28,8 @@ func Describe(r outcome.Record) string {
 		b.WriteString(separator + r.Reason)
 	}
 	var more []string
-	if r.Attempts > 1 {
-		more = append(more, fmt.Sprintf("attempt %d", r.Attempts))
+	if r.Attempt.Number > 1 {
+		more = append(more, fmt.Sprintf("attempt %d", r.Attempt.Number))
 	}
 	if r.Origin != "" {
 		more = append(more, r.Origin)
@@ -46,11 +46,11 @@ func Describe(r outcome.Record) string {
 // Late says how long a run waited for its turn. It also says how late a run of the schedule
 // started, if that is more than a tick takes. If neither is worth saying, it returns "". A run that
 // is later than any missed slot may run was started with --at, and is not late.
-func Late(r outcome.Record) (said string) {
-	if r.Waited >= time.Second && r.Ran() {
-		said = ", waited " + humanize.Duration(r.Waited)
+func Late(r state.Row) (said string) {
+	if r.Wait.Waited >= time.Second && r.Ran() {
+		said = ", waited " + humanize.Duration(r.Wait.Waited)
 	}
-	late := r.Lateness() - r.Waited
+	late := r.Lateness() - r.Wait.Waited
 	if r.Origin != "" || late <= 5*time.Second || late > schedule.LookBack {
 		return said
 	}

@@ -10,7 +10,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -52,7 +51,7 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err err
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as
 // far as the store knows them.
-func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome.Record) {
+func (s Source) LiveElsewhere(ctx context.Context, name string) (found []state.Row) {
 	live, err := s.RunningElsewhere(ctx)
 	if err == nil && s.Controls.Store != nil {
 		live, err = withHolders(ctx, s.Schedule, s.Controls.Store, live, nil)
@@ -61,24 +60,24 @@ func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome
 		s.LeftOut(err)
 	}
 	for _, row := range live {
-		if row.Server != s.Server && outcome.IsID(row.ID) && named(history.RecordOf(s.Schedule.StateDir, row), name) {
-			found = append(found, history.RecordOf(s.Schedule.StateDir, row))
+		if row.Server != s.Server && outcome.IsID(row.ID) && named(row, name) {
+			found = append(found, row)
 		}
 	}
 	return found
 }
 
 // named reports whether name is the task of a run, or stands for its id (see OneRun).
-func named(r outcome.Record, name string) bool {
-	id, _ := history.OneRun([]string{r.Run}, name)
+func named(r state.Row, name string) bool {
+	id, _ := state.OneRun([]string{r.ID}, name)
 	return id != "" || r.Task == name
 }
 
 // ElseThere returns err or, if another server has a run of that name or id, the error of NotHere.
 func (s Source) ElseThere(ctx context.Context, command, name string, err error) error {
-	var newest outcome.Record
+	var newest state.Row
 	for _, r := range s.LiveElsewhere(ctx, name) {
-		if r.Run > newest.Run {
+		if r.ID > newest.ID {
 			newest = r
 		}
 	}
@@ -88,12 +87,12 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 			s.LeftOut(err)
 		}
 		for _, r := range ended {
-			if r.Server != s.Server && named(r, name) && r.Run >= newest.Run {
+			if r.Server != s.Server && named(r, name) && r.ID >= newest.ID {
 				newest = r
 			}
 		}
 	}
-	if newest.Run == "" {
+	if newest.ID == "" {
 		return err
 	}
 	return NotHere(newest, command)
@@ -101,15 +100,15 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 
 // NotHere is the error for a run that the store reports from another server: the command has to be
 // called there.
-func NotHere(r outcome.Record, command string) error {
-	run := humanize.ShortRun(r.Run)
+func NotHere(r state.Row, command string) error {
+	run := humanize.ShortRun(r.ID)
 	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, humanize.Line(r.Task), humanize.Line(r.Server), command, run)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
-func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []outcome.Record, err error) {
+func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []state.Row, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, nil, nil, err
@@ -122,7 +121,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 		return live, lost, nil, err
 	}
 	others, err := s.RunningElsewhere(ctx) // before the records: a run that ends meanwhile is in at least one of them
-	var copies []outcome.Record
+	var copies []state.Row
 	if err == nil {
 		copies, err = cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
 	}
@@ -130,9 +129,9 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 		s.LeftOut(err)
 		return live, lost, records, nil
 	}
-	runs := map[string]outcome.Record{}
+	runs := map[string]state.Row{}
 	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
-		runs[r.Run] = r
+		runs[r.ID] = r
 	}
 	for _, row := range others {
 		if _, ended := runs[row.ID]; !ended {
@@ -146,7 +145,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 // PageOfAll is Page for all servers, without slots that did not run. It reaches back as far as the
 // store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
 // covers this machine alone.
-func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Record, next state.Position, err error) {
+func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, next, err
@@ -165,13 +164,13 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Re
 		s.LeftOut(err)
 		return page, next, nil
 	}
-	runs := map[string]outcome.Record{}
+	runs := map[string]state.Row{}
 	for _, r := range slices.Concat(copies, page) { // the records of this machine replace their copies
-		runs[r.Run] = r
+		runs[r.ID] = r
 	}
 	page = cluster.Newest(runs, limit)
 	if len(runs) > limit {
-		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].Run}
+		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
 	}
 	return page, next, nil
 }
@@ -192,7 +191,7 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 		return p
 	}
 	live, err := s.RunningElsewhere(ctx)
-	var last map[string]outcome.Record
+	var last map[string]state.Row
 	if err == nil {
 		last, err = cluster.Last(ctx, store, s.Server, names)
 	}
@@ -208,10 +207,10 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 	}
 	merged := maps.Clone(p.last)
 	if merged == nil {
-		merged = map[string]outcome.Record{}
+		merged = map[string]state.Row{}
 	}
 	for name, r := range last {
-		if r.Run > merged[name].Run {
+		if r.ID > merged[name].ID {
 			merged[name] = r
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/placement"
@@ -28,7 +27,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 		return ""
 	}
 	live, err := s.RunningElsewhere(ctx)
-	var ended []outcome.Record
+	var ended []state.Row
 	if err == nil {
 		ofSlot := state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)}
 		ended, err = cluster.Recent(ctx, store, s.Server, ofSlot, cluster.MaxRuns)
@@ -39,7 +38,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	}
 	for _, r := range ended {
 		if r.Origin == "" && r.Slot.Equal(at) {
-			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.Run))
+			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
 		}
 	}
 	if i := slices.IndexFunc(live, func(row state.Row) bool { return w.isOf(row, at) }); i >= 0 {
@@ -60,7 +59,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 // records of one_server tasks, and the id of the record is the key of the map. A run that lives has
 // no outcome; of ended runs it searches the last thousand. When the store does not answer it
 // reports that and returns nil.
-func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[string]outcome.Record {
+func (s Source) RanElsewhere(ctx context.Context, records []state.Row) map[string]state.Row {
 	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
 	if store == nil {
 		return nil
@@ -73,7 +72,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	}
 	for _, r := range records {
 		if t := shared[r.Task]; t != nil && !r.Ran() && !r.IsRange() && r.Origin == "" {
-			wanted[schedule.Slot{Task: t, At: r.Slot.UTC()}] = r.Run
+			wanted[schedule.Slot{Task: t, At: r.Slot.UTC()}] = r.ID
 			if since.IsZero() || r.Slot.Before(since) {
 				since = r.Slot
 			}
@@ -83,7 +82,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 		return nil
 	}
 	live, err := s.RunningElsewhere(ctx) // before the ended runs: a run that ends meanwhile is in at least one of them
-	var ended []outcome.Record
+	var ended []state.Row
 	if err == nil {
 		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since}, cluster.PageSize)
 	}
@@ -91,14 +90,14 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 		s.LeftOut(err)
 		return nil
 	}
-	found := map[string]outcome.Record{}
-	add := func(r outcome.Record) {
+	found := map[string]state.Row{}
+	add := func(r state.Row) {
 		if here := wanted[schedule.Slot{Task: shared[r.Task], At: r.Slot.UTC()}]; here != "" && r.Origin == "" && r.Server != s.Server {
 			found[here] = r
 		}
 	}
 	for _, row := range live {
-		add(history.RecordOf(s.Schedule.StateDir, row))
+		add(row)
 	}
 	for _, r := range ended {
 		add(r)

@@ -7,7 +7,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
@@ -35,10 +34,10 @@ type Health struct {
 // A TaskHealth is how an active task is doing.
 type TaskHealth struct {
 	*schedule.Task
-	Totals  []state.Total  // the slots in the history, by outcome
-	Last    outcome.Record // its newest ended run, in short; if no run has ended, Run is empty
-	Success time.Time      // when its newest success ended; zero when it never succeeded
-	Usual   state.Usual    // read only while the task runs longer than slowLeast; zero with too little history
+	Totals  []state.Total // the slots in the history, by outcome
+	Last    state.Row     // its newest ended run, in short; if no run has ended, Run is empty
+	Success time.Time     // when its newest success ended; zero when it never succeeded
+	Usual   state.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
 	Overdue []overdue.Incident // that were open at the last tick and still are
@@ -57,7 +56,7 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 			index[t.Name] = &health.Tasks[len(health.Tasks)-1]
 		}
 	}
-	db, err := history.OpenRead(s.StateDir)
+	db, err := state.OpenRead(s.StateDir, state.Patience)
 	var live, lost []state.Row
 	if err == nil {
 		defer db.Close()
@@ -101,11 +100,11 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 	return health
 }
 
-func (s *Health) addOverdue(db *history.DB, index map[string]*TaskHealth) {
+func (s *Health) addOverdue(db *state.DB, index map[string]*TaskHealth) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
 	}
-	open, err := overdue.Open(context.Background(), db.DB)
+	open, err := overdue.Open(context.Background(), db)
 	s.Err = cmp.Or(s.Err, err)
 	for name, incidents := range open {
 		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
@@ -115,8 +114,8 @@ func (s *Health) addOverdue(db *history.DB, index map[string]*TaskHealth) {
 }
 
 // addHistory adds to each task its totals, last run and last success from the history.
-func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
-	totals, err := db.Totals(context.Background())
+func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
+	totals, err := db.Past().Totals(context.Background())
 	if err == nil {
 		s.Undelivered, err = db.Messages().Undelivered(context.Background())
 	}
@@ -124,7 +123,7 @@ func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 		s.Err = cmp.Or(s.Err, err)
 		return
 	}
-	find := func(q state.Query) ([]outcome.Record, error) { return db.Find(context.Background(), q) }
+	find := func(q state.Query) ([]state.Row, error) { return db.Runs().Find(context.Background(), q) }
 	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
@@ -132,8 +131,8 @@ func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 			slow = append(slow, name)
 		}
 		if last := state.LastRan(t.Totals); last != nil {
-			t.Last = history.NewestBefore(outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
-				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}, s.At, find)
+			t.Last = NewestBefore(state.Row{ID: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
+				Result: state.Result{Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}}, s.At, find)
 		}
 		for _, total := range t.Totals {
 			if total.Outcome == outcome.Succeeded {
@@ -144,7 +143,7 @@ func (s *Health) addHistory(db *history.DB, index map[string]*TaskHealth) {
 	if len(slow) == 0 {
 		return
 	}
-	usual, err := db.Usual(context.Background(), slow)
+	usual, err := db.Past().Usual(context.Background(), slow)
 	if err != nil {
 		s.Err = cmp.Or(s.Err, err)
 	}

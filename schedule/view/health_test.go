@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -38,10 +37,9 @@ func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
 }
 
 // ranBefore is a record of the slot so many minutes before noon.
-func ranBefore(task string, ago int, o outcome.Outcome) outcome.Record {
+func ranBefore(task string, ago int, o outcome.Outcome) state.Row {
 	slot := noon.Add(-time.Duration(ago) * time.Minute)
-	r := outcome.Record{Run: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Outcome: o,
-		Ended: slot.Add(2 * time.Second), Reason: "a reason"}
+	r := state.Row{ID: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Result: state.Result{Outcome: o, Ended: slot.Add(2 * time.Second), Reason: "a reason"}}
 	if o != outcome.Skipped && o != outcome.Missed {
 		code := len(o)
 		r.Started, r.ExitCode = slot.Add(time.Second/2), &code
@@ -49,21 +47,21 @@ func ranBefore(task string, ago int, o outcome.Outcome) outcome.Record {
 	return r
 }
 
-func missed(task string, ago, slots int) outcome.Record {
+func missed(task string, ago, slots int) state.Row {
 	r := ranBefore(task, ago, outcome.Missed)
 	if slots > 1 {
-		r.Slots, r.Until = slots, r.Slot.Add(time.Duration(slots-1)*time.Minute)
+		r.Slots, r.LastSlot = slots, r.Slot.Add(time.Duration(slots-1)*time.Minute)
 	}
 	return r
 }
 
-func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
+func remember(t *testing.T, s *schedule.Schedule, records ...state.Row) {
 	t.Helper()
-	db, err := history.Open(s.StateDir)
+	db, err := state.Open(s.StateDir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Add(context.Background(), records); err != nil {
+	if err := db.Runs().Record(context.Background(), records, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -92,26 +90,26 @@ func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
-		records []outcome.Record
+		records []state.Row
 		want    []string
 	}{
 		{"nothing was ever due", nil, nil},
-		{"a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded)}, nil},
-		{"a failure after a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Failed)}, []string{"a failed"}},
-		{"a success after a failure", []outcome.Record{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded)}, nil},
-		{"a failure, and skips since", []outcome.Record{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
+		{"a success", []state.Row{ranBefore("a", 3, outcome.Succeeded)}, nil},
+		{"a failure after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Failed)}, []string{"a failed"}},
+		{"a success after a failure", []state.Row{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded)}, nil},
+		{"a failure, and skips since", []state.Row{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
 		{"every way to fail, in the order of the file",
-			[]outcome.Record{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped), ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
+			[]state.Row{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped), ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
 			[]string{"a failed", "b failed", "c failed", "d failed"}},
-		{"a slot that was missed after a success", []outcome.Record{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1)},
+		{"a slot that was missed after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"several, and only those since the last run",
-			[]outcome.Record{missed("a", 40, 5), ranBefore("a", 30, outcome.Succeeded), missed("a", 20, 3), ranBefore("a", 15, outcome.Skipped), missed("a", 10, 4)},
+			[]state.Row{missed("a", 40, 5), ranBefore("a", 30, outcome.Succeeded), missed("a", 20, 3), ranBefore("a", 15, outcome.Skipped), missed("a", 10, 4)},
 			[]string{"a missed 7, 20m0s-7m0s"}},
-		{"a success after what was missed", []outcome.Record{missed("a", 3, 2), ranBefore("a", 1, outcome.Succeeded)}, nil},
-		{"slots missed by a task that never ran", []outcome.Record{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
-		{"missed and failed", []outcome.Record{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
-		{"a task that is gone", []outcome.Record{ranBefore("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
+		{"a success after what was missed", []state.Row{missed("a", 3, 2), ranBefore("a", 1, outcome.Succeeded)}, nil},
+		{"slots missed by a task that never ran", []state.Row{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
+		{"missed and failed", []state.Row{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"a task that is gone", []state.Row{ranBefore("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := scheduleIn(t, "a", "b", "c", "d")

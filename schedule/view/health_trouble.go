@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
@@ -26,7 +25,7 @@ const (
 type TaskTrouble struct {
 	Kind TroubleKind
 	Task string
-	Run  outcome.Record // failed, missed: the last run; slow, vanished: the run itself, as it began
+	Run  state.Row // failed, missed: the last run; slow, vanished: the run itself, as it began
 
 	For   time.Duration // slow: how long the run has taken so far
 	Usual time.Duration // slow: how long a run usually takes
@@ -76,18 +75,18 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); slow(running, t.Usual) {
-			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
+			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: state.Row{ID: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
 		}
 	}
 	for _, i := range t.Overdue {
 		one := TaskTrouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
 		if i.Kind == overdue.Within {
-			one.Run.Run = i.ID
+			one.Run.ID = i.ID
 		}
 		all = append(all, one)
 	}
 	for _, row := range t.Lost {
-		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: outcome.Record{Run: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
+		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: state.Row{ID: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
 	}
 	return all
 }
@@ -98,7 +97,7 @@ func (s *Health) Explain() error {
 	if len(s.Troubles) == 0 {
 		return nil
 	}
-	db, err := history.OpenRead(s.Schedule.StateDir)
+	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return err
 	}
@@ -109,14 +108,14 @@ func (s *Health) Explain() error {
 			failed = append(failed, t.Task)
 		}
 	}
-	last, err := db.Last(context.Background(), failed)
+	last, err := db.Runs().Last(context.Background(), failed)
 	if err != nil {
 		return err
 	}
 	for i := range s.Troubles {
 		t := &s.Troubles[i]
 		switch r := last[t.Task]; {
-		case t.Kind == LastFailed && r.Run == t.Run.Run:
+		case t.Kind == LastFailed && r.ID == t.Run.ID:
 			t.Run = r
 		case t.Kind == HasMissed:
 			if err := t.countMissed(db); err != nil {
@@ -127,17 +126,17 @@ func (s *Health) Explain() error {
 	return nil
 }
 
-func (t *TaskTrouble) countMissed(db *history.DB) error {
-	records, err := db.Find(context.Background(), state.Query{
+func (t *TaskTrouble) countMissed(db *state.DB) error {
+	records, err := db.Runs().Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	t.add(records)
 	return err
 }
 
 // add adds records of missed slots, given newest first.
-func (t *TaskTrouble) add(records []outcome.Record) {
+func (t *TaskTrouble) add(records []state.Row) {
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))
-		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.Until))
+		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.LastSlot))
 	}
 }

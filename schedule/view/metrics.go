@@ -94,12 +94,12 @@ var families = []struct {
 		}
 	}},
 	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.", func(m *metrics, t *TaskHealth, _ time.Time) {
-		if t.Last.Run != "" {
+		if t.Last.ID != "" {
 			m.sample(seconds(t.Last.Ended))
 		}
 	}},
 	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.", func(m *metrics, t *TaskHealth, _ time.Time) {
-		if t.Last.Run != "" {
+		if t.Last.ID != "" {
 			m.sampleOf(string(t.Last.Outcome), 1)
 		}
 	}},

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -24,8 +23,8 @@ type Minute struct {
 	Slots   []Slot   `json:"slots"`
 	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
 
-	At    time.Time                 `json:"-"` // Minute, exactly
-	Ended map[string]outcome.Record `json:"-"` // the records, exactly, by run
+	At    time.Time            `json:"-"` // Minute, exactly
+	Ended map[string]state.Row `json:"-"` // the records, exactly, by run
 }
 
 // A Reason is what an expression says of a minute.
@@ -62,7 +61,7 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	e := w.Task.When.Explain(at)
 	m := &Minute{
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
-		At: e.Minute, Ended: map[string]outcome.Record{},
+		At: e.Minute, Ended: map[string]state.Row{},
 	}
 	m.Spread = spreadText(w.Task, e.Minute)
 	for _, v := range e.Verdicts {
@@ -144,15 +143,15 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: w.Task.UnmetCondition(at), Records: []Record{}, At: at}
-		own := slices.ContainsFunc(records, func(r outcome.Record) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
+		own := slices.ContainsFunc(records, func(r state.Row) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
 		for _, r := range records {
-			around := r.IsRange() && !r.Slot.After(at) && !r.Until.Before(at)
+			around := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
 			switch {
 			case around && own:
-				shown[r.Run] = true // it stands for the slots around this one
+				shown[r.ID] = true // it stands for the slots around this one
 			case around || r.Slot.Equal(at):
 				slot.Records = append(slot.Records, RecordOf(r))
-				m.Ended[r.Run], shown[r.Run] = r, true
+				m.Ended[r.ID], shown[r.ID] = r, true
 			}
 		}
 		if slot.Says, err = w.says(ctx, slot); err != nil {
@@ -162,9 +161,9 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 		m.Slots = append(m.Slots, slot)
 	}
 	for _, r := range records {
-		if !shown[r.Run] && !r.Slot.Before(m.At) {
+		if !shown[r.ID] && !r.Slot.Before(m.At) {
 			m.Others = append(m.Others, RecordOf(r))
-			m.Ended[r.Run] = r
+			m.Ended[r.ID] = r
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/state"
@@ -34,11 +33,11 @@ func expectOf(t *schedule.Task) *Expect {
 
 // overdue returns how tasks are overdue, as far as the last tick found it and it is still so. It
 // reads nothing if the schedule expects nothing.
-func (s Source) overdue(ctx context.Context, all *history.Records, names []string) map[string][]Overdue {
+func (s Source) overdue(ctx context.Context, all *Records, names []string) map[string][]Overdue {
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}
-	open, err := overdue.Open(ctx, all.DB.DB)
+	open, err := overdue.Open(ctx, all.DB)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
@@ -63,7 +62,7 @@ func (s Source) overdue(ctx context.Context, all *history.Records, names []strin
 	return rows
 }
 
-func newestSuccess(ctx context.Context, all *history.Records, name string) (ended time.Time) {
+func newestSuccess(ctx context.Context, all *Records, name string) (ended time.Time) {
 	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
 	for _, r := range found {
 		ended = r.Ended

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -31,7 +30,7 @@ type Incident struct {
 	Failures int       // how many of its last runs failed one after another, counted up to MostFailures
 	First    time.Time // when the first of these ended
 	Printed  []string  // the last lines that the run printed
-	failed   outcome.Record
+	failed   state.Row
 }
 
 const (
@@ -99,15 +98,15 @@ func nextOfEach(of *Health) (next []Upcoming) {
 
 // sinceEvening returns what went wrong since a time: runs that failed, slots that were missed, and
 // last runs that were slow. It has one incident for each task.
-func (s Source) sinceEvening(ctx context.Context, all *history.Records, of *Health, since time.Time) (over []Incident, err error) {
+func (s Source) sinceEvening(ctx context.Context, all *Records, of *Health, since time.Time) (over []Incident, err error) {
 	failed, err := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: outcome.Failures})
 	missed, merr := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err = cmp.Or(err, merr); err != nil {
 		return nil, err
 	}
 	slow, err := tookLong(ctx, all, of, since)
-	byTask := func(records []outcome.Record) map[string][]outcome.Record {
-		tasks := map[string][]outcome.Record{}
+	byTask := func(records []state.Row) map[string][]state.Row {
+		tasks := map[string][]state.Row{}
 		for _, r := range records {
 			tasks[r.Task] = append(tasks[r.Task], r)
 		}
@@ -120,7 +119,7 @@ func (s Source) sinceEvening(ctx context.Context, all *history.Records, of *Heal
 		switch {
 		case len(failures[t.Name]) > 0:
 			i.failed = failures[t.Name][0]
-			i.Run, i.Trouble.Trouble = i.failed.Run, string(i.failed.Outcome)
+			i.Run, i.Trouble.Trouble = i.failed.ID, string(i.failed.Outcome)
 			i.Text = times(len(failures[t.Name])) + ", the last " + humanize.Duration(max(0, of.At.Sub(i.failed.Ended))) + " ago"
 			if i.failed.Reason != "" {
 				i.Text += " (" + i.failed.Reason + ")"
@@ -132,7 +131,7 @@ func (s Source) sinceEvening(ctx context.Context, all *history.Records, of *Heal
 			i.Trouble.Trouble, i.Text = string(HasMissed), missedText(gap, of.Schedule.Location)
 			ranks[1] = append(ranks[1], i)
 		case slow[t.Name] != "":
-			i.Run, i.Trouble.Trouble, i.Text = t.Last.Run, string(RunsLong), slow[t.Name]
+			i.Run, i.Trouble.Trouble, i.Text = t.Last.ID, string(RunsLong), slow[t.Name]
 			ranks[2] = append(ranks[2], i)
 		}
 	}
@@ -147,7 +146,7 @@ func times(n int) string {
 }
 
 // tookLong says of tasks whose last run has ended since a time how long it took, if it was slow.
-func tookLong(ctx context.Context, all *history.Records, of *Health, since time.Time) (map[string]string, error) {
+func tookLong(ctx context.Context, all *Records, of *Health, since time.Time) (map[string]string, error) {
 	took := map[string]time.Duration{}
 	var names []string
 	for _, t := range of.Tasks {
@@ -169,7 +168,7 @@ func tookLong(ctx context.Context, all *history.Records, of *Health, since time.
 }
 
 // explain adds to failures how many there are in a row, since when, and what the run printed.
-func (s Source) explain(ctx context.Context, all *history.Records, of *Health, incidents []Incident) error {
+func (s Source) explain(ctx context.Context, all *Records, of *Health, incidents []Incident) error {
 	tasks := map[string]TaskHealth{}
 	for _, t := range of.Tasks {
 		tasks[t.Name] = t
@@ -200,7 +199,7 @@ func (s Source) explain(ctx context.Context, all *history.Records, of *Health, i
 }
 
 // lastLines returns the last lines that a run printed, without those that are empty.
-func (s Source) lastLines(r outcome.Record) (lines []string) {
+func (s Source) lastLines(r state.Row) (lines []string) {
 	const tail = 4 << 10
 	log, err := s.Log(Run{Begin: r}, false, 0, tail, tail)
 	if err != nil || r.Output == "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A Record says what became of one slot, or of several slots that one record stands for.
@@ -39,12 +40,12 @@ type Record struct {
 }
 
 // RecordOf returns a record as it is shown.
-func RecordOf(r outcome.Record) Record {
+func RecordOf(r state.Row) Record {
 	out := Record{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
+		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
-		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started), Waited: r.Waited.Seconds(),
+		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
 		Cause: r.Cause, Triggered: r.Triggered,
 	}
 	if out.Triggered == nil {
@@ -61,13 +62,13 @@ func RecordOf(r outcome.Record) Record {
 		out.Lateness = &late
 	}
 	if out.Slots = max(r.Slots, 1); r.IsRange() {
-		out.Until = timeOrNil(r.Until)
+		out.Until = timeOrNil(r.LastSlot)
 	}
 	return out
 }
 
 // RecordsOf returns records as they are shown. Without records it returns an empty list.
-func RecordsOf(records []outcome.Record) []Record {
+func RecordsOf(records []state.Row) []Record {
 	out := []Record{}
 	for _, r := range records {
 		out = append(out, RecordOf(r))

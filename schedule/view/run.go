@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"sched/schedule/cluster"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -41,7 +39,7 @@ type Run struct {
 	Size    int64    `json:"log_size"` // bytes that its command printed
 	Hooked  int64    `json:"hook_log_size"`
 
-	Begin outcome.Record `json:"-"` // the record, exactly
+	Begin state.Row `json:"-"` // the record, exactly
 
 	elsewhere bool // it comes from the store, not from this server
 }
@@ -71,7 +69,7 @@ func (s Source) runNow(ctx context.Context, name string) (Run, error) {
 		}
 		var hooks []state.Hook
 		if err == nil {
-			hooks, err = all.Runs().Hooks(ctx, row.ID)
+			hooks, err = all.Hooks(ctx, row.ID)
 		}
 		all.Close()
 		if err != nil {
@@ -99,7 +97,7 @@ func oneRow(rows []state.Row, name string) (*state.Row, error) {
 	for _, row := range rows {
 		ids = append(ids, row.ID)
 	}
-	id, err := history.OneRun(ids, name)
+	id, err := state.OneRun(ids, name)
 	if id == "" {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func oneRow(rows []state.Row, name string) (*state.Row, error) {
 }
 
 func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
-	r := runOf(dir, history.LiveRecord(dir, row))
+	r := runOf(dir, row.WithoutOutcome())
 	r.Ended, r.State, r.Attempt = "", RunRunning, max(1, row.Attempt.Number)
 	if row.Begun() {
 		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
@@ -134,13 +132,13 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 }
 
 // EndedRun returns a run of this machine that has ended.
-func (s Source) EndedRun(record outcome.Record) Run {
+func (s Source) EndedRun(record state.Row) Run {
 	r := runOf(s.Schedule.StateDir, record)
-	r.State, r.Attempt = RunEnded, record.Attempts
+	r.State, r.Attempt = RunEnded, record.Attempt.Number
 	return r
 }
 
-func runOf(dir string, record outcome.Record) Run {
+func runOf(dir string, record state.Row) Run {
 	r := Run{Record: RecordOf(record), Hooks: []string{}, Begin: record}
 	path := outputOf(dir, record)
 	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
@@ -148,7 +146,7 @@ func runOf(dir string, record outcome.Record) Run {
 }
 
 // outputOf returns the file with the output of a run of this server; the file may not exist.
-func outputOf(dir string, record outcome.Record) string {
+func outputOf(dir string, record state.Row) string {
 	if record.Output != "" {
 		return record.Output
 	}
@@ -164,7 +162,7 @@ func sizeOf(path string) int64 {
 }
 
 func waitingRun(r state.Row) Run {
-	record := outcome.Record{Run: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
+	record := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
 	out := Run{Record: RecordOf(record), State: RunWaiting, Attempt: 1, At: timeOrNil(waitsUntil(r)), Hooks: []string{}, Begin: record}
 	out.Ended = ""
 	return out
@@ -185,21 +183,21 @@ func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {
 		return Run{}, false
 	}
 	if row, err := oneRow(live, name); err == nil && row != nil {
-		record := history.RecordOf(s.Schedule.StateDir, *row)
+		record := *row
 		r := Run{Record: RecordOf(record), State: RunRunning, Attempt: 1, PID: pidOrNil(row.Attempt.PID),
 			Since: timeOrNil(row.Attempt.At), Hooks: []string{}, Begin: record, elsewhere: true}
 		r.Ended = ""
 		return r, true
 	}
 	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
-	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
-		id, _ := history.OneRun([]string{r.Run}, name)
+	i := slices.IndexFunc(ended, func(r state.Row) bool {
+		id, _ := state.OneRun([]string{r.ID}, name)
 		return id != "" && r.Server != s.Server
 	})
 	if err != nil || i < 0 {
 		return Run{}, false
 	}
-	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
+	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempt.Number, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
 }
 
 // Elsewhere returns the error for a command that only the run's own server can do; nil for a run of
@@ -214,18 +212,18 @@ func (r Run) Elsewhere(command string) error {
 // Poll returns the record of a run of this machine, and after how long to ask again. While the run
 // lives or waits, the record has no outcome. When the run is over, again is 0. If the record has no
 // outcome then, no process supervised the run to its end.
-func (s Source) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	db, err := history.OpenRead(s.Schedule.StateDir)
+func (s Source) Poll(ctx context.Context, begun state.Row) (record state.Row, again time.Duration, err error) {
+	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return begun, 0, err
 	}
 	defer db.Close()
-	row, err := db.Runs().Row(ctx, begun.Run)
+	row, err := db.Runs().Row(ctx, begun.ID)
 	switch {
 	case err != nil:
 		return begun, 0, err
 	case row.Phase == state.Ended:
-		return history.RecordOf(s.Schedule.StateDir, row), 0, nil
+		return row, 0, nil
 	case row.Deferred():
 		return begun, waitEvery, nil
 	case db.Owners().Alive(row.Owner):

@@ -6,18 +6,16 @@ import (
 	"fmt"
 	"slices"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
-// FindRun returns the record of the run with that id (see history.DB.Get). Otherwise its error says
+// FindRun returns the record of the run with that id (see state.DB.Get). Otherwise its error says
 // why there is no record, with a hint.
-func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error) {
+func (s Source) FindRun(ctx context.Context, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	defer all.Close()
 	record, err := all.Get(ctx, name)
@@ -25,30 +23,30 @@ func (s Source) FindRun(ctx context.Context, name string) (outcome.Record, error
 		return record, err
 	}
 	if r, err := s.OneWaiting(name); err != nil || r.ID != "" {
-		return outcome.Record{}, errors.Join(err, s.NotBegun(r))
+		return state.Row{}, errors.Join(err, s.NotBegun(r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
-		return outcome.Record{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
+		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	hint := DidYouMean(name, TaskNames(s.Schedule))
 	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
-	return outcome.Record{}, Fail(NotFound, hint, "there is no task and no run %q", name)
+	return state.Row{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
 // NewestRun returns the run of a task that began last, whatever its slot, or the run with the id
 // name. A run that has not ended has no outcome. If the run printed nothing, its output is empty or
 // names a file that is missing.
-func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
+func (s Source) NewestRun(ctx context.Context, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	defer all.Close()
 	last, err := all.Last(ctx, []string{name})
 	if err != nil {
-		return outcome.Record{}, err
+		return state.Row{}, err
 	}
 	ended, ran := last[name]
 	ended = s.newestBefore(ctx, all, ended)
@@ -60,14 +58,14 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 			s.Problem("run %s waits for its turn", humanize.ShortRun(row.ID))
 		}
 		if row.Deferred() {
-			if row.Task == name && ran && ended.Run > row.ID {
+			if row.Task == name && ran && ended.ID > row.ID {
 				continue // a newer one has ended
 			}
 			until := row.Wait.NotBefore
 			s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(row.ID), row.Attempt.Number+1,
 				humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
 		}
-		return history.LiveRecord(s.Schedule.StateDir, row), nil
+		return row.WithoutOutcome(), nil
 	}
 	if !ran {
 		return s.FindRun(ctx, name)
@@ -75,15 +73,15 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 	return ended, nil
 }
 
-// OneWaiting returns the run with that id (see history.OneRun) that waits and has not begun. If
+// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
 // there is no such run, its ID is empty.
 func (s Source) OneWaiting(name string) (state.Row, error) {
-	all, _ := history.NotBegun(s.Schedule.StateDir) // a tick reports the error
+	all, _ := NotBegun(s.Schedule.StateDir) // a tick reports the error
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	id, err := history.OneRun(ids, name)
+	id, err := state.OneRun(ids, name)
 	if id == "" {
 		return state.Row{}, err
 	}
@@ -106,10 +104,10 @@ func (s Source) NotBegun(r state.Row) error {
 		humanize.ShortRun(r.ID), r.Task, what)
 }
 
-func nearestRun(name string, records []outcome.Record) string {
+func nearestRun(name string, records []state.Row) string {
 	var ids []string
 	for _, r := range records {
-		ids = append(ids, humanize.ShortRun(r.Run))
+		ids = append(ids, humanize.ShortRun(r.ID))
 	}
 	near := humanize.Nearest(humanize.ShortRun(name), ids)
 	if near == "" {

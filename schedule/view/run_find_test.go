@@ -7,9 +7,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/state"
 )
 
 // For an hour the clock was a year ahead. Until that year was over, `sched logs TASK` showed the
@@ -17,15 +17,15 @@ import (
 func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 3, 6, 10, 0, 30, 0, time.UTC)
-	ran := func(began time.Time) outcome.Record {
-		return outcome.Record{
-			Run: outcome.NewIDAt(began), Task: "each", Mutex: "each", Slot: began.Truncate(time.Minute), Outcome: outcome.Succeeded,
-			Started: began, Ended: began.Add(time.Second),
+	ran := func(began time.Time) state.Row {
+		return state.Row{
+			ID: outcome.NewIDAt(began), Task: "each", Mutex: "each", Slot: began.Truncate(time.Minute), Result: state.Result{Outcome: outcome.Succeeded, Ended: began.Add(time.Second)},
+			Started: began,
 		}
 	}
 	old, ahead, replay, newest := ran(now.Add(-time.Hour)), ran(now.AddDate(1, 0, 0)), ran(now.Add(-10*time.Minute)), ran(now.Add(-20*time.Minute))
 	replay.Slot = now.AddDate(0, -1, 0).Truncate(time.Minute) // with --at: by start it is the newest
-	db, err := history.Open(dir)
+	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,17 +34,17 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	s := Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC, Tasks: []*schedule.Task{each}},
 		Controls: pause.Source{Dir: dir, ReadOnly: true}, Now: func() time.Time { return now }, Problem: t.Logf}
 	for _, step := range []struct {
-		add  outcome.Record
+		add  state.Row
 		want string
-	}{{ahead, ahead.Run}, {old, old.Run}, {newest, newest.Run}, {replay, replay.Run}} {
-		if err := db.Add(context.Background(), []outcome.Record{step.add}); err != nil {
+	}{{ahead, ahead.ID}, {old, old.ID}, {newest, newest.ID}, {replay, replay.ID}} {
+		if err := db.Runs().Record(context.Background(), []state.Row{step.add}, false); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.Run != step.want {
+		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.ID != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
 		tasks := s.Tasks(t.Context(), func(*schedule.Task) bool { return true }, now, 0)
-		if tasks.Err != nil || tasks.Items[0].LastRun.Run != step.want {
+		if tasks.Err != nil || tasks.Items[0].LastRun.ID != step.want {
 			t.Errorf("after the run of %s list has that of %s, %v", step.add.Started, tasks.Items[0].LastRun.Started, tasks.Err)
 		}
 	}

@@ -171,7 +171,7 @@ func (of judged) undelivered() Trouble {
 }
 
 func (of judged) trouble(t TaskTrouble) Trouble {
-	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
+	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.ID}
 	command, what := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
@@ -181,21 +181,21 @@ func (of judged) trouble(t TaskTrouble) Trouble {
 			row.Text += " (" + t.Run.Reason + ")"
 		}
 		if t.Run.Output != "" {
-			command, what = "logs", humanize.ShortRun(t.Run.Run)
+			command, what = "logs", humanize.ShortRun(t.Run.ID)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, what = "retry", humanize.ShortRun(t.Run.Run) // the output does not say why it failed
+			command, what = "retry", humanize.ShortRun(t.Run.ID) // the output does not say why it failed
 		}
 	case HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, of.Schedule.Location)
 	case RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", humanize.Duration(t.For), humanize.Duration(t.Usual))
-		command, what = "logs", humanize.ShortRun(t.Run.Run)
+		command, what = "logs", humanize.ShortRun(t.Run.ID)
 	case IsOverdue:
 		row.Text = t.Overdue.Text(of.At)
-		if t.Run.Run != "" {
-			command, what = "logs", humanize.ShortRun(t.Run.Run)
+		if t.Run.ID != "" {
+			command, what = "logs", humanize.ShortRun(t.Run.ID)
 		}
 	case RunLost:
 		row.Text = "a run vanished; the next tick will finish it"

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -37,9 +35,9 @@ type Task struct {
 	Expect             *Expect   `json:"expect,omitempty"`
 	Overdue            []Overdue `json:"overdue,omitempty"`
 
-	Times      []time.Time    `json:"-"` // the times of Next, in the task's zone
-	Conditions string         `json:"-"` // the conditions of time, in words
-	LastRun    outcome.Record `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
+	Times      []time.Time `json:"-"` // the times of Next, in the task's zone
+	Conditions string      `json:"-"` // the conditions of time, in words
+	LastRun    state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
 }
 
 // A Due is a time at which a task is due. Unmet is the condition that will keep it from running
@@ -71,7 +69,7 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 }
 
 // TasksOf is Tasks for records that Records has returned, even with an error.
-func (s Source) TasksOf(ctx context.Context, all *history.Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	var tasks []*schedule.Task
 	var names []string
 	for _, t := range s.Schedule.Tasks {
@@ -98,7 +96,7 @@ func (s Source) TasksOf(ctx context.Context, all *history.Records, chosen func(*
 
 // past is what happened and what happens, by the name of the task.
 type past struct {
-	last    map[string]outcome.Record
+	last    map[string]state.Row
 	overdue map[string][]Overdue
 	running map[string][]Running
 	waiting map[string][]Waiting
@@ -110,7 +108,7 @@ type past struct {
 
 // past reads what this machine knows of some tasks. If the history cannot be read, past returns the
 // error, and still fills in the runs that live and wait.
-func (s Source) past(ctx context.Context, all *history.Records, names []string, pauses pause.Pauses) (past, error) {
+func (s Source) past(ctx context.Context, all *Records, names []string, pauses pause.Pauses) (past, error) {
 	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, row := range all.Live {
 		if !row.Waits() {
@@ -124,7 +122,7 @@ func (s Source) past(ctx context.Context, all *history.Records, names []string, 
 	return p, err
 }
 
-func (p *past) read(ctx context.Context, s Source, all *history.Records, names []string) (err error) {
+func (p *past) read(ctx context.Context, s Source, all *Records, names []string) (err error) {
 	if all.Err != nil {
 		return all.Err
 	}

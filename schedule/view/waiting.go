@@ -32,7 +32,7 @@ type Waiting struct {
 }
 
 // Waiting returns what waits for a tick, by task, in the order of time. The live runs come from
-// history.Records. Waiting calls pauses only if something waits.
+// Records. Waiting calls pauses only if something waits.
 func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task string, w Waiting) {

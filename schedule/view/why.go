@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
@@ -46,10 +45,10 @@ type Inquiry struct {
 	Live    []state.Row // the runs that live, of all tasks
 	Waiting []Waiting   // what waits for a tick, of this task
 	Pauses  pause.Pauses
-	LastRun outcome.Record // Answer.LastRun, exactly
+	LastRun state.Row // Answer.LastRun, exactly
 
 	source   Source
-	records  *history.Records
+	records  *Records
 	lost     []state.Row
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
@@ -81,7 +80,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 
 // noLongerThere returns the error for a task that is not in the schedule: err, with a hint if the
 // history has the task.
-func noLongerThere(ctx context.Context, all *history.Records, name string, err error) error {
+func noLongerThere(ctx context.Context, all *Records, name string, err error) error {
 	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
@@ -89,7 +88,7 @@ func noLongerThere(ctx context.Context, all *history.Records, name string, err e
 	return err
 }
 
-func inquire(s Source, t *schedule.Task, all *history.Records) *Inquiry {
+func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
 	w.Waiting = s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]
 	for _, row := range all.Live {

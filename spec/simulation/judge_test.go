@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A slotKey is a slot, by the name of its task, in UTC.
@@ -50,7 +51,7 @@ type overlap struct {
 	leased time.Time // when the lease of the other one began last
 }
 
-func keyOf(record outcome.Record) slotKey { return slotKey{record.Task, record.Slot.UTC()} }
+func keyOf(record state.Row) slotKey { return slotKey{record.Task, record.Slot.UTC()} }
 
 func (w *world) of(key slotKey) *slotLog {
 	if w.slots[key] == nil {
@@ -60,7 +61,7 @@ func (w *world) of(key slotKey) *slotLog {
 }
 
 // asked notes that a server asks for a slot.
-func (w *world) asked(record outcome.Record) {
+func (w *world) asked(record state.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if log := w.of(keyOf(record)); log.asked.IsZero() {
@@ -69,7 +70,7 @@ func (w *world) asked(record outcome.Record) {
 }
 
 // excuse notes why a slot may run nowhere.
-func (w *world) excuse(record outcome.Record, why string) {
+func (w *world) excuse(record state.Row, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.of(keyOf(record))
@@ -98,11 +99,11 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // start notes that a command starts.
-func (w *world) start(s *server, record outcome.Record, task *schedule.Task, lock mutex.Lock) *command {
+func (w *world) start(s *server, record state.Row, task *schedule.Task, lock mutex.Lock) *command {
 	w.note(s, "%s of %s runs", record.Task, record.Slot.Format("15:04"))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := &command{server: s, task: task, slot: keyOf(record), run: record.Run, lock: lock, begun: time.Now()}
+	c := &command{server: s, task: task, slot: keyOf(record), run: record.ID, lock: lock, begun: time.Now()}
 	for _, other := range w.commands {
 		if other.ended.IsZero() && other.task.Mutex == task.Mutex && task.WithoutOverlapping {
 			c.suspicious = append(c.suspicious, overlap{other, other.lock.Leased()})

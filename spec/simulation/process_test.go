@@ -13,7 +13,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -29,8 +28,8 @@ type process struct {
 	store   *client
 	locks   mutex.Locks
 	leases  run.Leases
-	records []outcome.Record
-	claimed []outcome.Record // whose claims it has
+	records []state.Row
+	claimed []state.Row // whose claims it has
 	runs    sync.WaitGroup
 	dead    chan struct{} // closed when it was killed
 	killed  atomic.Bool
@@ -257,9 +256,9 @@ func (p *process) end(run string, became outcome.Outcome, reason string) {
 // begin asks for a slot, and begins its run: see tick.starter.begin.
 func (p *process) begin(slot schedule.Slot) {
 	task := slot.Task
-	record := outcome.Record{Run: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: slot.At.UTC(), Server: p.name}
+	record := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: slot.At.UTC(), Server: p.name}
 	if planned, _ := p.account.RunOf(slot); planned != "" && !p.world.defects["resume"] {
-		record.Run = planned
+		record.ID = planned
 	}
 	lock, err := p.take(record, slot)
 	p.step("asked ", task.Name)
@@ -280,7 +279,7 @@ func (p *process) begin(slot schedule.Slot) {
 }
 
 // take claims a slot, and takes its mutex.
-func (p *process) take(record outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
+func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, task, defects := context.Background(), slot.Task, p.world.defects
 	var holder mutex.Holder
 	p.as(func() { holder = run.NewHolder(record) })
@@ -327,7 +326,7 @@ func (p *process) keep(slot schedule.Slot, why error) (kept bool) {
 }
 
 // skip notes that a slot does not run. The history has it when the tick ends.
-func (p *process) skip(record outcome.Record, reason string) {
+func (p *process) skip(record state.Row, reason string) {
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, p.now()
 	p.records = append(p.records, record)
 }
@@ -335,16 +334,16 @@ func (p *process) skip(record outcome.Record, reason string) {
 func (p *process) write() {
 	p.step("writes")
 	p.as(func() {
-		if err := history.In(p.db, p.dir).Add(context.Background(), p.records); err != nil {
+		if err := p.db.Runs().Record(context.Background(), p.records, false); err != nil {
 			p.world.Fatal(err)
 		}
 	})
 }
 
 // run begins a run, which goes on while the tick goes on.
-func (p *process) run(record outcome.Record, task *schedule.Task, lock mutex.Lock) {
+func (p *process) run(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	err := error(nil)
-	p.as(func() { err = p.own().Begin(context.Background(), history.RowOf(p.dir, record)) })
+	p.as(func() { err = p.own().Begin(context.Background(), record) })
 	if err != nil {
 		p.world.fail("a run cannot begin: %v", err)
 		return
@@ -360,7 +359,7 @@ func (p *process) run(record outcome.Record, task *schedule.Task, lock mutex.Loc
 }
 
 // execute is a run from its row to its end: see run.Run.supervise.
-func (p *process) execute(record outcome.Record, task *schedule.Task, lock mutex.Lock) {
+func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	r := p.world.dice(p.name, record.Task, record.Slot, p.minute)
 	lost, renewer := p.leases.Renew(context.Background(), run.LeaseOf{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
 	defer renewer.End()
@@ -369,12 +368,12 @@ func (p *process) execute(record outcome.Record, task *schedule.Task, lock mutex
 	if why := renewer.HeldToStart(); why != "" && !p.world.defects["start"] {
 		p.world.note(p.server, "%s does not start: %s", task.Name, why)
 		p.world.excuse(record, why)
-		p.as(func() { p.end(record.Run, outcome.Failed, why) })
+		p.as(func() { p.end(record.ID, outcome.Failed, why) })
 		p.release(lock)
 		return
 	}
 	p.as(func() {
-		err := p.own().Start(context.Background(), record.Run, state.Attempt{Number: 1, At: p.now()})
+		err := p.own().Start(context.Background(), record.ID, state.Attempt{Number: 1, At: p.now()})
 		if err != nil {
 			p.world.fail("a run cannot start: %v", err)
 		}
@@ -397,7 +396,7 @@ func (p *process) execute(record outcome.Record, task *schedule.Task, lock mutex
 	p.world.stop(c)
 	p.server.thaw()
 	p.step("ran ", task.Name)
-	p.as(func() { p.end(record.Run, outcome.Succeeded, "") })
+	p.as(func() { p.end(record.ID, outcome.Succeeded, "") })
 	renewer.End()
 	p.release(lock)
 }

@@ -13,7 +13,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/control"
-	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -88,9 +87,9 @@ func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
 
 // Ended returns the record of a run with its output. The slot of the run was so many minutes before
 // Noon. Remember puts the record into the history.
-func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
+func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) state.Row {
 	slot := Noon.Add(-time.Duration(ago) * time.Minute)
-	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Ended: slot, Outcome: as, Server: "web-1", Attempts: 1}
+	r := state.Row{ID: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Result: state.Result{Ended: slot, Outcome: as}, Server: "web-1", Attempt: state.Attempt{Number: 1}}
 	if r.Ran() {
 		r.Started, r.Ended = slot.Add(time.Second), slot.Add(3*time.Second)
 	}
@@ -103,11 +102,11 @@ func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string)
 }
 
 // Remember puts records into the history.
-func (f *Folder) Remember(records ...outcome.Record) {
+func (f *Folder) Remember(records ...state.Row) {
 	f.Helper()
-	db, err := history.Open(f.State())
+	db, err := state.Open(f.State(), state.Patience)
 	if err == nil {
-		err = db.Add(context.Background(), records)
+		err = db.Runs().Record(context.Background(), records, false)
 		db.Close()
 	}
 	if err != nil {
@@ -122,9 +121,9 @@ func Running(task string) cluster.Running {
 
 // Elsewhere announces another server in the store, and publishes runs that ended there. The last
 // record of a task is its last run.
-func (f *Folder) Elsewhere(s cluster.Server, ended ...outcome.Record) {
+func (f *Folder) Elsewhere(s cluster.Server, ended ...state.Row) {
 	f.Helper()
-	last := map[string]outcome.Record{}
+	last := map[string]state.Row{}
 	for i := range ended {
 		ended[i].Server = s.Name
 		last[ended[i].Task] = ended[i]

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -18,8 +18,8 @@ func folderOf(dir string) string { return filepath.Join(dir, "output") }
 
 // Path returns the path of the file that captures what a run of the state folder prints. Only the
 // Run and the Task of the record count.
-func Path(dir string, r outcome.Record) string {
-	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
+func Path(dir string, r state.Row) string {
+	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.ID+".log")
 }
 
 // HooksPath names the file with what the hooks of a run print, beside its output.

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // Remove removes what a run of the state folder printed, and its hooks. Only the Run, the Task and
 // the Output of the record count.
-func Remove(dir string, r outcome.Record) {
+func Remove(dir string, r state.Row) {
 	path := cmp.Or(r.Output, Path(dir, r))
 	os.Remove(path)
 	os.Remove(HooksPath(path))

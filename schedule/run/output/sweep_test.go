@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
@@ -25,7 +26,7 @@ func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			dir := t.TempDir()
-			r := outcome.Record{Run: outcome.NewIDAt(test.begun), Task: "shop/orders"}
+			r := state.Row{ID: outcome.NewIDAt(test.begun), Task: "shop/orders"}
 			output := Path(dir, r)
 			for _, path := range []string{output, HooksPath(output)} {
 				file, err := Append(path)

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -41,7 +42,7 @@ func shape(o outcome.Outcome) (class string, high float64) {
 const stripRuns = 30
 
 // strip draws the last outcomes of a task, given newest first.
-func (p *page) strip(records []outcome.Record) {
+func (p *page) strip(records []state.Row) {
 	const height = 18.0
 	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
 	wide := 100.0 / stripRuns
@@ -54,18 +55,18 @@ func (p *page) strip(records []outcome.Record) {
 }
 
 // recordURL leads to a run, or for a slot without a run to the list that has the slot.
-func (p *page) recordURL(r outcome.Record) string {
+func (p *page) recordURL(r state.Row) string {
 	if r.Ran() {
-		return p.runURL(r.Run)
+		return p.runURL(r.ID)
 	}
 	return p.runsURL(r.Task, strings.ReplaceAll(string(r.Outcome), " ", "-"))
 }
 
-func (p *page) recordTitle(r outcome.Record) string {
+func (p *page) recordTitle(r state.Row) string {
 	return humanize.SlotZone(r.Slot, p.zoneOf(r.Task)) + ": " + view.Describe(r)
 }
 
-func tally(records []outcome.Record) string {
+func tally(records []state.Row) string {
 	counts := counts{}
 	for _, r := range records {
 		counts[r.Outcome]++
@@ -89,7 +90,7 @@ func (c counts) String() string {
 }
 
 // plot draws how long the last runs took, given newest first.
-func (p *page) plot(records []outcome.Record, usual time.Duration) {
+func (p *page) plot(records []state.Row, usual time.Duration) {
 	const height = 96.0
 	longest := usual
 	for _, r := range records {
@@ -107,7 +108,7 @@ func (p *page) plot(records []outcome.Record, usual time.Duration) {
 	wide := 100.0 / float64(max(len(records), 20))
 	for i, r := range records {
 		class, _ := shape(r.Outcome)
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.Run), p.recordTitle(r)})
+		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.ID), p.recordTitle(r)})
 		if class == "bad" {
 			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
 		}

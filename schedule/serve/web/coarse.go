@@ -179,7 +179,7 @@ func (t *timeline) drawing(all []stretch, high float64) markup {
 
 // tally says in words what is drawn, for readers who cannot see it. A record of several slots
 // counts with all of them.
-func (t *timeline) tally(all many, records []outcome.Record) string {
+func (t *timeline) tally(all many, records []state.Row) string {
 	sum := counts{}
 	for _, k := range all {
 		for o, n := range k.counts {

@@ -18,7 +18,7 @@ import (
 // one failure among them is seen.
 func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n  - {name: seldom, every: 4 hours, command: \"true\"}\n", serve.ScopeRead)
-	var all []outcome.Record
+	var all []state.Row
 	for ago := 1; ago < 700; ago++ {
 		o := outcome.Succeeded
 		switch {
@@ -41,7 +41,7 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	all = append(all, b.Ended("seldom", 240, outcome.Succeeded, ""))
 	b.Remember(all...)
 	page := b.get("/timeline", 200)
-	failed := all[slices.IndexFunc(all, func(r outcome.Record) bool { return r.Outcome == outcome.Failed })]
+	failed := all[slices.IndexFunc(all, func(r state.Row) bool { return r.Outcome == outcome.Failed })]
 	b.has("/timeline", page,
 		"1 failed", "skipped", fmt.Sprintf(`href="/runs?outcome=failed&amp;task=often&amp;below=%d."`, failed.Slot.Add(time.Minute).UnixMicro()), `class="bad"`,
 		fmt.Sprintf(`href="/runs?outcome=skipped&amp;task=often&amp;below=%d."`, controltest.Noon.Add(24*time.Hour/5).UnixMicro()), // the end of the drawing
@@ -50,7 +50,7 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 		t.Errorf("%d bytes", len(page))
 	}
 	list := b.get(fmt.Sprintf("/runs?task=often&below=%d.", failed.Slot.Add(time.Minute).UnixMicro()), 200)
-	if first := strings.Index(list, "/runs/"+failed.Run); first < 0 || strings.Contains(list[:first], all[0].Run) {
+	if first := strings.Index(list, "/runs/"+failed.ID); first < 0 || strings.Contains(list[:first], all[0].ID) {
 		t.Error("the list does not begin with the failure")
 	}
 	b.has("of a time without runs", b.get("/timeline?hours=6&at="+controltest.Noon.AddDate(0, -1, 0).Format(time.RFC3339), 200), "no runs yet", "not <path")
@@ -61,7 +61,7 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 // drawn, and close stretches are drawn as one.
 func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
-	var all []outcome.Record
+	var all []state.Row
 	as := map[int]outcome.Outcome{190: outcome.Failed, 235: outcome.TimedOut, 191: outcome.Lost, 300: outcome.Stopped}
 	for ago := 1; ago < 700; ago++ {
 		all = append(all, b.Ended("often", ago, cmp.Or(as[ago], outcome.Succeeded), ""))
@@ -78,7 +78,7 @@ func TestOutcomesThatLookTheSameAreAllDrawn(t *testing.T) {
 // outlined like bars of single runs.
 func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: minute, command: \"true\"}\n", serve.ScopeRead)
-	var all []outcome.Record
+	var all []state.Row
 	for ago := range 400 {
 		r := b.Ended("often", ago+1, outcome.Succeeded, "")
 		if r.Ended = r.Started.Add(time.Second); ago/60 == 3 {
@@ -101,10 +101,10 @@ func TestWhatIsToldOfHours(t *testing.T) {
 			t.Error("runs that did not overlap are outlined")
 		}
 	}
-	missed := outcome.Record{Outcome: outcome.Missed, Slot: controltest.Noon.Add(-14 * time.Hour), Until: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
+	missed := state.Row{Result: state.Result{Outcome: outcome.Missed}, Slot: controltest.Noon.Add(-14 * time.Hour), LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
 	before := missed
-	before.Until = missed.Slot.Add(time.Hour)
-	if got, want := line.tally(all, []outcome.Record{missed, before}), "in this time: 2 succeeded, 5 missed"; got != want {
+	before.LastSlot = missed.Slot.Add(time.Hour)
+	if got, want := line.tally(all, []state.Row{missed, before}), "in this time: 2 succeeded, 5 missed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

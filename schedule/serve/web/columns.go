@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
+	"sched/schedule/view"
 )
 
 // A column is one of the list of tasks. Every part of the list that differs from column to column
@@ -160,7 +160,7 @@ func (p taskList) lastCell(r row) {
 		p.put(`–`)
 		return
 	}
-	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.Run), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
+	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.ID), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
 }
 
 func (p taskList) usualCell(r row) {
@@ -173,7 +173,7 @@ func (p taskList) usualCell(r row) {
 
 // addPast reads what the table shows of the past of some rows. Usual is read already if the rows
 // were ordered by it.
-func (p taskList) addPast(rows []row, all *history.Records) error {
+func (p taskList) addPast(rows []row, all *view.Records) error {
 	strips, err := all.NewestOf(p.request.Context(), names(rows), stripRuns)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (p taskList) addPast(rows []row, all *history.Records) error {
 	return p.addUsual(rows, all)
 }
 
-func (p taskList) addUsual(rows []row, all *history.Records) error {
+func (p taskList) addUsual(rows []row, all *view.Records) error {
 	var usual map[string]state.Usual
 	usual, err := all.Usual(p.request.Context(), names(rows))
 	for i := range rows {

@@ -38,7 +38,7 @@ var deeds = []deed{
 	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick", why: "its last run did not fail, or was on another server",
 		targets: func(p taskList, r row) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
-				return r.LastRun.Run
+				return r.LastRun.ID
 			}
 			return ""
 		}, call: (*pages).retryOne, ofRun: true},
@@ -175,7 +175,7 @@ func (p taskList) ask(d deed, rows []row) {
 		case "trigger":
 			p.put(`: <code>%s</code>`, r.Command)
 		case "retry":
-			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.Run), humanize.ShortRun(r.LastRun.Run), badge(r.Last.Outcome), details(r.LastRun))
+			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), badge(r.Last.Outcome), details(r.LastRun))
 		}
 		p.put(`</li>`)
 	}

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -59,16 +57,16 @@ func showRun(made *page) error {
 }
 
 // neighbours leads to the run of the task before this one, and to the one after it.
-func (p runPage) neighbours(r view.Run, all *history.Records) error {
+func (p runPage) neighbours(r view.Run, all *view.Records) error {
 	p.put(`<nav class="neighbours" id="neighbours" data-live aria-label="Runs of the task">`)
-	earlier, ok, err := all.Runs().Previous(p.request.Context(), r.Task, r.Record.Run)
+	earlier, ok, err := all.Previous(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
 		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), badge(string(earlier.Outcome)))
 	}
 	if err != nil {
 		return err
 	}
-	later, ok, err := all.Runs().Following(p.request.Context(), r.Task, r.Record.Run)
+	later, ok, err := all.Following(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
 		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), badge(string(later.Outcome)))
 	}
@@ -99,7 +97,7 @@ func (p runPage) runFacts(r view.Run) {
 		p.put(format, args...)
 	}
 	if r.Begin.IsRange() {
-		fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.Until, zone))
+		fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.LastSlot, zone))
 	}
 	switch {
 	case r.State == view.RunQueued:
@@ -107,8 +105,8 @@ func (p runPage) runFacts(r view.Run) {
 	case r.At != nil:
 		fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
 	}
-	if r.Begin.Waited > 0 {
-		fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Waited))
+	if r.Begin.Wait.Waited > 0 {
+		fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Wait.Waited))
 	}
 	if !r.Begin.Started.IsZero() {
 		fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
@@ -148,7 +146,7 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Server != "" {
 		fact("Server", `%s`, r.Server)
 	}
-	if other, ok := p.View.RanElsewhere(p.request.Context(), []outcome.Record{r.Begin})[r.Begin.Run]; ok && r.State == view.RunEnded {
+	if other, ok := p.View.RanElsewhere(p.request.Context(), []state.Row{r.Begin})[r.Begin.ID]; ok && r.State == view.RunEnded {
 		p.put(`<dt>This slot</dt><dd>`)
 		p.elsewhere(other)
 		p.put(`</dd>`)

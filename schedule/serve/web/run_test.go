@@ -20,7 +20,7 @@ func TestAFailedRunLeadsToItsFirstError(t *testing.T) {
 		b := newBox(t, shop, serve.ScopeRead)
 		r, good := b.Ended("hourly", 60, outcome.Failed, tt.printed), b.Ended("hourly", 120, outcome.Succeeded, tt.printed)
 		b.Remember(r, good)
-		page := b.get("/runs/"+r.Run, 200)
+		page := b.get("/runs/"+r.ID, 200)
 		if has := strings.Contains(page, "first error: "); has != (tt.want != "") {
 			t.Errorf("%s: whether it has an error: %v", name, has)
 		}
@@ -30,7 +30,7 @@ func TestAFailedRunLeadsToItsFirstError(t *testing.T) {
 		if strings.Index(page, `id="log"`) > strings.Index(page, `id="facts"`) {
 			t.Errorf("%s: the log is below the facts", name)
 		}
-		b.has("a good run", b.get("/runs/"+good.Run, 200), "not first error")
+		b.has("a good run", b.get("/runs/"+good.ID, 200), "not first error")
 	}
 }
 
@@ -44,7 +44,7 @@ func TestTheWholeLogIsSearched(t *testing.T) {
 	}
 	r := b.Ended("hourly", 60, outcome.Failed, printed.String()+"the end\n")
 	b.Remember(r)
-	at := "/runs/" + r.Run
+	at := "/runs/" + r.ID
 	b.has("without a search", b.get(at, 200), "the end", "not >line</span> 777\n", "64 KiB of")
 	found := b.get(at+"?q=LINE+777", 200)
 	b.has("a search", found, "11 lines with", "<span>777</span> <code>line 777</code>", "<span>7779</span>", `value="LINE 777"`, "End the search")
@@ -63,16 +63,16 @@ func TestARunLeadsToItsNeighbours(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
 	one, two, three := b.Ended("hourly", 180, outcome.Succeeded, ""), b.Ended("hourly", 120, outcome.Failed, ""), b.Ended("hourly", 60, outcome.Succeeded, "")
 	b.Remember(one, b.Ended("a/b", 150, outcome.Failed, ""), two, b.Ended("hourly", 90, outcome.Skipped, ""), three)
-	b.has("in the middle", b.get("/runs/"+two.Run, 200), `<a href="/runs/`+one.Run+`" rel="prev">`, `<a href="/runs/`+three.Run+`" rel="next">`)
-	b.has("the first", b.get("/runs/"+one.Run, 200), `not rel="prev"`, `<a href="/runs/`+two.Run+`" rel="next">`)
-	b.has("the last", b.get("/runs/"+three.Run, 200), `not rel="next"`)
+	b.has("in the middle", b.get("/runs/"+two.ID, 200), `<a href="/runs/`+one.ID+`" rel="prev">`, `<a href="/runs/`+three.ID+`" rel="next">`)
+	b.has("the first", b.get("/runs/"+one.ID, 200), `not rel="prev"`, `<a href="/runs/`+two.ID+`" rel="next">`)
+	b.has("the last", b.get("/runs/"+three.ID, 200), `not rel="next"`)
 }
 
 // The attempts of a run are parts of its log, each with a link.
 func TestEachAttemptHasALink(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
 	r := b.Ended("hourly", 60, outcome.Failed, "one\nsched: attempt 2\ntwo\n")
-	r.Attempts = 2
+	r.Attempt.Number = 2
 	b.Remember(r)
-	b.has("its page", b.get("/runs/"+r.Run, 200), `href="?at=0#line">attempt 1</a>`, `href="?at=4#line">attempt 2</a>`)
+	b.has("its page", b.get("/runs/"+r.ID, 200), `href="?at=0#line">attempt 1</a>`, `href="?at=4#line">attempt 2</a>`)
 }

@@ -72,14 +72,14 @@ func (p runTable) chosen(task string, limit int) (q state.Query, err error) {
 }
 
 // A recordPage is view.Source.Page or PageOfAll.
-type recordPage func(context.Context, state.Query) ([]outcome.Record, state.Position, error)
+type recordPage func(context.Context, state.Query) ([]state.Row, state.Position, error)
 
 // mostReads bounds how often with reads MostOfAPage records for one page.
 const mostReads = 10
 
 // with is a page of the records that have some words in their task, their reason, their origin or
 // their notes. If few have them, the page is short, and the next goes on where it stopped looking.
-func (page recordPage) with(ctx context.Context, q state.Query, words []string) (found []outcome.Record, next state.Position, err error) {
+func (page recordPage) with(ctx context.Context, q state.Query, words []string) (found []state.Row, next state.Position, err error) {
 	if len(words) == 0 {
 		return page(ctx, q)
 	}
@@ -95,7 +95,7 @@ func (page recordPage) with(ctx context.Context, q state.Query, words []string) 
 				continue
 			}
 			if found = append(found, r); len(found) == limit {
-				return found, state.Position{Slot: r.Slot, ID: r.Run}, nil
+				return found, state.Position{Slot: r.Slot, ID: r.ID}, nil
 			}
 		}
 		if below.ID == "" {
@@ -106,7 +106,7 @@ func (page recordPage) with(ctx context.Context, q state.Query, words []string) 
 	return found, next, nil
 }
 
-func says(r outcome.Record, words []string) bool {
+func says(r state.Row, words []string) bool {
 	text := strings.ToLower(strings.Join(append([]string{r.Task, view.Describe(r), r.Reason, r.Origin}, r.Notes...), " "))
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
@@ -196,7 +196,7 @@ func (p runTable) below() state.Position {
 	return state.Position{Slot: slot, ID: run}
 }
 
-func (p runTable) recordTable(records []outcome.Record, named bool) {
+func (p runTable) recordTable(records []state.Row, named bool) {
 	p.put(`<table class="runs"><thead><tr>`)
 	if named {
 		p.put(`<th>Task`)
@@ -213,7 +213,7 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 			records = records[n:]
 			continue
 		}
-		p.record(records[0], elsewhere[records[0].Run], named)
+		p.record(records[0], elsewhere[records[0].ID], named)
 		records = records[1:]
 	}
 	p.put(`</tbody></table>`)
@@ -224,14 +224,14 @@ const fewestFolded = 3
 
 // foldable is how many of the records, from the first on, are skips that can be one line: they are
 // of one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
-func (p runTable) foldable(records []outcome.Record, elsewhere map[string]outcome.Record) (n int) {
+func (p runTable) foldable(records []state.Row, elsewhere map[string]state.Row) (n int) {
 	if p.query("outcome") != "" {
 		return 0
 	}
 	first, oneTask, oneReason := records[0], true, true
 	for _, r := range records {
 		oneTask, oneReason = oneTask && r.Task == first.Task, oneReason && r.Reason == first.Reason
-		if _, ran := elsewhere[r.Run]; ran || r.Outcome != outcome.Skipped || !oneTask && !oneReason {
+		if _, ran := elsewhere[r.ID]; ran || r.Outcome != outcome.Skipped || !oneTask && !oneReason {
 			break
 		}
 		n++
@@ -240,7 +240,7 @@ func (p runTable) foldable(records []outcome.Record, elsewhere map[string]outcom
 }
 
 // folded writes a line that stands for skips. It leads to a list that has each of them.
-func (p runTable) folded(records []outcome.Record, named bool) {
+func (p runTable) folded(records []state.Row, named bool) {
 	tasks, reasons, slots := map[string]int{}, map[string]int{}, 0
 	for _, r := range records {
 		tasks[r.Task]++
@@ -267,14 +267,14 @@ func (p runTable) folded(records []outcome.Record, named bool) {
 	p.put(`<td data-label="run"><a href="%s">each</a></td></tr>`, p.with("outcome", string(outcome.Skipped), "below", above))
 }
 
-func (p runTable) record(r, elsewhere outcome.Record, named bool) {
+func (p runTable) record(r, elsewhere state.Row, named bool) {
 	p.put(`<tr>`)
 	if named {
 		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
 	}
 	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(string(r.Outcome)))
 	if r.IsRange() {
-		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.Until, p.zoneOf(r.Task)))
+		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.LastSlot, p.zoneOf(r.Task)))
 	}
 	took := ""
 	if !r.Started.IsZero() {
@@ -282,8 +282,8 @@ func (p runTable) record(r, elsewhere outcome.Record, named bool) {
 	}
 	p.put(`</td><td class="n" data-label="took">%s</td><td class="why">`, took)
 	p.why(r, elsewhere)
-	if r.Attempts > 1 {
-		p.put(` <small>%s</small>`, humanize.Count(r.Attempts, "attempt"))
+	if r.Attempt.Number > 1 {
+		p.put(` <small>%s</small>`, humanize.Count(r.Attempt.Number, "attempt"))
 	}
 	if r.Origin != "" {
 		p.put(` <small>%s</small>`, r.Origin)
@@ -292,13 +292,13 @@ func (p runTable) record(r, elsewhere outcome.Record, named bool) {
 	if p.ofAll() {
 		p.put(`<td data-label="server">%s</td>`, r.Server)
 	}
-	p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), humanize.ShortRun(r.Run))
+	p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.ID), humanize.ShortRun(r.ID))
 }
 
 // why writes the reason of an outcome and, if it is known, the outcome of the slot on another
 // server. It says only once that another server took the slot.
-func (p *page) why(r, elsewhere outcome.Record) {
-	if elsewhere.Run == "" {
+func (p *page) why(r, elsewhere state.Row) {
+	if elsewhere.ID == "" {
 		p.put(`%s`, r.Reason)
 		return
 	}
@@ -308,12 +308,12 @@ func (p *page) why(r, elsewhere outcome.Record) {
 	p.elsewhere(elsewhere)
 }
 
-func (p *page) elsewhere(r outcome.Record) {
+func (p *page) elsewhere(r state.Row) {
 	as, took := "running", ""
 	if r.Outcome != "" {
 		as, took = string(r.Outcome), " in "+humanize.Duration(r.Duration())
 	}
-	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.Run), r.Server, badge(as), took)
+	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.ID), r.Server, badge(as), took)
 }
 
 func (p *page) live(t view.Task) {

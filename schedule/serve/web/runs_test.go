@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
+	"sched/schedule/state"
 )
 
 // The runs can be restricted to days, a task, an outcome and words, all in the URL.
@@ -18,16 +19,16 @@ func TestTheRunsAreFiltered(t *testing.T) {
 	other := b.Ended("a/b", 120, outcome.Succeeded, "")
 	b.Remember(today, before, other)
 	for query, want := range map[string][]string{
-		"":                                   {today.Run, before.Run, other.Run},
-		"?since=2026-03-01":                  {today.Run, other.Run, "not " + before.Run},
-		"?until=2026-02-28":                  {before.Run, "not " + today.Run},
-		"?since=2026-02-28&until=2026-02-28": {before.Run, "not " + other.Run},
-		"?task=hourly&since=2026-03-01":      {today.Run, "not " + other.Run, `value="hourly"`},
-		"?q=Exit+7":                          {today.Run, "not " + before.Run},
-		"?q=no+route":                        {before.Run, "not " + today.Run},
+		"":                                   {today.ID, before.ID, other.ID},
+		"?since=2026-03-01":                  {today.ID, other.ID, "not " + before.ID},
+		"?until=2026-02-28":                  {before.ID, "not " + today.ID},
+		"?since=2026-02-28&until=2026-02-28": {before.ID, "not " + other.ID},
+		"?task=hourly&since=2026-03-01":      {today.ID, "not " + other.ID, `value="hourly"`},
+		"?q=Exit+7":                          {today.ID, "not " + before.ID},
+		"?q=no+route":                        {before.ID, "not " + today.ID},
 		"?q=exit&outcome=succeeded":          {"Nothing is recorded here"},
 		"?q=%3Cb%3E":                         {"Nothing is recorded here", "&lt;b&gt;"},
-		"?outcome=failed&q=hourly&since=2000-01-01": {today.Run, before.Run, "not " + other.Run},
+		"?outcome=failed&q=hourly&since=2000-01-01": {today.ID, before.ID, "not " + other.ID},
 	} {
 		b.has(query, b.get("/runs"+query, 200), want...)
 	}
@@ -37,7 +38,7 @@ func TestTheRunsAreFiltered(t *testing.T) {
 // A search that finds little goes on for some thousand records, and then says how far it looked.
 func TestASearchOfRunsIsBounded(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
-	var all []outcome.Record
+	var all []state.Row
 	for i := range mostReads*1000 + 10 {
 		all = append(all, b.Ended("hourly", i+1, outcome.Succeeded, ""))
 	}
@@ -55,7 +56,7 @@ func TestASearchOfRunsIsBounded(t *testing.T) {
 // Skips that follow each other are one line, which leads to each of them.
 func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
-	all := []outcome.Record{b.Ended("hourly", 1, outcome.Succeeded, ""), b.Ended("hourly", 100, outcome.Succeeded, "")}
+	all := []state.Row{b.Ended("hourly", 1, outcome.Succeeded, ""), b.Ended("hourly", 100, outcome.Succeeded, "")}
 	for i := range 5 {
 		r := b.Ended("hourly", 10+i, outcome.Skipped, "")
 		r.Reason = fmt.Sprint("still running, for ", i)
@@ -63,11 +64,11 @@ func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	}
 	b.Remember(append(all, b.Ended("hourly", 200, outcome.Skipped, ""))...)
 	page := b.get("/runs", 200)
-	b.has("/runs", page, "5 slots", "still running, for 0 <small>and 4 other reasons</small>", "2026-03-01 11:46:00 UTC", "2026-03-01 11:50:00 UTC", "not "+all[2].Run)
+	b.has("/runs", page, "5 slots", "still running, for 0 <small>and 4 other reasons</small>", "2026-03-01 11:46:00 UTC", "2026-03-01 11:50:00 UTC", "not "+all[2].ID)
 	if n := strings.Count(page, `class="folded"`); n != 1 {
 		t.Errorf("%d lines are folded, want 1", n)
 	}
 	link := regexp.MustCompile(`<a href="(\?[^"]*)">each</a>`).FindStringSubmatch(page)
 	each := b.get("/runs"+strings.ReplaceAll(link[1], "&amp;", "&"), 200)
-	b.has("each", each, all[2].Run, all[6].Run, "not "+all[0].Run, "not folded")
+	b.has("each", each, all[2].ID, all[6].ID, "not "+all[0].ID, "not folded")
 }

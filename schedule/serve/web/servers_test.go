@@ -10,6 +10,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
+	"sched/schedule/state"
 	"sched/testing/controltest"
 	"sched/testing/redistest"
 )
@@ -26,14 +27,14 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
 	b.has("/tasks", b.get("/tasks", 200), "running", ">a/b</a>", "failed")
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
-	b.has("the runs", b.get("/runs", 200), `href="?all_servers=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.Run)
-	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
+	b.has("the runs", b.get("/runs", 200), `href="?all_servers=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.ID)
+	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.ID+`">`, "succeeded", "not >skipped<")
 	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all_servers=true&amp;task=a%2Fb">on all servers</a>`)
-	for _, run := range []string{running.Run, ended.Run} {
+	for _, run := range []string{running.Run, ended.ID} {
 		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there", "not Stop…", "not Retry…", `not id="log"`)
 		b.get("/runs/"+run+"/log", 409)
 	}
-	b.has("the page of one that has ended", b.get("/runs/"+ended.Run, 200), "is on web-2: `sched retry "+humanize.ShortRun(ended.Run)+"` there")
+	b.has("the page of one that has ended", b.get("/runs/"+ended.ID, 200), "is on web-2: `sched retry "+humanize.ShortRun(ended.ID)+"` there")
 	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
 	redis.Close()
 	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded", "other servers are left out")
@@ -50,7 +51,7 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: shared, every: hour, command: \"true\", one_server: true}\n  - {name: own, every: hour, command: \"true\"}\n",
 		serve.ScopeRead)
 	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
-	skipped := func(task string, ago int, reason string) outcome.Record {
+	skipped := func(task string, ago int, reason string) state.Row {
 		r := b.Ended(task, ago, outcome.Skipped, "")
 		r.Reason = reason
 		b.Remember(r)
@@ -69,12 +70,12 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	running := controltest.Running("shared")
 	b.Elsewhere(cluster.Server{Name: "web-3", Minute: controltest.Noon, Running: []cluster.Running{running}})
 	page := b.get("/runs", 200)
-	b.has("the runs", page, `<a href="/runs/`+ran.Run+`">on web-2</a> <span class="badge good">`, "in 2.0 s", "not run 0123",
-		`when says no: exit code 1; <a href="/runs/`+failed.Run+`">on web-2</a>`, `<a href="/runs/`+running.Run+`">on web-3</a> <span class="badge live">`,
-		"run 89ab", "not "+asked.Run, "a reason of its own", "not "+own.Run)
-	b.has("the task", b.get("/tasks/shared", 200), `<a href="/runs/`+ran.Run+`">on web-2</a>`)
-	b.has("the slot", b.get("/runs/"+taken.Run, 200), "<dt>This slot</dt>", `<a href="/runs/`+ran.Run+`">on web-2</a>`)
-	b.has("the slot that runs there", b.get("/runs/"+lives.Run, 200), `<a href="/runs/`+running.Run+`">on web-3</a>`)
+	b.has("the runs", page, `<a href="/runs/`+ran.ID+`">on web-2</a> <span class="badge good">`, "in 2.0 s", "not run 0123",
+		`when says no: exit code 1; <a href="/runs/`+failed.ID+`">on web-2</a>`, `<a href="/runs/`+running.Run+`">on web-3</a> <span class="badge live">`,
+		"run 89ab", "not "+asked.ID, "a reason of its own", "not "+own.ID)
+	b.has("the task", b.get("/tasks/shared", 200), `<a href="/runs/`+ran.ID+`">on web-2</a>`)
+	b.has("the slot", b.get("/runs/"+taken.ID, 200), "<dt>This slot</dt>", `<a href="/runs/`+ran.ID+`">on web-2</a>`)
+	b.has("the slot that runs there", b.get("/runs/"+lives.ID, 200), `<a href="/runs/`+running.Run+`">on web-3</a>`)
 	redis.Close()
 	b.has("the runs without the store", b.get("/runs", 200), "run 0123", "other servers are left out")
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -41,7 +42,7 @@ func badge(word string) markup {
 	return markup(w.String())
 }
 
-func details(r outcome.Record) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
+func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
 
 // stateOf is the state of a task in one word. If the task runs now, it is running, however its last
 // run ended.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
@@ -24,7 +23,7 @@ type row struct {
 	running, waiting, paused bool
 	trouble                  *view.Trouble
 	usual                    state.Usual
-	strip                    []outcome.Record // its last outcomes
+	strip                    []state.Row // its last outcomes
 }
 
 var filters = []struct {
@@ -71,7 +70,7 @@ func showTasks(made *page) error {
 }
 
 // shown returns the rows of this page of the list, in their order, with all that the list shows.
-func (p taskList) shown(chosen []row, all *history.Records) (rows []row, err error) {
+func (p taskList) shown(chosen []row, all *view.Records) (rows []row, err error) {
 	if p.readForOrder() {
 		if chosen = p.read(slices.Clone(chosen), all); all.Err == nil {
 			err = p.addUsual(chosen, all)
@@ -138,7 +137,7 @@ func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting
 
 // read reads what some rows show, from what View.Records has returned. If the history cannot be
 // read, it tells why.
-func (p taskList) read(rows []row, all *history.Records) []row {
+func (p taskList) read(rows []row, all *view.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
@@ -195,7 +194,7 @@ func names(rows []row) (all []string) {
 	return all
 }
 
-func (p *page) last(all *history.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
+func (p *page) last(all *view.Records, task string, n int, outcomes ...outcome.Outcome) ([]state.Row, error) {
 	return all.Find(p.request.Context(), state.Query{Task: task, Limit: n, Outcomes: outcomes})
 }
 

@@ -57,7 +57,7 @@ func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
 	failed := b.Ended("hourly", 60, outcome.Failed, "")
 	b.Remember(failed, b.Ended("nasty", 30, outcome.Succeeded, ""), b.Ended("a/b", 30, outcome.TimedOut, ""))
 	asks := b.get("/act?do=retry&task=hourly&task=nasty&task=a/b&back=sort%3Dname", 200)
-	b.has("the question", asks, "Retry 2 tasks", `name="target" value="`+failed.Run+`"`, "Left out", "nasty</a>: its last run did not fail", `href="/tasks?sort=name"`)
+	b.has("the question", asks, "Retry 2 tasks", `name="target" value="`+failed.ID+`"`, "Left out", "nasty</a>: its last run did not fail", `href="/tasks?sort=name"`)
 	b.has("/audit", b.get("/audit", 200), "Nobody has changed anything")
 
 	var targets []string

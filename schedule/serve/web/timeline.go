@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -56,7 +54,7 @@ func showTimeline(made *page) error {
 	t.axis()
 	p.put(`</tr></thead><tbody>`)
 	var usual map[string]state.Usual
-	var past map[string]history.Past
+	var past map[string]view.Past
 	if all.Err == nil {
 		var err error
 		if usual, past, err = t.read(all, names(shown)); err != nil {
@@ -114,7 +112,7 @@ func (p taskList) groupHead(tag string, others bool) {
 }
 
 // read also returns slots before the picture: their runs may reach into it.
-func (t *timeline) read(all *history.Records, tasks []string) (map[string]state.Usual, map[string]history.Past, error) {
+func (t *timeline) read(all *view.Records, tasks []string) (map[string]state.Usual, map[string]view.Past, error) {
 	usual, err := all.Usual(t.request.Context(), tasks)
 	if err != nil {
 		return nil, nil, err
@@ -220,7 +218,7 @@ type piece struct {
 	count    int           // of the pieces that it stands for, if several are too close to be told apart
 }
 
-func (t *timeline) row(r row, past history.Past, usual time.Duration) {
+func (t *timeline) row(r row, past view.Past, usual time.Duration) {
 	many := t.kindsOf(past.Hours)
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
 		t.taskURL(r.Name), r.Name, r.Name, t.tally(many, past.Records))
@@ -250,7 +248,7 @@ func (t *timeline) row(r row, past history.Past, usual time.Duration) {
 }
 
 // past are the pieces of records, oldest first.
-func (t *timeline) past(all []outcome.Record) (pieces []piece) {
+func (t *timeline) past(all []state.Row) (pieces []piece) {
 	for _, r := range slices.Backward(all) {
 		class, high := shape(r.Outcome)
 		one := piece{class: class, high: high, href: t.recordURL(r), title: func() string { return t.recordTitle(r) }, count: 1}
@@ -261,18 +259,18 @@ func (t *timeline) past(all []outcome.Record) (pieces []piece) {
 	return pieces
 }
 
-func reach(r outcome.Record) (from, to time.Time) {
+func reach(r state.Row) (from, to time.Time) {
 	from, to = r.Started, r.Ended
 	if r.Started.IsZero() {
 		from, to = r.Slot, r.Slot
 	}
 	if r.IsRange() {
-		to = r.Until
+		to = r.LastSlot
 	}
 	return from, to
 }
 
-func (t *timeline) shows(r outcome.Record) bool {
+func (t *timeline) shows(r state.Row) bool {
 	from, to := reach(r)
 	return to.After(t.from) && from.Before(t.to)
 }

@@ -17,6 +17,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/serve"
+	"sched/schedule/state"
 	"sched/testing/controltest"
 )
 
@@ -55,13 +56,13 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		status int
 		texts  []string
 	}{
-		{"/tasks", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`, "1 succeeded, 1 failed", "/runs/" + bad.Run}},
+		{"/tasks", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`, "1 succeeded, 1 failed", "/runs/" + bad.ID}},
 		{"/tasks?state=trouble", 200, []string{">hourly</a>", "not >a/b</a>"}},
 		{"/tasks?q=A/B", 200, []string{"not >hourly</a>", ">a/b</a>", `value="A/B"`}},
 		{"/tasks?tag=x&state=ok", 200, []string{"No task is chosen by this filter", `aria-current="true">x <b>1</b>`}},
 		{"/tasks?page=9223372036854775807", 200, []string{"No task"}},
 		{"/timeline?q=nix", 200, []string{"not hourly"}},
-		{"/timeline", 200, []string{"hourly", "/runs/" + good.Run, "2026-03-01 13:00 UTC: due", `class="now"`}},
+		{"/timeline", 200, []string{"hourly", "/runs/" + good.ID, "2026-03-01 13:00 UTC: due", `class="now"`}},
 		{"/timeline?hours=168&at=2026-02-01T00:00:00Z", 200, []string{"hourly", `not class="now"`}},
 		{"/timeline?hours=x&at=300000-01-01", 200, []string{`class="now"`}},
 		{"/forecast", 200, []string{"Sun 2026-03-01 12:00 UTC to Sun 2026-03-08 12:00 UTC", "1 run at most, ", `<option value="7d" selected>`, "of 1 task from their history", "/timeline?hours=6&amp;at=2026-03-01T12%3A30%3A00Z"}},
@@ -74,12 +75,12 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/tasks/a%2Fb", 200, []string{"<h1>a/b</h1>", "skipped"}},
 		{"/tasks/off", 200, []string{"It does not run here: it is switched off", "not Trigger…"}},
 		{"/tasks/hourli", 404, []string{"did you mean &#34;hourly&#34;?"}},
-		{"/runs", 200, []string{good.Run, bad.Run, gone.Run}},
-		{"/runs?task=hourly&outcome=failed", 200, []string{"not " + good.Run, bad.Run}},
-		{"/runs?below=made.up", 200, []string{good.Run}},
-		{"/runs/" + good.Run, 200, []string{"hallo", "succeeded", "Retry…", "Download all of it", "not data-follow"}},
-		{"/runs/" + bad.Run, 200, []string{"It printed nothing", "exit code 7"}},
-		{"/runs/" + gone.Run, 200, []string{"not Retry…"}},
+		{"/runs", 200, []string{good.ID, bad.ID, gone.ID}},
+		{"/runs?task=hourly&outcome=failed", 200, []string{"not " + good.ID, bad.ID}},
+		{"/runs?below=made.up", 200, []string{good.ID}},
+		{"/runs/" + good.ID, 200, []string{"hallo", "succeeded", "Retry…", "Download all of it", "not data-follow"}},
+		{"/runs/" + bad.ID, 200, []string{"It printed nothing", "exit code 7"}},
+		{"/runs/" + gone.ID, 200, []string{"not Retry…"}},
 		{"/runs/ffffffff", 404, []string{"there is no task and no run"}},
 		{"/servers", 200, []string{"This machine stands alone"}},
 		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
@@ -90,7 +91,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	} {
 		b.has(tt.path, b.get(tt.path, tt.status), tt.texts...)
 	}
-	if got := b.get("/runs/"+good.Run+"/log", 200); got != "hallo\n" {
+	if got := b.get("/runs/"+good.ID+"/log", 200); got != "hallo\n" {
 		t.Errorf("the download is %q", got)
 	}
 }
@@ -151,7 +152,7 @@ func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 	r.Reason = `"><script>alert(1)</script>`
 	b.Remember(r)
 	b.send("POST", "/tasks/hourly/pause", url.Values{"reason": {"<script>alert(1)</script>"}}, 303)
-	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.Run, "/pauses", "/audit", "/tasks?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
+	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.ID, "/pauses", "/audit", "/tasks?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
 		status := 200
 		if strings.HasPrefix(path, "/%3C") {
 			status = 404
@@ -163,7 +164,7 @@ func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 		}
 		b.has(path, page, "not <script", "not <img", "not \x1b", "not \x00", "not \u202e")
 	}
-	b.has("the log", b.get("/runs/"+r.Run, 200), `<span class="f1">red&lt;b&gt;</span>`, "&lt;script&gt;alert(1)&lt;/script&gt;\noverdrawn \uFFFD")
+	b.has("the log", b.get("/runs/"+r.ID, 200), `<span class="f1">red&lt;b&gt;</span>`, "&lt;script&gt;alert(1)&lt;/script&gt;\noverdrawn \uFFFD")
 }
 
 var quoted = regexp.MustCompile(`"[^"]*"`)
@@ -189,9 +190,9 @@ func TestAFormAsks(t *testing.T) {
 	}
 	done := b.Ended("hourly", 60, outcome.Failed, "")
 	b.Remember(done)
-	retry := b.send("POST", "/runs/"+done.Run+"/retry", nil, 303)
+	retry := b.send("POST", "/runs/"+done.ID+"/retry", nil, 303)
 	b.has(retry, b.get(retry, 200), "waiting", "retry of")
-	b.send("POST", "/runs/"+done.Run+"/stop", nil, 303) // it has ended: the page shows how
+	b.send("POST", "/runs/"+done.ID+"/stop", nil, 303) // it has ended: the page shows how
 	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400), "is not a number of seconds")
 }
 
@@ -209,14 +210,14 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 		b := newBox(t, shop, tt.scope, tt.config)
 		r := b.Ended("hourly", 60, outcome.Failed, "")
 		b.Remember(r)
-		for _, path := range []string{"/", "/tasks/hourly", "/runs/" + r.Run, "/pauses"} {
+		for _, path := range []string{"/", "/tasks/hourly", "/runs/" + r.ID, "/pauses"} {
 			for _, form := range forms.FindAllStringSubmatch(b.get(path, 200), -1) {
 				if form[1] != "/logout" {
 					t.Errorf("%s: %s has a form for %s", tt.who, path, form[1])
 				}
 			}
 		}
-		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/act", "/runs/" + r.Run + "/stop", "/runs/" + r.Run + "/retry"} {
+		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/act", "/runs/" + r.ID + "/stop", "/runs/" + r.ID + "/retry"} {
 			b.send("POST", path, url.Values{"do": {"trigger"}, "target": {"hourly"}}, tt.status)
 		}
 	}
@@ -234,7 +235,7 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 
 func TestAListGoesOnWhereItEnded(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
-	var all []outcome.Record
+	var all []state.Row
 	for i := range 120 {
 		all = append(all, b.Ended("hourly", 60*(i+1), outcome.Succeeded, ""))
 	}
@@ -264,7 +265,7 @@ func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
 	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
 	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver that package state uses
 	if err == nil {
-		_, err = db.Exec("UPDATE run SET started = 'when?' WHERE id = ?", older.Run) // the last run is whole
+		_, err = db.Exec("UPDATE run SET started = 'when?' WHERE id = ?", older.ID) // the last run is whole
 		db.Close()
 	}
 	if err != nil {
@@ -338,7 +339,7 @@ func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 		fmt.Fprintf(&text, "  - {name: task-%04d, every: hour, command: \"true\"}\n", i)
 	}
 	b := newBox(t, text.String(), serve.ScopeOperate)
-	var all []outcome.Record
+	var all []state.Row
 	for i := range 1000 {
 		for n := range 31 {
 			all = append(all, b.Ended(fmt.Sprintf("task-%04d", i), 60*(n+1), outcome.Succeeded, ""))

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // lasting is the n-th run of a task, with a duration.
-func lasting(n int, task string, o outcome.Outcome, took time.Duration) outcome.Record {
+func lasting(n int, task string, o outcome.Outcome, took time.Duration) state.Row {
 	r := rec(n, task, o)
 	r.Ended = r.Started.Add(took)
 	return r
@@ -46,7 +46,7 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 		add("broken", outcome.Failed, 1)
 	}
 
-	got, err := db.Usual(context.Background(), []string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
+	got, err := db.Past().Usual(context.Background(), []string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
 	want := map[string]state.Usual{
 		"odd":    {Runs: 3, Duration: 5 * time.Second},
 		"even":   {Runs: 4, Duration: 2 * time.Second},
@@ -62,7 +62,7 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 func TestUsualOfNoTasks(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for _, none := range [][]string{nil, {}} {
-		if got, err := db.Usual(context.Background(), none); err != nil || len(got) != 0 {
+		if got, err := db.Past().Usual(context.Background(), none); err != nil || len(got) != 0 {
 			t.Errorf("%v: %v, %v", none, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -21,18 +21,18 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
 
 // rec is the n-th run of a task, one a minute.
-func rec(n int, task string, o outcome.Outcome) outcome.Record {
+func rec(n int, task string, o outcome.Outcome) state.Row {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	r := outcome.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Outcome: o, Started: at, Ended: at.Add(time.Second)}
+	r := state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
 	if o == outcome.Skipped || o == outcome.Missed {
 		r.Started = time.Time{}
 	}
 	return r
 }
 
-func openTest(t testing.TB, dir string) *DB {
+func openTest(t testing.TB, dir string) *state.DB {
 	t.Helper()
-	db, err := Open(dir)
+	db, err := state.Open(dir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,22 +44,22 @@ func openTest(t testing.TB, dir string) *DB {
 	return db
 }
 
-func mustAdd(t testing.TB, db *DB, records ...outcome.Record) {
+func mustAdd(t testing.TB, db *state.DB, records ...state.Row) {
 	t.Helper()
-	if err := db.Add(context.Background(), records); err != nil {
+	if err := db.Runs().Record(context.Background(), records, false); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func runsOf(t testing.TB, db *DB, q state.Query) []string {
+func runsOf(t testing.TB, db *state.DB, q state.Query) []string {
 	t.Helper()
-	found, err := db.Find(context.Background(), q)
+	found, err := db.Runs().Find(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	runs := []string{}
 	for _, r := range found {
-		runs = append(runs, r.Run)
+		runs = append(runs, r.ID)
 	}
 	return runs
 }
@@ -67,27 +67,28 @@ func runsOf(t testing.TB, db *DB, q state.Query) []string {
 func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	dir := t.TempDir()
 	code := 3
-	full := outcome.Record{
-		Run: runID(1), Task: "report", Mutex: "reports", Slot: noon, Background: true, Server: "web-1",
-		Started: noon.Add(1234 * time.Microsecond), Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3", ExitCode: &code,
-		Attempts: 2, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
-		Output: filepath.Join(dir, "output/report/1.log"), Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
+	full := state.Row{
+		ID: runID(1), Task: "report", Mutex: "reports", Slot: noon, Background: true, Server: "web-1",
+		Started: noon.Add(1234 * time.Microsecond), Result: state.Result{Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3", ExitCode: &code, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30, Output: filepath.Join(dir, "output/report/1.log")},
+		Attempt: state.Attempt{Number: 2}, Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
 		Triggered: []outcome.Triggered{{Task: "clean", Run: runID(90)}, {Task: "load", Run: runID(91)}}, // no row says so
 	}
 	skipped := rec(2, "report", outcome.Skipped)
 	missed := rec(4, "report", outcome.Missed)
-	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 61
+	missed.LastSlot, missed.Slots = missed.Slot.Add(time.Hour), 61
 	asked := rec(5, "report", outcome.Succeeded)
 	asked.Origin = "retry of " + runID(90)
-	asked.Cause = &outcome.Cause{Task: "report", Run: full.Run, Outcome: outcome.Failed} // it did not ask for the retry
+	asked.Cause = &outcome.Cause{Task: "report", Run: full.ID, Outcome: outcome.Failed} // it did not ask for the retry
 	elsewhere := rec(3, "other", outcome.Succeeded)
 	elsewhere.Output = "/var/log/other.log"
-	noSlot := outcome.Record{Run: runID(0), Task: "bare", Outcome: outcome.Lost}
+	noSlot := state.Row{ID: runID(0), Task: "bare", Result: state.Result{Outcome: outcome.Lost}}
 
 	db := openTest(t, dir)
 	mustAdd(t, db, full, skipped, elsewhere, noSlot, missed, asked)
-	for _, want := range []outcome.Record{full, skipped, elsewhere, noSlot, missed, asked} {
-		got, err := db.Get(context.Background(), want.Run)
+	for _, want := range []state.Row{full, skipped, elsewhere, noSlot, missed, asked} {
+		got, err := db.Runs().Get(context.Background(), want.ID)
+		got.DefinitionID = 0
+		want.Phase, want.Scheduled, want.Slots = state.Ended, want.Origin == "", max(want.Slots, 1)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 		}
@@ -99,7 +100,7 @@ func TestOtherZonesComeBackAsUTC(t *testing.T) {
 	r := rec(1, "a", outcome.Succeeded)
 	r.Slot = r.Slot.In(time.FixedZone("far", 8*3600))
 	mustAdd(t, db, r)
-	got, err := db.Get(context.Background(), r.Run)
+	got, err := db.Runs().Get(context.Background(), r.ID)
 	if err != nil || got.Slot != noon.Add(time.Minute) || got.Slot.Location() != time.UTC {
 		t.Errorf("got %v, %v", got.Slot, err)
 	}
@@ -107,7 +108,7 @@ func TestOtherZonesComeBackAsUTC(t *testing.T) {
 
 func TestOutputMovesWithTheFolder(t *testing.T) {
 	old, moved := t.TempDir(), filepath.Join(t.TempDir(), "moved here?#%")
-	db, err := Open(old)
+	db, err := state.Open(old, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestOutputMovesWithTheFolder(t *testing.T) {
 	if err := errors.Join(db.Close(), os.Rename(old, moved)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := openTest(t, moved).Get(context.Background(), r.Run)
+	got, err := openTest(t, moved).Runs().Get(context.Background(), r.ID)
 	if want := filepath.Join(moved, "output/a/1.log"); err != nil || got.Output != want {
 		t.Errorf("got %q, %v; want %q", got.Output, err, want)
 	}
@@ -128,7 +129,7 @@ func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
 	first, second := rec(1, "a", outcome.Lost), rec(1, "a", outcome.Succeeded)
 	mustAdd(t, db, first, first)
 	mustAdd(t, db, second)
-	got, err := db.Find(context.Background(), state.Query{})
+	got, err := db.Runs().Find(context.Background(), state.Query{})
 	if err != nil || len(got) != 1 || got[0].Outcome != outcome.Lost {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -138,7 +139,7 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := db.Add(ctx, []outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}); !errors.Is(err, context.Canceled) {
+	if err := db.Runs().Record(ctx, []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if got := runsOf(t, db, state.Query{}); len(got) != 0 {

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 var tiny = state.Budget{Rows: 20, Time: time.Hour}
 
 // pruneAll goes through a whole pass and returns the outputs of the runs that it removed.
-func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []state.Output, steps int) {
+func pruneAll(t testing.TB, db *state.DB, now time.Time, keep time.Duration, perTask int) (removed []state.Row, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
 		did, err := db.Prune(context.Background(), now, state.Keep{For: keep, RunsPerTask: perTask}, tiny)
 		if err != nil {
 			t.Fatal(err)
 		}
-		removed, more = append(removed, did.Outputs...), did.More
+		removed, more = append(removed, did.Removed...), did.More
 	}
 	return removed, steps
 }
@@ -29,34 +29,34 @@ func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask i
 func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
-		records []outcome.Record
+		records []state.Row
 		keep    time.Duration
 		perTask int
 		want    []int
 	}{
 		{"old records go",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(90, "a", outcome.Succeeded)}, time.Hour, 0, []int{90}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(90, "a", outcome.Succeeded)}, time.Hour, 0, []int{90}},
 		{"a record as old as the bound stays",
-			[]outcome.Record{rec(39, "a", outcome.Skipped), rec(40, "a", outcome.Skipped)}, time.Hour, 0, []int{40}},
+			[]state.Row{rec(39, "a", outcome.Skipped), rec(40, "a", outcome.Skipped)}, time.Hour, 0, []int{40}},
 		{"the only record of a task stays, however old",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Failed)}, time.Hour, 1, []int{2, 1}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Failed)}, time.Hour, 1, []int{2, 1}},
 		{"the last outcome stays, while older ones and later skips go",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed)}, time.Hour, 0, []int{2}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed)}, time.Hour, 0, []int{2}},
 		{"a task that never ran leaves nothing",
-			[]outcome.Record{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed)}, time.Hour, 0, nil},
+			[]state.Row{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed)}, time.Hour, 0, nil},
 		{"a run that took longer than the bound counts from its end",
-			[]outcome.Record{{Run: runID(1), Task: "a", Slot: minute(1), Ended: minute(80), Outcome: outcome.Failed}, rec(70, "a", outcome.Succeeded)}, time.Hour, 0, []int{70, 1}},
+			[]state.Row{{ID: runID(1), Task: "a", Slot: minute(1), Result: state.Result{Ended: minute(80), Outcome: outcome.Failed}}, rec(70, "a", outcome.Succeeded)}, time.Hour, 0, []int{70, 1}},
 		{"beyond the newest two of each task",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Succeeded), rec(3, "a", outcome.Succeeded), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Succeeded), rec(3, "a", outcome.Succeeded), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
 			0, 2, []int{5, 4, 2}},
 		{"skips are bounded apart: a weekend of them removes no run",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Skipped), rec(5, "a", outcome.Skipped)},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Skipped), rec(5, "a", outcome.Skipped)},
 			0, 2, []int{5, 4, 2, 1}},
 		{"and runs remove no skips",
-			[]outcome.Record{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
+			[]state.Row{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
 			0, 2, []int{5, 4, 2, 1}},
 		{"without bounds everything stays",
-			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, 0, 0, []int{2, 1}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, 0, 0, []int{2, 1}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
@@ -86,12 +86,12 @@ func TestPruneHandsBackWhatItRemoved(t *testing.T) {
 	removed, _ := pruneAll(t, db, minute(100), 0, 3)
 	var got []string
 	for _, r := range removed {
-		got = append(got, fmt.Sprint(r.Task, r.Run, r.File))
+		got = append(got, fmt.Sprint(r.Task, r.ID, r.Output))
 	}
 	slices.Sort(got)
 	var want []string
 	for n, output := range []string{dir + "/output/a/0.log", "", dir + "/output/a/2.log"} {
-		want = append(want, fmt.Sprint("a", rec(n, "a", outcome.Succeeded).Run, output))
+		want = append(want, fmt.Sprint("a", rec(n, "a", outcome.Succeeded).ID, output))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -100,7 +100,7 @@ func TestPruneHandsBackWhatItRemoved(t *testing.T) {
 
 func TestPruneGoesInSmallSteps(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	many := []outcome.Record{}
+	many := []state.Row{}
 	for n := range 120 {
 		many = append(many, rec(n, fmt.Sprint("task-", n%12), outcome.Succeeded))
 		many[n].Output = fmt.Sprint("/out/", n)
@@ -121,7 +121,7 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 
 func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	many := []outcome.Record{}
+	many := []state.Row{}
 	for n := range 50 {
 		many = append(many, rec(n, "a", outcome.Succeeded))
 	}
@@ -146,7 +146,7 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 
 // A tick has only a moment to spare, however much there is to remove.
 func TestAStepOfPruningEndsInTime(t *testing.T) {
-	many := []outcome.Record{}
+	many := []state.Row{}
 	for n := range 300 {
 		many = append(many, rec(n, fmt.Sprint("task-", n%3), outcome.Succeeded))
 	}

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 )
 
 // told returns the hours of a task as `succeeded 12:00 +1 +3, 2 runs of 1s`, with its minutes.
-func told(t *testing.T, db *DB, task string) (all []string) {
+func told(t *testing.T, db *state.DB, task string) (all []string) {
 	t.Helper()
-	hours, err := db.Hours(t.Context(), []string{task}, minute(-600), minute(6000))
+	hours, err := db.Past().Hours(t.Context(), []string{task}, minute(-600), minute(6000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +34,14 @@ func told(t *testing.T, db *DB, task string) (all []string) {
 func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	gap := rec(70, "a", outcome.Missed)
-	gap.Run, gap.Until, gap.Slots = outcome.RangeID("a", gap.Slot), minute(90), 21
+	gap.ID, gap.LastSlot, gap.Slots = outcome.RangeID("a", gap.Slot), minute(90), 21
 	missed := rec(2, "a", outcome.Missed)
-	missed.Run = outcome.MissedID("a", missed.Slot)
+	missed.ID = outcome.MissedID("a", missed.Slot)
 	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Failed), missed, rec(61, "a", outcome.Succeeded), gap, rec(7, "b", outcome.Succeeded))
 	late := rec(3, "a", outcome.Succeeded)
 	mustAdd(t, db, late, late)
 	twice := rec(5, "a", outcome.Succeeded)
-	twice.Run, twice.Origin = runID(500), "trigger by ada"
+	twice.ID, twice.Origin = runID(500), "trigger by ada"
 	mustAdd(t, db, rec(2, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), twice) // it was not missed after all
 	want := []string{"failed 12:00 +1, 1 of 1s", "succeeded 12:00 +0 +2 +3 +5, 5 of 1s", "succeeded 13:00 +1, 1 of 1s"}
 	if got := told(t, db, "a"); !slices.Equal(got, want) {
@@ -68,25 +68,25 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 		mustAdd(t, db, rec(n, "a", outcome.Succeeded), rec(n+10, "b", outcome.Failed))
 	}
 	gap := rec(-20, "a", outcome.Missed)
-	gap.Run, gap.Until, gap.Slots = outcome.RangeID("a", gap.Slot), minute(-5), 3
+	gap.ID, gap.LastSlot, gap.Slots = outcome.RangeID("a", gap.Slot), minute(-5), 3
 	mustAdd(t, db, gap)
 	ctx, all := t.Context(), []state.Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
-	newest, err := db.Newest(ctx, all, time.Time{}, 3)
+	newest, err := db.Past().Newest(ctx, all, time.Time{}, 3)
 	if err != nil || len(newest["a"]) != 3 || len(newest["b"]) != 2 || !newest["a"][0].Slot.Equal(minute(4)) || newest["b"][1].Outcome != outcome.Failed {
 		t.Errorf("%v %v", newest, err)
 	}
-	if newest, err = db.Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 || len(newest["a"]) != 6 {
+	if newest, err = db.Past().Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 || len(newest["a"]) != 6 {
 		t.Errorf("before a time: %v %v", newest, err)
 	}
-	counts, err := db.Counts(ctx, all, minute(14), 3)
+	counts, err := db.Past().Counts(ctx, all, minute(14), 3)
 	if err != nil || counts["a"] != 3 || counts["b"] != 1 || counts["none"] != 0 {
 		t.Errorf("%v %v", counts, err)
 	}
-	ranges, err := db.Ranges(ctx, []state.Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
-	if err != nil || len(ranges["a"]) != 1 || len(ranges["b"]) != 0 || ranges["a"][0].Run != gap.Run {
+	ranges, err := db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
+	if err != nil || len(ranges["a"]) != 1 || len(ranges["b"]) != 0 || ranges["a"][0].ID != gap.ID {
 		t.Errorf("%v %v", ranges, err)
 	}
-	if ranges, err = db.Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil || len(ranges) != 0 {
+	if ranges, err = db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil || len(ranges) != 0 {
 		t.Errorf("one that was over: %v %v", ranges, err)
 	}
 }

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 )
 
 // totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
-func totalsOf(t *testing.T, db *DB, task string) []string {
+func totalsOf(t *testing.T, db *state.DB, task string) []string {
 	t.Helper()
-	totals, err := db.Totals(context.Background())
+	totals, err := db.Past().Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,26 +28,26 @@ func totalsOf(t *testing.T, db *DB, task string) []string {
 
 func TestTotalsCountEverySlotOnce(t *testing.T) {
 	gap := rec(3, "a", outcome.Missed)
-	gap.Slots, gap.Until = 40, gap.Slot.Add(39*time.Minute)
+	gap.Slots, gap.LastSlot = 40, gap.Slot.Add(39*time.Minute)
 	for _, tt := range []struct {
 		rule string
-		adds [][]outcome.Record
+		adds [][]state.Row
 		want []string
 	}{
 		{"each outcome has its own",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
 			[]string{"failed 1, last 12:02", "succeeded 2, last 12:03"}},
 		{"a record that is added again is not counted again",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
 			[]string{"succeeded 2, last 12:02"}},
 		{"nor one that comes twice in one transaction",
-			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
 			[]string{"succeeded 1, last 12:01"}},
 		{"a record of several slots counts as many",
-			[][]outcome.Record{{gap}, {rec(50, "a", outcome.Missed)}},
+			[][]state.Row{{gap}, {rec(50, "a", outcome.Missed)}},
 			[]string{"missed 41, last 12:50"}},
 		{"the last is the newest run, in whatever order they come",
-			[][]outcome.Record{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
 			[]string{"succeeded 3, last 12:05"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -69,12 +69,12 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	failed.ExitCode = &code
 	mustAdd(t, db, rec(1, "a", outcome.Failed), failed)
 	mustAdd(t, db, rec(3, "a", outcome.Skipped), rec(0, "a", outcome.Succeeded))
-	totals, err := db.Totals(context.Background())
+	totals, err := db.Past().Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := state.LastRan(totals["a"])
-	if last == nil || last.Run != failed.Run || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
+	if last == nil || last.Run != failed.ID || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
 		t.Errorf("got %+v", last)
 	}
 	if state.LastRan(totals["nobody"]) != nil {

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // publishAll takes the waiting runs in batches, as a tick does, and returns them in order.
-func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
+func publishAll(t testing.TB, db *state.DB, batch int) (runs []string) {
 	t.Helper()
 	for more := true; more; {
 		some := waiting(t, db, batch)
@@ -25,21 +25,21 @@ func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
 }
 
 // waiting returns runs that wait, at most limit.
-func waiting(t testing.TB, db *DB, limit int) (runs []string) {
+func waiting(t testing.TB, db *state.DB, limit int) (runs []string) {
 	t.Helper()
-	records, err := db.Unpublished(context.Background(), limit)
+	records, err := db.Runs().Unpublished(context.Background(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range records {
-		runs = append(runs, r.Run)
+		runs = append(runs, r.ID)
 	}
 	return runs
 }
 
-func mustAddShared(t testing.TB, db *DB, records ...outcome.Record) {
+func mustAddShared(t testing.TB, db *state.DB, records ...state.Row) {
 	t.Helper()
-	if err := db.AddShared(context.Background(), records); err != nil {
+	if err := db.Runs().Record(context.Background(), records, true); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,7 +91,7 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 
 func TestBatchesSkipAndRepeatNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	var records []outcome.Record
+	var records []state.Row
 	var want []string
 	for n := range 100 {
 		outcome := []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Failed, outcome.Missed}[n*7%4]
@@ -124,7 +124,7 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 func TestOfAnOldHistoryOnlyTheNewestRunsArePublished(t *testing.T) {
 	const newest = 1000
 	db := openTest(t, t.TempDir())
-	var old []outcome.Record
+	var old []state.Row
 	for n := range 2 * newest {
 		old = append(old, rec(n, "a", []outcome.Outcome{outcome.Succeeded, outcome.Skipped}[n%2]))
 	}
@@ -189,8 +189,8 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 // The newest row is a slot that was missed, and then that slot runs.
 func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
 	gap := missed("a", 10)
-	gap.Slots, gap.Until = 1, noon.Add(20*time.Minute)
-	for name, newest := range map[string]outcome.Record{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
+	gap.Slots, gap.LastSlot = 1, noon.Add(20*time.Minute)
+	for name, newest := range map[string]state.Row{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
 		t.Run(name, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
 			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), newest)
@@ -212,7 +212,7 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 		adding.Go(func() {
 			db := openTest(t, dir)
 			for n := range each {
-				if err := db.Add(context.Background(), []outcome.Record{rec(1+a*each+n, "a", outcome.Succeeded)}); err != nil {
+				if err := db.Runs().Record(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)}, false); err != nil {
 					t.Error(err)
 				}
 			}
@@ -252,11 +252,11 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 // hasUnpublished reports whether runs in the state folder wait to be published. It returns false
 // when the database cannot be read.
 func hasUnpublished(dir string) bool {
-	db, err := OpenRead(dir)
+	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		return false
 	}
 	defer db.Close()
-	waiting, err := db.Unpublished(context.Background(), 1)
+	waiting, err := db.Runs().Unpublished(context.Background(), 1)
 	return err == nil && len(waiting) > 0
 }

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -24,11 +24,11 @@ func TestAround(t *testing.T) {
 		{"after all", "a", minute(41), state.Around{First: minute(10), Before: minute(40), After: time.Time{}, TaskFirst: minute(10), TaskSince: 0}},
 		{"a task nobody knows", "c", minute(25), state.Around{First: minute(10), Before: minute(20), After: minute(30), TaskFirst: time.Time{}, TaskSince: 0}},
 	} {
-		if got, err := db.Around(context.Background(), tt.task, tt.at, 2); err != nil || got != tt.want {
+		if got, err := db.Past().Around(context.Background(), tt.task, tt.at, 2); err != nil || got != tt.want {
 			t.Errorf("%s: got %+v, %v; want %+v", tt.asked, got, err, tt.want)
 		}
 	}
-	if got, err := openTest(t, t.TempDir()).Around(context.Background(), "a", noon, 2); err != nil || got != (state.Around{}) {
+	if got, err := openTest(t, t.TempDir()).Past().Around(context.Background(), "a", noon, 2); err != nil || got != (state.Around{}) {
 		t.Errorf("nothing: got %+v, %v", got, err)
 	}
 }

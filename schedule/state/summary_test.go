@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	run := func(n int, task string, o outcome.Outcome, late, took time.Duration) outcome.Record {
+	run := func(n int, task string, o outcome.Outcome, late, took time.Duration) state.Row {
 		r := rec(n, task, o)
 		if !r.Started.IsZero() {
 			r.Started = r.Slot.Add(late)
@@ -22,7 +22,7 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	}
 	const ms, s = time.Millisecond, time.Second
 	night := rec(5, "a", outcome.Missed)
-	night.Until, night.Slots = minute(8), 4
+	night.LastSlot, night.Slots = minute(8), 4
 	asked := run(9, "a", outcome.Succeeded, time.Hour, 4*s)
 	asked.Origin = "retry of 1"
 	mustAdd(t, db,
@@ -57,7 +57,7 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 			Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {
-		got, err := db.Summaries(context.Background(), tt.task, tt.since, tt.until)
+		got, err := db.Past().Summaries(context.Background(), tt.task, tt.since, tt.until)
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", tt.asked, got, err, tt.want)
 		}

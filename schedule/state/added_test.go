@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ func TestAdded(t *testing.T) {
 	mustAdd(t, db, rec(3, "a", outcome.Succeeded))
 	ask := func(mark int64, limit int) (runs []string, behind int64) {
 		t.Helper()
-		records, behind, err := db.Added(context.Background(), mark, limit)
+		records, behind, err := db.Runs().Added(context.Background(), mark, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			runs = append(runs, r.Run)
+			runs = append(runs, r.ID)
 		}
 		return runs, behind
 	}

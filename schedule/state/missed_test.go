@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"sched/schedule/state"
 )
 
-func missed(task string, minute int) outcome.Record {
+func missed(task string, minute int) state.Row {
 	at := noon.Add(time.Duration(minute) * time.Minute)
-	return outcome.Record{Run: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at, Ended: at.Add(time.Hour), Outcome: outcome.Missed}
+	return state.Row{ID: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at, Result: state.Result{Ended: at.Add(time.Hour), Outcome: outcome.Missed}}
 }
 
 // ranAt is a run of the slot, asked for by its schedule or by origin.
-func ranAt(n int, task string, minute int, origin string) outcome.Record {
+func ranAt(n int, task string, minute int, origin string) state.Row {
 	r := rec(n, task, outcome.Succeeded)
 	r.Slot, r.Origin = noon.Add(time.Duration(minute)*time.Minute), origin
 	return r
@@ -26,25 +26,25 @@ func ranAt(n int, task string, minute int, origin string) outcome.Record {
 func TestAMissedRecordGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		add  [][]outcome.Record
+		add  [][]state.Row
 		want []outcome.Outcome
 	}{
-		{"missed twice is missed once", [][]outcome.Record{{missed("a", 1)}, {missed("a", 1)}}, []outcome.Outcome{outcome.Missed}},
-		{"missed, then it ran", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
-		{"it ran, then missed", [][]outcome.Record{{ranAt(1, "a", 1, "")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
-		{"both at once", [][]outcome.Record{{missed("a", 1), ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
-		{"both at once, the run first", [][]outcome.Record{{ranAt(1, "a", 1, ""), missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
-		{"missed, and run because somebody asked", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"run because somebody asked, and missed", [][]outcome.Record{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"another slot", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 2, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"another task", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "b", 1, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"missed twice is missed once", [][]state.Row{{missed("a", 1)}, {missed("a", 1)}}, []outcome.Outcome{outcome.Missed}},
+		{"missed, then it ran", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
+		{"it ran, then missed", [][]state.Row{{ranAt(1, "a", 1, "")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
+		{"both at once", [][]state.Row{{missed("a", 1), ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
+		{"both at once, the run first", [][]state.Row{{ranAt(1, "a", 1, ""), missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
+		{"missed, and run because somebody asked", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"run because somebody asked, and missed", [][]state.Row{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another slot", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 2, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another task", [][]state.Row{{missed("a", 1)}, {ranAt(1, "b", 1, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
 			for _, records := range c.add {
 				mustAdd(t, db, records...)
 			}
-			found, err := db.Find(context.Background(), state.Query{})
+			found, err := db.Runs().Find(context.Background(), state.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, r := range found {
 				got = append(got, r.Outcome)
 			}
-			totals, err := db.Totals(context.Background())
+			totals, err := db.Past().Totals(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,10 +81,10 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	ctx, db := context.Background(), openTest(t, t.TempDir())
 	row := missed("a", 10)
-	row.Slots, row.Until, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
+	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, row, missed("a", 21), missed("b", 10))
 	steps := []struct {
-		add  outcome.Record
+		add  state.Row
 		want string
 	}{
 		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"},
@@ -97,7 +97,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 	for _, step := range steps {
 		mustAdd(t, db, step.add)
-		found, err := db.Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+		found, err := db.Runs().Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 				reason = r.Reason
 			}
 		}
-		totals, err := db.Totals(ctx)
+		totals, err := db.Past().Totals(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 			}
 		}
 		if reason != step.want || total != slots {
-			t.Errorf("after %s at %s %q: %q, not %q; %d slots, %d in all", step.add.Run, step.add.Slot, step.add.Origin, reason, step.want, slots, total)
+			t.Errorf("after %s at %s %q: %q, not %q; %d slots, %d in all", step.add.ID, step.add.Slot, step.add.Origin, reason, step.want, slots, total)
 		}
 	}
 }
@@ -129,10 +129,10 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)
-	row.Slots, row.Until, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
+	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
-	found, err := db.Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	found, err := db.Runs().Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -148,7 +148,7 @@ func TestTheIDOfAMissedSlotIsATimeOrderedUUID(t *testing.T) {
 func TestSlotsWithAnOutcome(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)
-	row.Slots, row.Until = 5, noon.Add(20*time.Minute)
+	row.Slots, row.LastSlot = 5, noon.Add(20*time.Minute)
 	mustAdd(t, db, row, missed("a", 1), missed("a", 30), missed("b", 15), ranAt(1, "c", 16, ""), ranAt(2, "c", 17, "me"), missed("c", 18))
 	slots, err := db.Runs().Slots(context.Background(), noon.Add(15*time.Minute), noon.Add(18*time.Minute))
 	if err != nil {

@@ -1,4 +1,4 @@
-package history
+package state_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestFind(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	nightly := rec(5, "nightly", outcome.Missed)
 	nightly.Slot, nightly.Mutex = minute(2), "a"
-	all := []outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "b", outcome.Succeeded), nightly, rec(6, "a", outcome.TimedOut)}
+	all := []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "b", outcome.Succeeded), nightly, rec(6, "a", outcome.TimedOut)}
 	mustAdd(t, db, all...)
 
 	for _, tt := range []struct {
@@ -64,8 +64,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.asked, got, want)
 		}
 		for _, r := range all {
-			if tt.q.Limit == 0 && Matches(tt.q, r) != slices.Contains(want, r.Run) {
-				t.Errorf("%s: Matches and Find do not agree on %s", tt.asked, r.Run)
+			if tt.q.Limit == 0 && tt.q.Matches(r) != slices.Contains(want, r.ID) {
+				t.Errorf("%s: Matches and Find do not agree on %s", tt.asked, r.ID)
 			}
 		}
 	}
@@ -74,9 +74,9 @@ func TestFind(t *testing.T) {
 // A record may stand for a night of missed slots.
 func TestFindRangesThatReachIntoATime(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	night := func(n int, task string, from, until int) outcome.Record {
+	night := func(n int, task string, from, until int) state.Row {
 		r := rec(n, task, outcome.Missed)
-		r.Slot, r.Until, r.Slots = minute(from), minute(until), until-from+1
+		r.Slot, r.LastSlot, r.Slots = minute(from), minute(until), until-from+1
 		return r
 	}
 	mustAdd(t, db, night(1, "a", 10, 20), night(2, "b", 12, 40), rec(15, "a", outcome.Succeeded), night(30, "a", 30, 31))
@@ -112,11 +112,11 @@ func TestLastIsTheNewestThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed),
 		rec(5, "b", outcome.Succeeded), rec(6, "only skipped", outcome.Skipped), rec(7, "not asked for", outcome.Succeeded))
-	last, err := db.Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
-	if err != nil || len(last) != 2 || last["a"].Run != runID(2) || last["b"].Run != runID(5) {
+	last, err := db.Runs().Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
+	if err != nil || len(last) != 2 || last["a"].ID != runID(2) || last["b"].ID != runID(5) {
 		t.Errorf("got %v, %v", last, err)
 	}
-	if none, err := db.Last(context.Background(), nil); err != nil || len(none) != 0 {
+	if none, err := db.Runs().Last(context.Background(), nil); err != nil || len(none) != 0 {
 		t.Errorf("of no tasks: got %v, %v", none, err)
 	}
 }
@@ -134,9 +134,9 @@ func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 		{"the first run", "a", 1, ""},
 		{"a run of a task without records", "c", 9, ""},
 	} {
-		got, ok, err := db.Previous(context.Background(), tt.task, runID(tt.run))
-		if err != nil || got.Run != tt.want || ok != (tt.want != "") {
-			t.Errorf("before %s: got %q, %t, %v", tt.before, got.Run, ok, err)
+		got, ok, err := db.Runs().Previous(context.Background(), tt.task, runID(tt.run))
+		if err != nil || got.ID != tt.want || ok != (tt.want != "") {
+			t.Errorf("before %s: got %q, %t, %v", tt.before, got.ID, ok, err)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 func TestUnknownRunsAreThoseWithoutARow(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	known := rec(1, "a", outcome.Succeeded).Run
+	known := rec(1, "a", outcome.Succeeded).ID
 	unknown, err := db.Runs().Unknown(t.Context(), []string{"0199", known, known[:8], `"`})
 	if err != nil || !slices.Equal(unknown, []string{"0199", known[:8], `"`}) {
 		t.Errorf("%q, %v", unknown, err)
@@ -162,7 +162,7 @@ func TestGet(t *testing.T) {
 	}
 	for n, id := range ids {
 		r := rec(n, "a", outcome.Succeeded)
-		r.Run = id
+		r.ID = id
 		mustAdd(t, db, r)
 	}
 	for _, tt := range []struct {
@@ -187,8 +187,8 @@ func TestGet(t *testing.T) {
 		{"0199aaaa-1", "run 0199aaaa-1 could be any of " + ids[1] + ", " + ids[0]},
 		{"crowd", "run crowd could be any of crowd-5, crowd-4, crowd-3, crowd-2, crowd-1, …"},
 	} {
-		r, err := db.Get(context.Background(), tt.id)
-		got := r.Run
+		r, err := db.Runs().Get(context.Background(), tt.id)
+		got := r.ID
 		if err != nil {
 			got = err.Error()
 		}

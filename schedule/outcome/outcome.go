@@ -1,0 +1,83 @@
+package outcome
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Outcome is what became of a slot. The set is closed.
+type Outcome string
+
+const (
+	Succeeded Outcome = "succeeded"
+	Failed    Outcome = "failed"
+	TimedOut  Outcome = "timed out"
+	Stopped   Outcome = "stopped" // by a signal or `sched stop`
+	Lost      Outcome = "lost"    // its processes vanished; found by a later tick
+	Skipped   Outcome = "skipped" // Reason says by which condition or lock
+	Missed    Outcome = "missed"  // no tick covered its minute
+)
+
+// All lists every outcome.
+var All = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost, Skipped, Missed}
+
+// Parse reads an outcome, in upper or lower case, its words separated by blanks, - or _.
+func Parse(word string) (Outcome, bool) {
+	plain := Outcome(strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word))))
+	return plain, slices.Contains(All, plain)
+}
+
+// Verb says what a run with the outcome did, as in "run 3fa2 failed".
+func (o Outcome) Verb() string {
+	switch o {
+	case TimedOut, Succeeded, Failed:
+		return string(o)
+	}
+	return "was " + string(o)
+}
+
+// Failure reports whether on_failure hooks fire for the outcome.
+func (o Outcome) Failure() bool {
+	return slices.Contains(Failures, o)
+}
+
+// A Cause is the run whose hook triggered another run.
+type Cause struct {
+	Task    string  `json:"task"`
+	Run     string  `json:"run"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// A Triggered is a run that a hook of another run asked for. Its own record says what became of it.
+type Triggered struct {
+	Task string `json:"task"`
+	Run  string `json:"run"`
+}
+
+// String returns the id of the run, for tables.
+func (c Cause) String() string { return c.Run }
+
+// String returns the id of the run, for tables.
+func (t Triggered) String() string { return t.Run }
+
+// Several begins the reason of a record that stands for several slots.
+func Several(slots int) string {
+	if slots == 1 {
+		return "once until "
+	}
+	return fmt.Sprintf("%d times until ", slots)
+}
+
+// Ran has the outcomes of slots that ran.
+var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
+
+// Failures has the outcomes that are failures.
+var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
+
+// AnotherTick begins the reason of a skip of a slot that another tick had claimed.
+const AnotherTick = "another tick "
+
+// AnotherServer is in the reason when a one_server slot was skipped because the store had no
+// answer.
+const AnotherServer = "whether another server runs it"

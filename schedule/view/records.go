@@ -1,0 +1,155 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+)
+
+// Records are the contents of a state folder at one moment. Close them after use.
+type Records struct {
+	*state.DB
+	state.Runs
+	state.Past
+	Live []state.Row // runs that live, or wait, the oldest first
+	Lost []state.Row // runs whose process is dead; the next tick will finish them; the oldest first
+	Err  error       // why the database cannot be read; then all else is empty
+}
+
+// Look opens the database of a state folder to read. If the database does not exist, the records
+// are empty. Err of the records is the returned error.
+func Look(ctx context.Context, dir string) (*Records, error) {
+	r := &Records{}
+	if r.DB, r.Err = state.OpenRead(dir, state.Patience); r.Err != nil {
+		return r, r.Err
+	}
+	r.Runs, r.Past = r.DB.Runs(), r.DB.Past()
+	if r.Live, r.Lost, r.Err = r.DB.Going(ctx); r.Err != nil {
+		r.DB.Close()
+	}
+	return r, r.Err
+}
+
+// Close closes the database.
+func (r *Records) Close() error {
+	if r.Err != nil { // it is not open
+		return nil
+	}
+	return r.DB.Close()
+}
+
+// NotBegun returns the runs of a state folder that wait and have not begun: runs that somebody or a
+// hook has asked for, and slots that wait for the store or for the end of a pause. The run that has
+// waited longest comes first.
+func NotBegun(dir string) ([]state.Row, error) {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Runs().Waiting(context.Background())
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.NotBegun() }), err
+}
+
+// aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the
+// clock is taken to have been wrong then.
+const aheadBy = time.Minute
+
+// NewestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
+// the run that began last by the clock of now, among the newest hundred that find returns. If it
+// finds no such run, it returns last.
+func NewestBefore(last state.Row, now time.Time, find func(state.Query) ([]state.Row, error)) state.Row {
+	if !last.Started.After(now.Add(aheadBy)) {
+		return last
+	}
+	past, err := find(state.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
+	if err != nil {
+		return last
+	}
+	var newest state.Row
+	for _, r := range past {
+		if !r.Started.After(now) && r.Started.After(newest.Started) {
+			newest = r
+		}
+	}
+	if newest.ID == "" {
+		return last
+	}
+	return newest
+}
+
+// A Past is what became of the slots of a task in some time.
+type Past struct {
+	Records []state.Row  // the newest first, and Short; if there are too many, only records of several slots
+	Hours   []state.Hour // all other records, the earliest first; nil if Records has all
+}
+
+// PastOf returns what became of the slots of each span before until. A task with more than most
+// records in its span comes with its hours. The cost does not depend on how many records there are.
+func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]Past, error) {
+	few, many, err := r.split(ctx, spans, until, most)
+	if err != nil {
+		return nil, err
+	}
+	single, err := r.Newest(ctx, few, until, most)
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := r.Ranges(ctx, spans, until)
+	if err != nil {
+		return nil, err
+	}
+	past := map[string]Past{}
+	for _, s := range spans {
+		records := slices.DeleteFunc(single[s.Task], state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
+		records = append(records, ranges[s.Task]...)
+		slices.SortStableFunc(records, state.NewestFirst)
+		past[s.Task] = Past{Records: records}
+	}
+	return past, r.addHours(ctx, past, many, until)
+}
+
+func (r *Records) split(ctx context.Context, spans []state.Span, until time.Time, most int) (few, many []state.Span, err error) {
+	counts, err := r.Counts(ctx, spans, until, most+1)
+	for _, s := range spans {
+		if counts[s.Task] > most {
+			many = append(many, s)
+		} else {
+			few = append(few, s)
+		}
+	}
+	return few, many, err
+}
+
+func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []state.Span, until time.Time) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	var tasks []string
+	since := until
+	for _, s := range spans {
+		tasks = append(tasks, s.Task)
+		if s.Since.Before(since) {
+			since = s.Since
+		}
+	}
+	hours, err := r.Hours(ctx, tasks, since, until)
+	for _, h := range hours {
+		of := past[h.Task]
+		of.Hours = append(of.Hours, h)
+		past[h.Task] = of
+	}
+	return err
+}
+
+// NewestOf returns the newest n records of each of the tasks, the newest first. They are Short.
+func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]state.Row, error) {
+	spans := make([]state.Span, len(tasks))
+	for i, task := range tasks {
+		spans[i].Task = task
+	}
+	return r.Newest(ctx, spans, time.Time{}, n)
+}
