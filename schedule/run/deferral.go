@@ -169,7 +169,7 @@ func (o *orphan) lockAgain() (reason string) {
 	if err := r.Behind(need); errors.As(err, new(*BehindError)) {
 		return err.Error()
 	}
-	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.record))
+	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
 	if err != nil {
 		return heldReason(err)
 	}
@@ -179,7 +179,6 @@ func (o *orphan) lockAgain() (reason string) {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
-	r.record.Locked, r.record.Seat = held.Mutex, held.Seat
 	return ""
 }
 

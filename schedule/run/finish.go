@@ -63,7 +63,7 @@ func (r *Run) finish(result state.Row) state.Row {
 	}
 	r.hooks.startTriggered(f.result) // only now its mutex counts as free
 	r.hooks.send()
-	f.result.Snapshot = r.record.Snapshot
+	f.result.Snapshot = r.row.Snapshot
 	return f.result
 }
 
@@ -107,7 +107,7 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && f.run.row.ID != "" && f.result.Ran() && f.run.hooks.begin(outputCopied) {
+	if f.run.task.Output.File != "" && !f.run.row.none && f.result.Ran() && f.run.hooks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
 		f.run.hooks.ended(outputCopied, "")
 	}
@@ -116,7 +116,7 @@ func (f *finisher) keepOutput() {
 // end ends the row of the run. It tries again until this process is asked to end: the hooks of the
 // run must not fire again.
 func (f *finisher) end() {
-	r, path := f.run, output.Path(f.run.Dir, f.run.record)
+	r, path := f.run, output.Path(f.run.Dir, f.run.row.Row)
 	if !f.hasOutput() {
 		f.result.Output = ""
 		os.Remove(path)

@@ -91,7 +91,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	defer storage.DB.Close()
 	killed := NewCaller(storage, state.Tick, nil)
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
-	record := r.record
+	record := r.row.Row
 	code := 1
 	r.row.again(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
 	killed.Self.Close()

@@ -23,7 +23,7 @@ func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 	var begin []state.Row
 	for _, r := range runs {
 		if r.output == nil { // a deferred retry: its output follows the output of the attempts before
-			captured, err := output.Open(r.record.Output)
+			captured, err := output.Open(r.row.Output)
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func (r *Run) adopt(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	holder := NewHolder(r.record)
+	holder := NewHolder(r.row.Row)
 	var locks []mutex.Lock
 	add := func(name string) {
 		var file *os.File
@@ -144,7 +144,7 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (r *Run) describeLock(pid int) {
 	if r.lock != nil {
-		holder := NewHolder(r.record)
+		holder := NewHolder(r.row.Row)
 		holder.PID = pid
 		r.lock.Describe(holder)
 	}

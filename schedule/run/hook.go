@@ -48,7 +48,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 			note = h.awaitOrphan(terminate, name)
 			h.ended(name, note)
 		default:
-			note = h.runOne(terminate, name, hook, variables(h.r.record, 1))
+			note = h.runOne(terminate, name, hook, variables(h.r.row.Row, 1))
 		}
 		if note != "" {
 			return note
@@ -71,7 +71,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 		Keep:    before && h.r.row.Background,
 		Lenient: !before, // the hooks after a run start even if the command could not
 	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.record)))
+	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
 		defer captured.Close()
 		spec.Output = captured
@@ -113,15 +113,15 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
 // for the command.
 func (h *hooks) begin(name string) bool {
-	if h.r.row.ID == "" {
+	if h.r.row.none {
 		return true
 	}
 	for _, hook := range h.begun() {
 		if hook.Name != name {
 			continue
 		}
-		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.record.ID, hook.PID) {
-			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.record.ID, hook.PID); {
+		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.row.ID, hook.PID) {
+			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.row.ID, hook.PID); {
 				time.Sleep(pollEvery)
 			}
 			h.ended(name, "")
@@ -169,7 +169,7 @@ func (h *hooks) fired(name string) bool {
 // begun returns the hooks that have begun, in this process or in earlier ones; none if the database
 // cannot be read.
 func (h *hooks) begun() []state.Hook {
-	if h.r.row.ID == "" {
+	if h.r.row.none {
 		return nil
 	}
 	begun, _ := h.r.row.own.Hooks(context.Background(), h.r.row.ID)
@@ -187,7 +187,7 @@ func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(variables(h.r.record, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(variables(h.r.row.Row, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}

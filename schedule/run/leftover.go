@@ -37,7 +37,7 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.output, err = output.Open(r.record.Output); err != nil {
+	if r.output, err = output.Open(r.row.Output); err != nil {
 		return nil, err
 	}
 	r.adopt(nil)

@@ -48,7 +48,7 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.record.Task, h.r.record.ID)
+		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.row.Task, h.r.row.ID)
 		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
@@ -106,7 +106,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.r.record.ID, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{Run: h.r.row.ID, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
@@ -118,7 +118,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.r.record.ID + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.r.row.ID + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }

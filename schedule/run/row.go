@@ -13,18 +13,19 @@ import (
 )
 
 // An ownRow is the row of a run that this process owns: as the database has it, as far as this
-// process knows. A slot that has no run has a row without an ID, and nothing is written for it.
+// process knows.
 type ownRow struct {
 	state.Row
 	self *state.Self
 	own  state.Owned
 	mu   sync.Mutex // protects the row while it changes
+	none bool       // the database has no such row, and nothing is written: no folder could hold it
 }
 
 // write changes the row of the run, and notes in our copy of it what has changed. If the database
 // was damaged, and the new one has no such row, the row is added again.
 func (r *ownRow) write(change func(context.Context) error, then func()) error {
-	if r.ID == "" {
+	if r.none {
 		return nil
 	}
 	r.mu.Lock()
@@ -138,7 +139,7 @@ func (r *ownRow) again(wait time.Duration, soFar state.Result) {
 	then := clock.Now().Add(wait)
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.ID, soFar, then) }, func() {
-		r.Result, r.Phase, r.Wait, r.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then}, 0
+		r.Result, r.Phase, r.Wait, r.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then, Waited: r.Wait.Waited}, 0
 	})
 }
 
@@ -147,7 +148,7 @@ func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) er
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.ID, soFar, until, notes) }, func() {
 		r.Result, r.Notes = soFar, notes
-		r.Phase, r.Owner, r.Attempt.Number, r.Wait = state.Waiting, 0, max(1, r.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until}
+		r.Phase, r.Owner, r.Attempt.Number, r.Wait = state.Waiting, 0, max(1, r.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until, Waited: r.Wait.Waited}
 	})
 }
 
@@ -164,7 +165,7 @@ func (r *ownRow) ends(ending context.Context, end state.End) error {
 
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
 func (r *ownRow) stopRequest() *state.Stop {
-	if r.ID == "" {
+	if r.none {
 		return nil
 	}
 	stop, _ := r.own.Stop(context.Background(), r.ID)

@@ -36,7 +36,6 @@ type Run struct {
 	Caller
 	task    schedule.Task // the snapshot
 	row     ownRow
-	record  state.Row
 	lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
@@ -82,10 +81,9 @@ func (c Caller) Prepare(record state.Row, task *schedule.Task, lock mutex.Lock) 
 	if err != nil {
 		return nil, err
 	}
+	record.Pool = task.Pool.Name
 	r := c.newRun(*task, record)
-	r.lock, r.output = lock, captured
-	r.row.Row = record
-	r.row.Pool, r.prepared = task.Pool.Name, true
+	r.lock, r.output, r.prepared = lock, captured, true
 	return r, nil
 }
 
@@ -112,12 +110,12 @@ func (r *Run) Begin() error {
 // BeginIn begins a prepared run in another storage than the one it was prepared for.
 func (r *Run) BeginIn(c Caller) (*Run, error) {
 	r.discard()
-	return c.Begin(r.record, &r.task, r.lock)
+	return c.Begin(r.row.Row, &r.task, r.lock)
 }
 
 // FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
 func (r *Run) FailUnbegun(why error) state.Row {
-	return r.Caller.FailUnbegun(r.record, &r.task, r.lock, why)
+	return r.Caller.FailUnbegun(r.row.Row, &r.task, r.lock, why)
 }
 
 // Abandon ends the part of this process in a prepared run that another process has.
@@ -134,8 +132,8 @@ func (r *Run) Prepared() bool { return r.prepared }
 // discard removes the output of a run that does not begin.
 func (r *Run) discard() {
 	r.output.Close()
-	if r.record.Output != "" {
-		os.Remove(r.record.Output)
+	if r.row.Output != "" {
+		os.Remove(r.row.Output)
 	}
 }
 
@@ -147,8 +145,8 @@ func (r *Run) begins(own state.Owned, owner int64) {
 
 // newRun returns a run without its row, its lock and its output.
 func (c Caller) newRun(task schedule.Task, record state.Row) *Run {
-	r := &Run{Caller: c, task: task, record: record}
-	r.row.self, r.hooks = c.Self, &hooks{r: r}
+	r := &Run{Caller: c, task: task}
+	r.row.Row, r.row.self, r.hooks = record, c.Self, &hooks{r: r}
 	return r
 }
 
@@ -174,21 +172,20 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	if unwritten { // this process must not start the attempt again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
-	r := c.newRun(schedule.Task{}, row.WithoutOutcome())
-	r.row.own, r.row.Row, r.unwritten = own, row, unwritten
+	r := c.newRun(schedule.Task{}, row)
+	r.row.own, r.unwritten = own, unwritten
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}
 	return r, nil
 }
 
-// Record is the record with which the run began, with what its attempts came to before this process
-// got it.
-func (r *Run) Record() state.Row { return r.record }
+// Record is the row of the run, as far as this process knows.
+func (r *Run) Record() state.Row { return r.row.Row }
 
-// soFar returns the record of a run without an outcome.
+// soFar returns what the attempts of the run have come to, without an outcome.
 func (r *Run) soFar() state.Row {
-	result := r.record
+	result := r.row.WithoutOutcome()
 	result.Snapshot = nil
 	return result
 }

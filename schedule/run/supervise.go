@@ -160,7 +160,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	p, err := process.Spec{
 		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
-		Caller: s.run.Environ, Variables: variables(s.run.record, n), Output: s.run.output, Locks: s.run.inheritedLocks(), Keep: s.row.Background,
+		Caller: s.run.Environ, Variables: variables(s.row.Row, n), Output: s.run.output, Locks: s.run.inheritedLocks(), Keep: s.row.Background,
 	}.Start()
 	if err != nil {
 		s.unstartable(process.StartExitCode(err), err.Error())

@@ -58,9 +58,9 @@ func FinishApart(self string, ended []Trailing) error {
 	argv, files := []string{self, "finish"}, owner.Files()
 	var ids []string
 	for _, t := range ended {
-		argv = append(argv, t.run.record.Mutex, strconv.Itoa(t.code()), "--run", t.run.record.ID)
+		argv = append(argv, t.run.row.Mutex, strconv.Itoa(t.code()), "--run", t.run.row.ID)
 		files = append(files, append(t.run.inheritedLocks(), null, null)[:descriptorsEach]...)
-		ids = append(ids, t.run.record.ID)
+		ids = append(ids, t.run.row.ID)
 	}
 	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err
@@ -156,7 +156,7 @@ func isOwnFile(descriptor int) bool {
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.apart {
-		if captured, err := output.Append(r.record.Output); err == nil {
+		if captured, err := output.Append(r.row.Output); err == nil {
 			defer captured.Close()
 			to = captured
 		}

@@ -22,17 +22,15 @@ func (c Caller) Skip(record state.Row, task *schedule.Task) (state.Row, error) {
 		return record, err
 	}
 	record.Snapshot = snapshot
-	row := record
 	own, err := c.Self.Owned(context.Background())
 	if err == nil {
-		err = own.Begin(context.Background(), row)
+		err = own.Begin(context.Background(), record)
 	}
 	if err != nil {
 		return record, err
 	}
-	row.Phase, row.Owner = state.Finishing, own.ID
 	r := c.newRun(*task, record)
-	r.row.own, r.row.Row = own, row
+	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
 	return r.finish(record), nil
 }
 
@@ -41,7 +39,7 @@ func (c Caller) Skip(record state.Row, task *schedule.Task) (state.Row, error) {
 // sure that no other process does the same.
 func (c Caller) Overdue(record state.Row, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
-	r.row.own, r.row.ID = c.DB.Unowned(), record.ID
+	r.row.own = c.DB.Unowned()
 	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
 	notes = r.hooks.run(fired, record)
 	r.hooks.queue(fired, record)
@@ -55,6 +53,6 @@ func (c Caller) Overdue(record state.Row, task *schedule.Task) (notes []string) 
 func (c Caller) FailUnbegun(record state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := c.newRun(*task, record)
-	r.lock = lock
+	r.lock, r.row.none = lock, true
 	return r.finish(record)
 }

@@ -22,7 +22,7 @@ func (r *Run) unwatched(code *int) state.Row {
 	var left []int
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
-	if process.FindsByRun || output.InUse(r.record.Output) {
+	if process.FindsByRun || output.InUse(r.row.Output) {
 		left = process.Orphans(r.row.ID, group, result.Attempt.Number)
 	}
 	if len(left) > 0 {

@@ -123,7 +123,7 @@ func (w *waiter) queues(lacks error) (names []string) {
 func (w *waiter) try(ctx context.Context, queues []string) error {
 	need := w.need
 	need.Taken = w.taken(queues)
-	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.record))
+	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.row.Row))
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,6 @@ func (w *waiter) took(held mutex.Holding) error {
 		return err
 	}
 	r.lock = held.Lock
-	r.record.Locked, r.record.Seat, r.record.Wait.Waited = held.Mutex, held.Seat, waited
 	return nil
 }
 

@@ -86,7 +86,7 @@ func TestARunWaitsForTheEndOfAMaintenance(t *testing.T) {
 	over := make(chan error)
 	go func() { over <- wait(t, w) }()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		row, err := c.DB.Runs().Row(t.Context(), w.run.record.ID)
+		row, err := c.DB.Runs().Row(t.Context(), w.run.row.ID)
 		if err == nil && row.Wait.For == state.ForPause {
 			break
 		}
