@@ -25,7 +25,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/outcome"
 )
 
 const (
@@ -59,9 +58,9 @@ func Until(slot schedule.Slot) time.Time {
 // Taken is the reason of a slot that was skipped because of a claim. The holder may be unknown.
 func Taken(holder mutex.Holder) string {
 	if holder.Run == "" {
-		return outcome.AnotherTick + "had this slot, some time ago"
+		return "another tick had this slot, some time ago"
 	}
-	return outcome.AnotherTick + "has this slot " + holder.String()
+	return "another tick has this slot " + holder.String()
 }
 
 // Forget removes the last runs of a task with that name, and the announcements of a server with

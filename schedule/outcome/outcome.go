@@ -74,10 +74,3 @@ var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
 
 // Failures has the outcomes that are failures.
 var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
-
-// AnotherTick begins the reason of a skip of a slot that another tick had claimed.
-const AnotherTick = "another tick "
-
-// AnotherServer is in the reason when a one_server slot was skipped because the store had no
-// answer.
-const AnotherServer = "whether another server runs it"

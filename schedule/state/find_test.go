@@ -25,7 +25,7 @@ func randomRows(random *rand.Rand, n int) (rows []Row) {
 		case 1:
 			r.Phase, r.Result, r.Attempt, r.Started = Waiting, Result{}, Attempt{}, time.Time{}
 		case 2:
-			r.Result, r.Attempt, r.Started = Result{Outcome: outcome.Missed, Kind: outcome.NoTick, Ended: noon}, Attempt{}, time.Time{}
+			r.Result, r.Attempt, r.Started = Result{Outcome: outcome.Missed, Ended: noon}, Attempt{}, time.Time{}
 			r.LastSlot, r.Slots = r.Slot.Add(time.Duration(random.IntN(100))*time.Minute), 1+random.IntN(100)
 		case 3:
 			r.Mutex = "task-0"

@@ -62,7 +62,7 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	ours := owned(t, db)
 	row := due("backup", noon, ours.ID)
 	add(t, db, row)
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Overlapping, Reason: "still running", Ended: noon}, nil))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Elsewhere, Reason: "still running", Ended: noon}, nil))
 	for range 2 {
 		if fire, err := ours.HookBegun(ctx, row.ID, "on_skip 1", noon); !fire || err != nil {
 			t.Fatalf("%v, %v", fire, err)
@@ -217,7 +217,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	if asked, err := ours.Stop(ctx, running.ID); err != nil || asked == nil || *asked != stop {
 		t.Errorf("%v, %v", asked, err)
 	}
-	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped, Kind: outcome.Asked, Ended: noon}}))
+	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped, Kind: outcome.Timeout, Ended: noon}}))
 	var over *OverError
 	if _, err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
 		t.Errorf("%v", err)
@@ -232,10 +232,10 @@ func TestWhatPeopleAskFor(t *testing.T) {
 			t.Errorf("%v, %v", added, err)
 		}
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.NotDefined, Reason: "no such task", Ended: noon}); !done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "no such task", Ended: noon}); !done || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.NotDefined, Reason: "", Ended: noon}); done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "", Ended: noon}); done || err != nil {
 		t.Errorf("it has its outcome: %v, %v", done, err)
 	}
 }

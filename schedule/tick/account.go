@@ -50,6 +50,7 @@ type Account struct {
 // A Refused is a slot that waited and does not run any more.
 type Refused struct {
 	Slot   schedule.Slot
+	Kind   outcome.Kind
 	Reason string
 }
 

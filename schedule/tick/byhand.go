@@ -64,7 +64,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 	here.OneServer, here.Background = false, false
 	slot := schedule.Slot{Task: &here, At: t.Minute}
 	record := t.newRecord(slot)
-	record.Origin = origin
+	record.Origin, record.Test = origin, true
 	lock, no := r.locks.take(&record, slot)
 	if no.reason != "" {
 		record.Outcome, record.Reason, record.Ended = outcome.Skipped, no.reason, clock.Now()

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -79,9 +80,12 @@ func (l *locks) aheadOf(slot schedule.Slot) *ahead {
 }
 
 // A notOursError says why a slot is not for this tick: another run has it, or the tick is to end.
-type notOursError string
+type notOursError struct {
+	reason string
+	kind   outcome.Kind
+}
 
-func (e notOursError) Error() string { return string(e) }
+func (e notOursError) Error() string { return e.reason }
 
 // claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
 func (l *locks) claim(storage run.Storage, record *state.Row, slot schedule.Slot) error {
@@ -92,11 +96,11 @@ func (l *locks) claim(storage run.Storage, record *state.Row, slot schedule.Slot
 		defer l.ask()()
 	}
 	if l.noNewStarts.Err() != nil {
-		return notOursError(whyDone(l.noNewStarts))
+		return notOursError{reason: whyDone(l.noNewStarts)}
 	}
 	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
-		return notOursError(cluster.Taken(held.Holder))
+		return notOursError{cluster.Taken(held.Holder), outcome.Elsewhere}
 	}
 	return err
 }

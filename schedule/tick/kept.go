@@ -67,11 +67,11 @@ func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.
 		switch {
 		case task == nil && a.mayBeHere(w.Task) && !a.Minute.After(w.Wait.Until):
 		case task == nil:
-			b.skipKept(w, waitedFor(w)+", and is "+a.whyGone(w.Task))
+			b.skipKept(w, "", waitedFor(w)+", and is "+a.whyGone(w.Task))
 		case late > task.LateWithin() && w.Wait.For == state.ForPause:
-			b.skipKept(w, fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
+			b.skipKept(w, "", fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
 		case late > task.LateWithin():
-			b.skipKept(w, fmt.Sprintf("nobody knew for %s %s: %s", humanize.Duration(task.LateWithin()), outcome.AnotherServer, w.Reason))
+			b.skipKept(w, outcome.StoreDown, fmt.Sprintf("nobody knew for %s whether another server runs it: %s", humanize.Duration(task.LateWithin()), w.Reason))
 		default:
 			a.runs[d] = planned{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
@@ -132,7 +132,7 @@ func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, liv
 		if w.Wait.For != state.ForPause || !slices.ContainsFunc(all, newer) {
 			return false
 		}
-		b.settleKept(w, w.Reason)
+		b.settleKept(w, "", w.Reason)
 		return true
 	})
 }
@@ -144,19 +144,21 @@ func (a *Account) isKept(slot schedule.Slot) bool {
 }
 
 // skipKept settles that a waiting slot does not run, and says so.
-func (b *backfill) skipKept(w state.Row, reason string) {
-	b.settleKept(w, reason)
+func (b *backfill) skipKept(w state.Row, kind outcome.Kind, reason string) {
+	b.settleKept(w, kind, reason)
 	b.account.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.account.Schedule.Location), reason)
 }
 
 // settleKept settles that a waiting slot does not run. Its row goes with that. If its task has
 // on_skip hooks, the tick skips the slot later.
-func (b *backfill) settleKept(w state.Row, reason string) {
+func (b *backfill) settleKept(w state.Row, kind outcome.Kind, reason string) {
 	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: w.Slot}
 		b.account.runs[dueOf(slot)] = planned{run: w.ID}
-		b.account.refused = append(b.account.refused, Refused{slot, reason})
+		b.account.refused = append(b.account.refused, Refused{slot, kind, reason})
 		return
 	}
-	b.rows = append(b.rows, b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason))
+	row := b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason)
+	row.Kind = kind
+	b.rows = append(b.rows, row)
 }

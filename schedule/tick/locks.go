@@ -18,6 +18,7 @@ import (
 // A refusal says why a slot may not run; the zero refusal that it may.
 type refusal struct {
 	reason  string
+	kind    outcome.Kind
 	held    bool  // another run has the mutex or the seats, or waits for them: the task may wait, too
 	unknown error // why the store was of no use; nil when another run has the slot or the mutex
 }
@@ -91,9 +92,13 @@ func refusalOf(task *schedule.Task, err error) refusal {
 	case held:
 		return refusal{reason: reason, held: true}
 	case taken:
-		return refusal{reason: notOurs.Error()}
+		return refusal{reason: notOurs.reason, kind: notOurs.kind}
 	}
-	return refusal{reason: unknown(task, err), unknown: err}
+	no := refusal{reason: unknown(task, err), unknown: err}
+	if task.OneServer {
+		no.kind = outcome.StoreDown
+	}
+	return no
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
@@ -141,7 +146,7 @@ func unknown(task *schedule.Task, err error) string {
 	case task.Pool.Name != "" && !task.WithoutOverlapping && !task.OneServer:
 		return fmt.Sprintf("nobody knows whether pool %s is full: %v", task.Pool.Name, err)
 	case task.OneServer:
-		return fmt.Sprintf("nobody knows %s: %v", outcome.AnotherServer, err)
+		return fmt.Sprintf("nobody knows whether another server runs it: %v", err)
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -86,7 +87,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		}
 		switch {
 		case claimed:
-			return notOursError(cluster.Taken(holder))
+			return notOursError{cluster.Taken(holder), outcome.Elsewhere}
 		case task.RunWhenStoreDown:
 			return nil
 		}

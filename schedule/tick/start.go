@@ -209,6 +209,7 @@ func (s *starter) beginLocked(record state.Row, slot schedule.Slot) (*run.Run, b
 	}
 	if no.reason != "" {
 		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
+		record.Kind = no.kind
 		s.skip(record, slot.Task, no.reason)
 		return nil, false
 	}

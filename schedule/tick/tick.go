@@ -215,6 +215,7 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 func (r *running) skipRefused() {
 	for _, refused := range r.ledger.Refused() {
 		record := skipped(r.starter.newRecord(refused.Slot), refused.Reason)
+		record.Kind = refused.Kind
 		r.starter.fireSkip(record, refused.Slot.Task, func(state.Row) {})
 	}
 }

@@ -192,7 +192,7 @@ func (s Source) leftOpen(ctx context.Context, t TaskHealth) (newest state.Total,
 		return newest, true
 	case outcome.Skipped:
 		found, _, err := s.Page(ctx, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
-		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && strings.Contains(found[0].Reason, outcome.AnotherServer)
+		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && found[0].Kind == outcome.StoreDown
 	}
 	return newest, false
 }

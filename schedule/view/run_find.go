@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -49,6 +50,9 @@ func (s Source) NewestRun(ctx context.Context, name string) (state.Row, error) {
 		return state.Row{}, err
 	}
 	ended, ran := last[name]
+	if newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1}); err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
+		ended, ran = newest[0], true // a test, which Last leaves out
+	}
 	ended = s.newestBefore(ctx, all, ended)
 	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {

@@ -302,7 +302,7 @@ func (p *page) why(r, elsewhere state.Row) {
 		p.put(`%s`, r.Reason)
 		return
 	}
-	if !strings.HasPrefix(r.Reason, outcome.AnotherTick) {
+	if r.Kind != outcome.Elsewhere {
 		p.put(`%s; `, r.Reason)
 	}
 	p.elsewhere(elsewhere)
