@@ -214,6 +214,7 @@ try {
       await page.getByRole("button", { name: "Delete…" }).click();
       await page.getByRole("button", { name: "Delete", exact: true }).click();
       await page.waitForURL(/tasks$/);
+      page.wrong = page.wrong.filter(one => !one.includes("404")); // the page of the task may have asked for itself once more
     });
   }
 
