@@ -183,7 +183,7 @@ func RowOf(dir string, r outcome.Record) state.Row {
 		ID: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, LastSlot: r.Until, Slots: max(r.Slots, 1),
 		Scheduled: r.Origin == "", Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
 		Snapshot: r.Snapshot, Wait: state.Wait{Waited: r.Waited}, Attempt: state.Attempt{Number: r.Attempts},
-		Locked: r.Locked, Seat: r.Seat, Started: r.Started, Notes: r.Notes, Triggered: r.Triggered, Result: ResultOf(dir, r),
+		Locked: r.Locked, Seat: r.Seat, Started: r.Started, Notes: r.Notes, Triggered: r.Triggered, NoChain: r.NoChain, Result: ResultOf(dir, r),
 	}
 	if r.Queued() {
 		row.Wait = state.Wait{For: state.ForMutex, Since: r.Wait.Since, Until: r.Wait.Until}
@@ -228,7 +228,7 @@ func RecordOf(dir string, row state.Row) outcome.Record {
 		Run: row.ID, Task: row.Task, Mutex: row.Mutex, Slot: row.Slot, Until: row.LastSlot, Origin: row.Origin, Cause: row.Cause,
 		Background: row.Background, Server: row.Server, Started: row.Started, Ended: row.Ended, Outcome: row.Outcome,
 		Reason: row.Reason, ExitCode: row.ExitCode, Attempts: row.Attempt.Number, UserCPU: row.UserCPU, SystemCPU: row.SystemCPU,
-		PeakMemory: row.PeakMemory, Output: row.Output, Notes: row.Notes, Triggered: row.Triggered, Waited: row.Wait.Waited,
+		PeakMemory: row.PeakMemory, Output: row.Output, Notes: row.Notes, Triggered: row.Triggered, NoChain: row.NoChain, Waited: row.Wait.Waited,
 		Locked: row.Locked, Seat: row.Seat, Snapshot: row.Snapshot,
 	}
 	if r.IsRange() {

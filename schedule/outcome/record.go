@@ -70,6 +70,7 @@ type Record struct {
 	Output     string          `json:"output,omitempty"`      // the file, absolute; empty when nothing was printed
 	Notes      []string        `json:"notes,omitempty"`       // hooks that failed, copies that could not be made
 	Triggered  []Triggered     `json:"triggered,omitempty"`   // the runs that its hooks asked for, in their order
+	NoChain    bool            `json:"no_chain,omitempty"`    // its hooks trigger no other task
 	Locked     bool            `json:"locked,omitempty"`      // while it lives: it has its mutex
 	Seat       string          `json:"seat,omitempty"`        // while it lives: its seat in the pool, a mutex; else empty
 	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for its mutex or a seat

@@ -2,7 +2,10 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables}
+var migrations = []string{tables, unchained}
+
+// unchained is version 2.
+const unchained = "ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0" // 1: its hooks trigger no other task
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file
 // with sqlite3.
