@@ -103,11 +103,6 @@ func (db *DB) Ranges(ctx context.Context, spans []state.Span, until time.Time) (
 	return db.recordsOfTasks(rows), err
 }
 
-// Summaries is state.Past.Summaries.
-func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]state.Summary, error) {
-	return db.Past.Summaries(ctx, task, since, until, db.rows(more)...)
-}
-
 // Added is state.Runs.Added.
 func (db *DB) Added(ctx context.Context, mark int64, limit int) ([]outcome.Record, int64, error) {
 	rows, next, err := db.Runs().Added(ctx, mark, limit)
