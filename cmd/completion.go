@@ -82,7 +82,7 @@ func completed() map[string]completes {
 		"trigger": {unlimited, completer.tasks},
 		"pause":   {unlimited, completer.tasks},
 		"resume":  {unlimited, completer.tasks},
-		"logs":    {1, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
+		"logs":    {unlimited, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
 		"retry":   {unlimited, func(c completer) []string { return c.runs(outcome.Failures) }},
 		"stop":    {unlimited, completer.live},
 		"unlock":  {1, completer.mutexes},

@@ -26,18 +26,25 @@ type logsOptions struct {
 	follow       bool
 	lines        int // the last ones of each run; 0 for all
 	since, until string
+	grep         string
+	json         bool
 }
 
 func newLogsCommand(a *app) *cobra.Command {
 	var o logsOptions
 	c := &cobra.Command{
-		Use:   "logs [TASK|RUN]",
+		Use:   "logs [TASK|RUN]...",
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. What its hooks printed follows on stderr.
 A run is named by its id, or by the last part of it that sched history shows.
 
 With --since or --until it prints all runs of the task in that time, the oldest first, each under a
 line that says which run it is. The time is the one at which they were due, as in sched history.
+
+With --grep it prints the lines that fit a regular expression, of all runs that are in the history
+or of some tasks or runs, the newest run first, each with its slot, its run and its number. A line
+is searched as a terminal shows it, without colours. The exit code is 1 if no line fits. What hooks
+printed is not searched.
 
 With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.
 
@@ -46,27 +53,52 @@ The output of a run of another server of the store is on that server: logs says 
   sched logs nightly-report -f
   sched logs nightly-report -n 20
   sched logs nightly-report --since yesterday
+  sched logs --grep 'timeout|refused' --since 7d
   sched logs 5c2f9a1b3d4e`,
-		Args: arguments(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return logsCommand{a}.logs(strings.Join(args, ""), o) },
+		Args: func(c *cobra.Command, args []string) error {
+			if o.grep != "" {
+				return arguments(0, unlimited)(c, args)
+			}
+			return arguments(0, 1)(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("grep") && o.grep == "" {
+				return usage("", "--grep is empty")
+			}
+			if o.grep != "" && !c.Flags().Changed("lines") {
+				o.lines = foundLines
+			}
+			return logsCommand{a}.logs(args, o)
+		},
 	}
 	f := c.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "print what is printed until the run ends")
-	f.IntVarP(&o.lines, "lines", "n", 0, "only so many lines at the end of each run (0: all)")
+	f.IntVarP(&o.lines, "lines", "n", 0, "only so many lines at the end of each run (0: all); with --grep so many in all, 1000 unless said")
+	f.StringVar(&o.grep, "grep", "", "the lines that fit this regular expression (RE2), of all runs or of the named tasks and runs")
+	f.BoolVar(&o.json, "json", false, "with --grep: print an object for each line")
 	f.StringVar(&o.since, "since", "", "all runs of the task since then: "+timeForms)
 	f.StringVar(&o.until, "until", "", "all runs of the task before then")
 	return c
 }
 
-func (a logsCommand) logs(name string, o logsOptions) error {
-	if o.lines < 0 {
+func (a logsCommand) logs(names []string, o logsOptions) error {
+	switch {
+	case o.lines < 0:
 		return usage("0 prints all", "-n %d is negative", o.lines)
+	case o.grep == "" && o.json:
+		return usage("", "--json goes with --grep")
+	case o.grep != "" && o.follow:
+		return usage("pipe the output of --follow into grep", "--grep and --follow exclude each other")
 	}
 	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
+	if o.grep != "" {
+		return a.grep(s, names, o)
+	}
+	name := strings.Join(names, "")
 	if name == "" {
 		if name, err = a.chooseTask(s, "logs TASK|RUN"); err != nil {
 			return err

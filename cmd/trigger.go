@@ -28,7 +28,8 @@ func newTriggerCommand(a *app) *cobra.Command {
 		Long: `trigger starts one more run of a task in the background, or with --in and --at leaves a request
 that a later tick answers: also after a reboot. The run is one like any other, with the task as it
 is defined then; its conditions and one_server do not count. While its mutex is held it waits, for
-24 hours at most. sched list and sched history show what waits.
+24 hours at most. sched list and sched history show what waits. With --no-chain the hooks of the
+task trigger no other task, when this run has ended.
 
 Only the user of the ticks, with the variables of the ticks, can start it now. For others the next
 tick does, as it does with --next-tick; there a task without background: true has its turn.
@@ -39,6 +40,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		Example: `  sched trigger nightly-report
   sched trigger nightly-report --in 10m
   sched trigger nightly-report --at "2026-11-22 02:30"
+  sched trigger import --no-chain
   sched trigger --cancel nightly-report`,
 		Args: func(c *cobra.Command, args []string) error {
 			if cancel {
@@ -91,7 +93,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
-	if o.in != "" || o.at != "" || o.nextTick || o.json {
+	if o.in != "" || o.at != "" || o.nextTick || o.noChain || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()
@@ -217,6 +219,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 type whenOptions struct {
 	in, at, reason string
 	nextTick       bool
+	noChain        bool
 	json           bool
 }
 
@@ -225,6 +228,7 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
 	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
 	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
+	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
 	reasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
@@ -267,6 +271,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 	pauses := a.view(s).Pauses()
 	live := a.view(s).Live()
 	for _, r := range requests {
+		r.NoChain = o.noChain
 		if o.atOnce() {
 			r = actor.AtOnce(r)
 		}

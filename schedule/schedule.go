@@ -83,8 +83,9 @@ type Store struct {
 
 // History says how much of the past is kept.
 type History struct {
-	Keep        time.Duration
-	RunsPerTask int
+	Keep         time.Duration
+	KeepFailures time.Duration // at least Keep; 0: as long as successes, and counted with them
+	RunsPerTask  int
 }
 
 // LookBack is how far back a tick looks for slots that no tick covered.

@@ -405,6 +405,12 @@ end:
 	KILL_ONE_OF(3)
 	KILL_ONE_OF(4)
 #endif
+#if TICKS > 5
+	KILL_ONE_OF(5)
+	KILL_ONE_OF(6)
+	KILL_ONE_OF(7)
+	KILL_ONE_OF(8)
+#endif
 	KILL(live[FIN(1)] && forked[1]) live[FIN(1)] = false; lock[1] = lock[1] & ~H_FIN }
 	KILL(live[FIN(2)] && forked[2]) live[FIN(2)] = false; lock[2] = lock[2] & ~H_FIN }
 	od

@@ -42,7 +42,7 @@ function everyPage() {
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
     ["/runs", "succeeded"], ["/runs?q=exit+code&since=2026-03-02&task=invoices", "exit code 7"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
     [`/runs/${bad.run}`, "first error: line 7"], [`/runs/${bad.run}?q=order`, "5 lines with order"], [`/runs/${tried.run}`, "attempt 2"],
-    ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/tasks/nix", "This did not work"],
+    ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/new", "Its keys"], ["/tasks/nix", "This did not work"],
   ];
 }
 
@@ -193,6 +193,31 @@ try {
     assert.doesNotMatch(await text(page, "main"), /two at once/);
   });
 
+  for (const javaScriptEnabled of [true, false]) {
+    await check(`a task is made, and deleted again${javaScriptEnabled ? "" : ", without JavaScript"}`, { javaScriptEnabled }, async page => {
+      await page.goto(world.url + "/tasks");
+      await page.getByRole("link", { name: "New task" }).click();
+      await page.getByLabel("Name").fill("made/here");
+      await page.getByLabel("Its keys").fill("every: day at 9:00\ncomand: 'true'\n");
+      await page.getByRole("button", { name: "Show what changes" }).click();
+      assert.match(await text(page, "main"), /Line 2[^]*did you mean/);
+      await page.getByLabel("Its keys").fill("every: day at 9:00\ncommand: 'true'\n");
+      await page.getByRole("button", { name: "Show what changes" }).click();
+      assert.match(await text(page, "main"), /\+every: day at 9:00[^]*09:00:00/);
+      if (javaScriptEnabled) await accessible(page, "a draft");
+      await page.getByRole("textbox", { name: "Reason" }).fill("a try");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.waitForURL(/tasks\/made%2Fhere$/);
+      await page.getByRole("link", { name: "Edit", exact: true }).click();
+      assert.match(await page.getByLabel("Its keys").inputValue(), /^every: day at 9:00\n/);
+      await page.goBack();
+      await page.getByRole("button", { name: "Delete…" }).click();
+      await page.getByRole("button", { name: "Delete", exact: true }).click();
+      await page.waitForURL(/tasks$/);
+      page.wrong = page.wrong.filter(one => !one.includes("404")); // the page of the task may have asked for itself once more
+    });
+  }
+
   await check("by keyboard alone", {}, async page => {
     await page.goto(world.url + "/tasks");
     const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name);
@@ -263,6 +288,34 @@ try {
     world.write("schedule.yaml", right);
     await page.locator("#problems:not(:has-text('invalid'))").waitFor({ state: "attached" });
     await same();
+  });
+
+  await check("eight tabs have one stream, and all of them are live", {}, async page => {
+    const tabs = [page];
+    while (tabs.length < 8) tabs.push(await page.context().newPage());
+    for (const tab of tabs) await tab.goto(world.url + "/pauses");
+    for (const tab of tabs) await tab.locator("#live", { hasText: /^live · \d+ s ago/ }).waitFor();
+    world.run("pause", "newsletter", "--reason", "for all tabs");
+    for (const tab of tabs) await tab.locator("#pauses", { hasText: "for all tabs" }).waitFor();
+    await tabs[0].close(); // it has the stream: another one takes over
+    world.run("resume", "newsletter");
+    for (const tab of tabs.slice(1)) await tab.locator("#pauses", { hasText: "Nothing is paused" }).waitFor();
+  });
+
+  await check("a page says that the server is away, that it was restarted, and that one has to sign in again", {}, async page => {
+    await page.goto(world.url + "/tasks");
+    await page.locator("#live", { hasText: "live" }).waitFor();
+    const same = await marked(page);
+    await page.getByRole("searchbox").fill("half a tho");
+    await world.stopServing();
+    await page.locator("#live", { hasText: "not connected since" }).waitFor();
+    await world.serveAgain();
+    await page.locator("#live", { hasText: /live.*server restarted/ }).waitFor();
+    await page.context().clearCookies();
+    await page.locator("#live", { hasText: "sign in again" }).waitFor();
+    assert.equal(await page.getByRole("searchbox").inputValue(), "half a tho");
+    await same();
+    page.wrong.length = 0; // the browser says that nobody answered
   });
 
   await check("photographs", {}, async () => photograph(browser, world, state, photos));

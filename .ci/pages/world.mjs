@@ -14,6 +14,7 @@ const fast = 240; // a minute is over in a quarter of a second
 const schedule = `
 name: shop
 timezone: Europe/Berlin
+include: [schedule.d/*.yaml]
 defaults: {background: true}
 tasks:
   - name: import-orders
@@ -60,7 +61,7 @@ export class World {
     this.sched = sched;
     this.dir = dir;
     this.processes = [];
-    mkdirSync(dir, { recursive: true });
+    mkdirSync(path.join(dir, "schedule.d"), { recursive: true });
     writeFileSync(path.join(dir, "schedule.yaml"), schedule);
     this.setClock(begin, fast);
     this.env = { ...process.env, SCHED_TEST_CLOCK_FILE: path.join(dir, "clock"), SCHED_CONFIG: path.join(dir, "schedule.yaml"), USER: "ada", LOGNAME: "ada" };
@@ -100,12 +101,12 @@ export class World {
   }
 
   // serve starts the server, and returns when it listens.
-  async serve() {
-    const server = this.start("serve", "--listen", "127.0.0.1:0", "--link", "operate");
+  async serve(listen = "127.0.0.1:0") {
+    const server = this.server = this.start("serve", "--listen", listen, "--link", "edit", "--edit", "schedule.d");
     let text = "";
     for await (const chunk of server.stdout) {
       text += chunk;
-      const link = /sign in to operate.*: (http\S+)\n/.exec(text);
+      const link = /sign in to edit.*: (http\S+)\n/.exec(text);
       if (link) {
         this.link = link[1];
         this.url = new URL(this.link).origin;
@@ -115,6 +116,14 @@ export class World {
     if (!this.link) throw new Error("sched serve said: " + text);
     server.stdout.resume?.();
   }
+
+  // stopServing ends the server, and serveAgain starts another one at its address.
+  async stopServing() {
+    this.server.kill("SIGTERM");
+    await once(this.server, "exit");
+  }
+
+  serveAgain() { return this.serve(new URL(this.url).host); }
 
   // token makes a token and returns it.
   token(scope, name) { return this.run("serve", "token", "--scope", scope, "--name", name).trim().split(/\s+/).at(-1); }

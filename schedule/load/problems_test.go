@@ -268,6 +268,8 @@ var mistakes = []struct {
 	{"history with wrong values", "history: {keep: 30, runs_per_task: 0}\ntasks: []\n", []string{
 		"schedule.yaml:1:17: history.keep 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:1:36: history.runs_per_task must be at least 1, not 0"}},
+	{"failures that are kept for less than other runs", "history: {keep: 90d, keep_failures: 30d}\ntasks: []\n", []string{
+		"schedule.yaml:1:10: history.keep_failures is less than history.keep\n  hint: failures are kept at least as long as other runs"}},
 	{"history that is a text", "history: 30d\ntasks: []\n", []string{
 		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
 	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{

@@ -290,7 +290,7 @@ func schemaKinds() jsonObject {
 		"triggered", named("string", "number"),
 		"pools", object("type", "object", "propertyNames", object("pattern", "^"+namePattern+"$"), "additionalProperties", object("type", "integer", "minimum", 1, "maximum", 1000)),
 		"duration", texts("^"+durationPattern+"$"),
-		"size", texts(`(?i)^\s*[0-9.]+\s*(K|M|G|T)?B\s*$`),
+		"size", texts(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
 		"durationOrNone", anyOf(object("const", "none"), ref("duration")),
 
 		"path", ref("word").with(jsonMember{"not", texts(`^~(/|$)`)}),

@@ -12,10 +12,11 @@ import (
 )
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
-// which these are. They are started by startTriggered, or by the next tick.
+// which these are. A run that starts no chain asks for no other. They are started by
+// startTriggered, or by the next tick.
 func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 	for i, hook := range f.hooks {
-		if hook.Trigger == "" {
+		if hook.Trigger == "" || result.NoChain {
 			continue
 		}
 		name := hookName(f.key, i)

@@ -18,6 +18,8 @@ type Asking struct {
 	In     *float64 `json:"in,omitempty"` // seconds
 	At     string   `json:"at,omitempty"` // a time as commands take it
 	Reason string   `json:"reason,omitempty"`
+
+	NoChain bool `json:"no_chain,omitempty"` // its hooks trigger no other task
 }
 
 // A Reason is why something is done.
@@ -80,6 +82,8 @@ type wish struct {
 	at     time.Time
 	atOnce bool // and not at a time that was given
 	reason string
+
+	noChain bool
 }
 
 func (r *request) asking() (w wish, err error) {
@@ -88,7 +92,7 @@ func (r *request) asking() (w wish, err error) {
 		return w, err
 	}
 	at, given, err := r.later(body.In, "in", body.At, "at")
-	return wish{precise(at), !given, body.Reason}, err
+	return wish{precise(at), !given, body.Reason, body.NoChain}, err
 }
 
 // precise is a time with the precision of the history.
@@ -139,6 +143,7 @@ func postRetry(r *request) (any, error) {
 }
 
 func (r *request) leave(actor control.Actor, request state.Row, w wish, action, target string) (asked view.Request, err error) {
+	request.NoChain = w.noChain
 	if w.atOnce {
 		request = actor.AtOnce(request)
 	}

@@ -88,8 +88,8 @@ func draftOf(path string) string { return path + ".new" }
 
 func putTask(r *request) (any, error) {
 	name := r.PathValue("name")
-	if !mayName().MatchString(name) {
-		return nil, NewProblem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", Shortened(name))
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	keys, err := r.taskKeys(name)
 	if err != nil {

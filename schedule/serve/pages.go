@@ -72,9 +72,14 @@ func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error)
 
 // Call calls a route of the API for the sender of a page's form: with their rights, and their name
 // in the audit log. Path is escaped and begins behind /api/v1. The answer is decoded into a value
-// that may be nil. The error is a *Problem.
+// that may be nil. A body is sent as JSON, and one of the type YAML as it is. The error is a
+// *Problem.
 func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
+	kind := "application/json"
 	text, err := json.Marshal(body)
+	if yaml, ok := body.(YAML); ok {
+		kind, text = "application/yaml", []byte(yaml)
+	}
 	if err != nil { // a form with the number NaN
 		return NewProblem(http.StatusBadRequest, "", "the form cannot be read: %s", plainJSON(err))
 	}
@@ -87,7 +92,7 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	if body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", kind)
 	r.Header.Del("Accept-Encoding") // of the browser, for the page
 	r.Header.Del("If-None-Match")
 	given := &kept{header: http.Header{}, status: http.StatusOK}
@@ -102,6 +107,9 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	}
 	return nil
 }
+
+// YAML is the body of a Call.
+type YAML string
 
 type kept struct {
 	header http.Header

@@ -10,8 +10,10 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// indent is how far the keys of a task are indented in its file.
-const indent = "    "
+const (
+	indent    = "    " // before each key of a task in its file
+	headLines = 3      // of fileHead
+)
 
 // fileHead is how each file of a task begins. A person who removes its first line takes the file
 // over: it is never written again.

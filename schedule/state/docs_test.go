@@ -72,7 +72,7 @@ func TestSumsReadAnIndexAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	for _, query := range []string{
-		"SELECT slot, ended - started FROM run INDEXED BY run_hour WHERE slot / 3600000000 = 1 AND task = 'x' AND outcome IS NOT NULL AND last_slot IS NULL AND test = 0",
+		"SELECT slot, ended - started, iif(scheduled, started - slot, NULL) FROM run INDEXED BY run_sum WHERE task = 'x' AND outcome = 'lost' AND slot > 1 AND " + single,
 		"SELECT outcome, ended - started FROM run INDEXED BY run_ran WHERE task = 'x' AND " + ran + " ORDER BY id DESC",
 	} {
 		var id, parent, unused int

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -122,22 +123,20 @@ const hour = int64(time.Hour / time.Microsecond)
 // Hours returns the hours of the tasks that have slots from since to before until: one task after
 // another, the earliest first. It rounds since down, and until up, to a full hour of UTC.
 //
-// It reads an index alone, in which the rows of an hour of a task lie side by side. The hours of a
-// task come as one text each, because separate columns would cost more than the query. Minutes are
-// powers of two, so the sum of the distinct ones has their bits.
+// It reads an index alone. The hours of a task and an outcome come as one text, because separate
+// columns would cost more than the query. Minutes are powers of two, so the sum of the distinct
+// ones has their bits.
 func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
-	var all []int64
-	for at := max(since.UnixMicro(), 0) / hour; at*hour < until.UnixMicro(); at++ {
-		all = append(all, at)
-	}
+	from := max(since.UnixMicro(), 0) / hour * hour
+	to := (until.UnixMicro() + hour - 1) / hour * hour
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
 		lines, err := textsOf(ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
 				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*),
 					coalesce(sum(max(ended - started, 0)), 0)) AS line
-				FROM run INDEXED BY run_hour WHERE slot / 3600000000 = one.value AND task = name.value
-					AND outcome IS NOT NULL AND last_slot IS NULL AND test = 0 GROUP BY outcome)), '')
-			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS one`, jsonList(tasks), jsonList(all))
+				FROM run INDEXED BY run_sum WHERE task = name.value AND outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+single+`
+				GROUP BY slot / 3600000000)), '')
+			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS became`, jsonList(tasks), jsonList(outcome.All), from, to)
 		for _, several := range lines {
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
@@ -149,7 +148,22 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 		}
 		return err
 	})
+	sortHours(hours)
 	return hours, err
+}
+
+// sortHours puts the hours of each task, which lie side by side, in the order of time.
+func sortHours(hours []Hour) {
+	for len(hours) > 0 {
+		n := slices.IndexFunc(hours, func(h Hour) bool { return h.Task != hours[0].Task })
+		if n < 0 {
+			n = len(hours)
+		}
+		slices.SortFunc(hours[:n], func(a, b Hour) int {
+			return cmp.Or(a.Begin.Compare(b.Begin), strings.Compare(string(a.Outcome), string(b.Outcome)))
+		})
+		hours = hours[n:]
+	}
 }
 
 // hourOf reads a line of Hours. No task has a tab or a line break in its name.
@@ -173,11 +187,11 @@ func hourOf(line string) (h Hour, ok bool) {
 }
 
 // jsonList returns a list as json_each reads it.
-func jsonList[T string | int64](all []T) string {
+func jsonList[T ~string](all []T) string {
 	if len(all) == 0 {
 		return "[]" // null would be a value
 	}
-	text, _ := json.Marshal(all) // of texts or numbers
+	text, _ := json.Marshal(all) // of texts
 	return string(text)
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"os"
+	"time"
 )
 
 // A Plan is the one transaction in which a tick decides what is to be done. A tick that is killed
@@ -18,7 +19,7 @@ import (
 //	plan := db.Plan(ctx)
 //	defer plan.Rollback()
 //	plan.Values().Covered(ctx)              // which minutes nobody covered
-//	plan.Left(ctx)                          // what dead ticks have planned and not come to
+//	plan.Left(ctx, end)                     // what dead ticks have planned and not come to
 //	plan.Runs().Record(ctx, missed, …)
 //	ours := plan.Become(ctx, self)
 //	plan.Add(ctx, slots)                    // what this tick will come to
@@ -131,8 +132,9 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 
 // Left returns the rows that ticks have planned and not come to yet, the oldest first: rows of dead
 // ticks (left), and rows of living ticks (live). It takes the rows of dead ticks out of the plan.
-// Rows that waited before wait again; the others are removed.
-func (p *Plan) Left(ctx context.Context) (left, live []Row, err error) {
+// Rows that waited before wait again. Rows of slots at or after the end of the minute stay planned,
+// because the clock was set back. The others are removed.
+func (p *Plan) Left(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)
 		if err != nil {
@@ -148,6 +150,9 @@ func (p *Plan) Left(ctx context.Context) (left, live []Row, err error) {
 				continue
 			}
 			left = append(left, r)
+			if r.Scheduled && r.Wait.For == ForNothing && !r.Slot.Before(end) {
+				continue
+			}
 			back := "DELETE FROM run WHERE id = ? AND phase = 'planned'"
 			if r.Wait.For != ForNothing {
 				back = "UPDATE run SET phase = 'waiting', owner = NULL WHERE id = ? AND phase = 'planned'"

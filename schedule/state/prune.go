@@ -11,6 +11,7 @@ import (
 type Keep struct {
 	For         time.Duration // rows that ended longer ago are removed; 0: never
 	RunsPerTask int           // runs kept for each task, and as many slots that did not run; 0: all
+	Failures    time.Duration // longer than For: failures stay so long, counted apart from successes; 0: no longer
 }
 
 // A Budget bounds one step of pruning. The step ends when it has removed so many rows, or after so
@@ -46,11 +47,11 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
 }
 
-// Prune removes ended rows that are older than keep.For, and the runs of each task beyond its
-// newest keep.RunsPerTask. A run that waits to be published is removed only when it is too old.
-// Slots that were skipped or missed are counted apart, so a weekend of skips removes no run. The
-// newest row of a task that says how its command went always stays, so a yearly task has a last
-// outcome.
+// Prune removes ended rows that are older than keep.For, failures than keep.Failures, and the runs
+// of each task beyond its newest keep.RunsPerTask. A run that waits to be published is removed only
+// when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips
+// removes no run. The newest row of a task that says how its command went always stays, so a yearly
+// task has a last outcome.
 //
 // One call is a small step. It removes something, even if its time is over, and goes on at the
 // place at which the last step stopped.
@@ -80,12 +81,12 @@ type pruning struct {
 func (p *pruning) step(now time.Time, keep Keep) error {
 	p.did.More = true
 	if keep.For > 0 {
-		if done, err := p.old(now.Add(-keep.For)); err != nil || !done {
+		if done, err := p.old(now.Add(-keep.For), now.Add(-max(keep.For, keep.Failures))); err != nil || !done {
 			return err
 		}
 	}
 	if keep.RunsPerTask > 0 {
-		if done, err := p.surplus(keep.RunsPerTask); err != nil || !done {
+		if done, err := p.surplus(keep); err != nil || !done {
 			return err
 		}
 	}
@@ -96,16 +97,20 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 	return setValue(p.ctx, p.q, keyPruned, now.UnixMicro())
 }
 
-// old removes rows that ended before that time, the oldest slot first.
-func (p *pruning) old(before time.Time) (done bool, err error) {
+// failure is the condition of rows that are failures.
+const failure = "outcome IN ('failed', 'timed out', 'stopped', 'lost') AND test = 0"
+
+// old removes rows that ended before a time, failures before another, the oldest slot first.
+func (p *pruning) old(before, failures time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
+		AND (coalesce(ended, slot) < ?3 OR NOT (`+failure+`))
 		AND (outcome IN ('skipped', 'missed') OR test = 1
 			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+ran+` AND id > old.id))
-		ORDER BY slot LIMIT ?2`, before.UnixMicro())
+		ORDER BY slot LIMIT ?2`, before.UnixMicro(), failures.UnixMicro())
 }
 
 // surplus goes through the tasks, and begins after the last task that an earlier step has done.
-func (p *pruning) surplus(perTask int) (done bool, err error) {
+func (p *pruning) surplus(keep Keep) (done bool, err error) {
 	var past sql.NullString
 	if err := value(p.ctx, p.q, keyCursor, &past); err != nil {
 		return false, err
@@ -120,7 +125,7 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		done, err := p.surplusOf(task, perTask)
+		done, err := p.surplusOf(task, keep)
 		if err != nil {
 			return false, err
 		}
@@ -135,11 +140,17 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 
 // surplusOf removes the rows of a task beyond the number kept. A run that stays costs a step in an
 // index. The rows of other slots are read only when there are too many.
-func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
-	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
-		(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
-	if err != nil || !done {
-		return done, err
+func (p *pruning) surplusOf(task string, keep Keep) (done bool, err error) {
+	perTask, counted := keep.RunsPerTask, []string{ran}
+	if keep.Failures > 0 {
+		counted = []string{ran + " AND outcome = 'succeeded'", ran + " AND outcome <> 'succeeded'"}
+	}
+	for _, which := range counted {
+		done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
+			(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+which+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
+		if err != nil || !done {
+			return done, err
+		}
 	}
 	var others int
 	err = p.q.QueryRowContext(p.ctx, `SELECT (SELECT count(*) FROM run INDEXED BY run_task WHERE task = ?1)

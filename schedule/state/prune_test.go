@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,6 +60,53 @@ func TestOldRowsArePruned(t *testing.T) {
 	}
 	if due, err := db.PruneDue(ctx, noon.Add(12*time.Hour)); !due || err != nil {
 		t.Errorf("%v, %v", due, err)
+	}
+}
+
+// Failures are kept for a time of their own, and no number of later successes removes them.
+func TestFailuresAreKeptLongerThanSuccesses(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	const day = 24 * time.Hour
+	ago := func(days int) time.Time { return noon.Add(-time.Duration(days) * day) }
+	var rows []Row
+	for i := range 40 {
+		rows = append(rows, ended("task", noon.Add(time.Duration(i-60)*time.Minute), outcome.Succeeded))
+	}
+	for _, row := range []struct {
+		days    int
+		outcome outcome.Outcome
+	}{{99, outcome.Failed}, {89, outcome.Lost}, {50, outcome.TimedOut}, {49, outcome.Succeeded}, {49, outcome.Skipped}, {2, outcome.Stopped}} {
+		rows = append(rows, ended("task", ago(row.days), row.outcome))
+	}
+	test := ended("task", ago(48), outcome.Failed)
+	test.Test = true
+	add(t, db, append(rows, test)...)
+	left := func(keep Keep) (successes int, failures []outcome.Outcome) {
+		prune(t, db, noon, keep, Budget{Rows: 7, Time: time.Hour})
+		rows, err := db.Runs().Find(ctx, Query{})
+		must(t, err)
+		for _, r := range rows {
+			if r.Outcome == outcome.Succeeded {
+				successes++
+			} else {
+				failures = append(failures, r.Outcome)
+			}
+		}
+		return successes, failures
+	}
+	for _, row := range []struct {
+		keep      Keep
+		successes int
+		failures  []outcome.Outcome
+	}{
+		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 30}, 30, []outcome.Outcome{outcome.Stopped, outcome.TimedOut, outcome.Lost}},
+		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 2}, 2, []outcome.Outcome{outcome.Stopped, outcome.TimedOut}},
+		{Keep{For: 30 * day, RunsPerTask: 2}, 2, nil},
+	} {
+		if successes, failures := left(row.keep); successes != row.successes || !slices.Equal(failures, row.failures) {
+			t.Errorf("%+v keeps %d successes and %v", row.keep, successes, failures)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ type Row struct {
 	Test       bool      // sched test: it counts in no statistic
 	Cause      *outcome.Cause
 	Triggered  []outcome.Triggered // the runs that its hooks asked for
+	NoChain    bool                // its hooks trigger no other task
 	Background bool
 	Server     string
 
@@ -203,7 +204,7 @@ func (r Row) Begun() bool { return r.Attempt.Number > 0 }
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, unreported, definition`
+	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, definition`
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -359,7 +360,7 @@ func (r Row) values(q querier) ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -372,7 +373,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &definition)
+		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain, &definition)
 	if err != nil {
 		return r, err
 	}

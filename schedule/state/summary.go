@@ -58,93 +58,152 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
 }
 
-// Summaries adds up the ended rows, by task, of slots from since to before until. It adds up all
-// tasks if task is "", and a zero time is no bound. It reads each of these rows, and the matching
-// rows of more. A row of several slots counts at its first slot.
-func (p Past) Summaries(ctx context.Context, task string, since, until time.Time, more ...Row) (all []Summary, err error) {
-	query := `SELECT task, outcome, slot, slots, started, ended, id, scheduled FROM run WHERE phase = 'ended' AND test = 0`
-	var args []any
-	if task != "" {
-		query, args = query+" AND task = ?", append(args, task)
-	}
-	query, args = query+" AND slot >= ? AND slot < ?", append(args, sinceMicro(since), untilMicro(until))
-	sums := map[string]*sum{}
+// Summaries adds up the slots that have an outcome, by task, from since to before until. It adds up
+// all tasks if task is "", and a zero time is no bound. A row of several slots counts at its first
+// slot.
+//
+// Rows of one slot come from an index alone: what a task and an outcome need as one text, because
+// reading a million rows in columns would take seconds.
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
+	sums := map[string]*Summary{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(sums)
-		rows, err := q.QueryContext(ctx, query, args...)
-		if err != nil {
+		args := []any{sinceMicro(since), untilMicro(until), task, jsonList(outcome.All)}
+		if err := addSingles(ctx, q, sums, args...); err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var one summed
-			if err := rows.Scan(&one.task, &one.outcome, &one.slot, &one.slots, &one.started, &one.ended, &one.id, &one.scheduled); err != nil {
-				return err
-			}
-			one.addTo(sums)
+		if err := addRanges(ctx, q, sums, args[:3]...); err != nil {
+			return err
 		}
-		return rows.Err()
+		return findFailures(ctx, q, sums)
 	})
-	for _, r := range more {
-		if err == nil && (Query{Task: task, Since: since, Until: until}).Matches(r) {
-			summedOf(r).addTo(sums)
-		}
-	}
 	for _, task := range slices.Sorted(maps.Keys(sums)) {
-		all = append(all, sums[task].summary())
+		all = append(all, *sums[task])
 	}
 	return all, err
 }
 
-// A sum is a Summary in the making; durations are microseconds.
-type sum struct {
-	Summary
+// single is the condition of the index run_sum, in its very words: a row of one slot that counts in
+// statistics.
+const single = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0"
+
+// addSingles adds the rows of one slot.
+func addSingles(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
+	rows, err := q.QueryContext(ctx, `WITH RECURSIVE name (task) AS (
+			SELECT iif(?3 = '', (SELECT min(task) FROM run), ?3)
+			UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE ?3 = '' AND name.task IS NOT NULL)
+		SELECT (SELECT concat_ws(char(9), task, outcome, count(*), max(slot), coalesce(group_concat(ended - started), ''),
+				coalesce(group_concat(iif(scheduled, started - slot, NULL)), ''))
+			FROM run INDEXED BY run_sum WHERE task = name.task AND outcome = became.value AND slot >= ?1 AND slot < ?2 AND `+single+` HAVING count(*) > 0)
+		FROM name CROSS JOIN json_each(?4) AS became`, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var of durations
+	for rows.Next() {
+		var text sql.NullString
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		if !text.Valid {
+			continue
+		}
+		f := strings.Split(text.String, "\t") // no task has a tab in its name
+		n, nerr := strconv.Atoi(f[2])
+		newest, serr := strconv.ParseInt(f[3], 10, 64)
+		if err := cmp.Or(nerr, serr); err != nil {
+			return err
+		}
+		s, became := sumOf(sums, f[0]), outcome.Outcome(f[1])
+		s.add(became, n, newest)
+		of.add(s, became, f[4], f[5])
+	}
+	of.settle()
+	return rows.Err()
+}
+
+// durations are how long the runs of one task took, and how late they started, in microseconds. The
+// rows of a task lie side by side, so the numbers of one task are held at a time.
+type durations struct {
+	sum        *Summary
 	took, late []int64
 }
 
-// summed has the columns of a row that a Summary needs.
-type summed struct {
-	task, id       string
-	outcome        outcome.Outcome
-	slot           int64
-	slots          int
-	scheduled      bool
-	started, ended sql.NullInt64
+func (d *durations) add(sum *Summary, became outcome.Outcome, took, late string) {
+	if sum != d.sum {
+		d.settle()
+		d.sum, d.took, d.late = sum, d.took[:0], d.late[:0]
+	}
+	if became == outcome.Succeeded {
+		d.took = appendNumbers(d.took, took)
+	}
+	d.late = appendNumbers(d.late, late)
 }
 
-func summedOf(r Row) summed {
-	one := summed{task: r.Task, id: r.ID, outcome: r.Outcome, slot: r.Slot.UnixMicro(), slots: max(r.Slots, 1), scheduled: r.Scheduled}
-	one.started = sql.NullInt64{Int64: r.Started.UnixMicro(), Valid: !r.Started.IsZero()}
-	one.ended = sql.NullInt64{Int64: r.Ended.UnixMicro(), Valid: !r.Ended.IsZero()}
-	return one
-}
-
-func (r summed) addTo(sums map[string]*sum) {
-	s := sums[r.task]
-	if s == nil {
-		s = &sum{Summary: Summary{Task: r.task, Slots: map[outcome.Outcome]int{}}}
-		sums[r.task] = s
-	}
-	s.Slots[r.outcome] += r.slots
-	if slot := time.UnixMicro(r.slot).UTC(); r.outcome.Failure() && !slot.Before(s.Failed) {
-		s.Failed, s.FailedAs, s.FailedID = slot, r.outcome, r.id
-	}
-	if r.outcome == outcome.Succeeded && r.started.Valid && r.ended.Valid {
-		s.took = append(s.took, max(0, r.ended.Int64-r.started.Int64))
-	}
-	if r.scheduled && r.started.Valid {
-		s.late = append(s.late, max(0, r.started.Int64-r.slot))
+func (d *durations) settle() {
+	if d.sum != nil {
+		d.sum.Took, d.sum.Late = spread(d.took), spread(d.late)
 	}
 }
 
-func (s *sum) summary() Summary {
-	s.Took, s.Late = spread(s.took), spread(s.late)
-	return s.Summary
+// addRanges adds the rows of several slots: none of these slots ran.
+func addRanges(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
+	rows, err := q.QueryContext(ctx, `SELECT task, outcome, slots, slot FROM run INDEXED BY run_range
+		WHERE last_slot >= ?1 AND slot >= ?1 AND slot < ?2 AND ?3 IN ('', task) AND outcome IS NOT NULL AND test = 0`, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var task string
+		var became outcome.Outcome
+		var slots int
+		var slot int64
+		if err := rows.Scan(&task, &became, &slots, &slot); err != nil {
+			return err
+		}
+		sumOf(sums, task).add(became, slots, slot)
+	}
+	return rows.Err()
+}
+
+// findFailures finds the run of each newest failure.
+func findFailures(ctx context.Context, q querier, sums map[string]*Summary) error {
+	for _, s := range sums {
+		if s.Failed.IsZero() {
+			continue
+		}
+		err := q.QueryRowContext(ctx, "SELECT id FROM run INDEXED BY run_task WHERE task = ? AND slot = ? AND outcome = ? AND test = 0 ORDER BY id DESC",
+			s.Task, s.Failed.UnixMicro(), s.FailedAs).Scan(&s.FailedID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sumOf(sums map[string]*Summary, task string) *Summary {
+	if sums[task] == nil {
+		sums[task] = &Summary{Task: task, Slots: map[outcome.Outcome]int{}}
+	}
+	return sums[task]
+}
+
+// add counts slots of an outcome, of which the newest is given.
+func (s *Summary) add(became outcome.Outcome, slots int, newest int64) {
+	s.Slots[became] += slots
+	if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(s.Failed) {
+		s.Failed, s.FailedAs = slot, became
+	}
 }
 
 func spread(all []int64) Spread {
 	if len(all) == 0 {
 		return Spread{}
+	}
+	for i := range all {
+		all[i] = max(0, all[i]) // a clock that was set back
 	}
 	slices.Sort(all)
 	return Spread{len(all), micros(percentile(all, 50)), micros(percentile(all, 95)), micros(all[len(all)-1])}
@@ -249,7 +308,7 @@ func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual
 			if err := rows.Scan(&task, &list); err != nil {
 				return err
 			}
-			if took := numbers(list.String); len(took) > 0 {
+			if took := appendNumbers(nil, list.String); len(took) > 0 {
 				slices.Sort(took)
 				usual[task] = Usual{len(took), micros(percentile(took, 50))}
 			}
@@ -259,8 +318,8 @@ func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual
 	return usual, err
 }
 
-// numbers reads the text that group_concat wrote.
-func numbers(list string) (all []int64) {
+// appendNumbers adds the numbers in a text that group_concat wrote.
+func appendNumbers(all []int64, list string) []int64 {
 	for text := range strings.SplitSeq(list, ",") {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			all = append(all, n)

@@ -133,7 +133,7 @@ func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err 
 
 // planMinute plans what this tick starts, and records what nobody starts any more.
 func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	left, live, err := a.plan.Left(ctx)
+	left, live, err := a.plan.Left(ctx, a.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}

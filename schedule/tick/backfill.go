@@ -56,8 +56,9 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 }
 
 // addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
-// yet to come: they are left to their minute. A slot that was to run once may lie in the range that
-// the tick recorded around it, which then stands for it.
+// yet to come: they are left to their minute. The tick of that minute begins the same run, which
+// may have claimed the slot. A slot that was to run once may lie in the range that the tick
+// recorded around it, which then stands for it.
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
@@ -68,7 +69,9 @@ func (b *backfill) addLeft(row state.Row) {
 	}
 	switch {
 	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
-	case !row.Slot.Before(b.account.Minute.Add(time.Minute)), b.accounted.has(row.Task, row.Slot):
+	case !row.Slot.Before(b.account.Minute):
+		b.account.runs[due{row.Task, row.Slot}] = planned{run: row.ID}
+	case b.accounted.has(row.Task, row.Slot):
 	case b.resumes(row, task):
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.accounted.add(row.Task, row.Slot, row.Slot)

@@ -123,7 +123,7 @@ func (r *records) prune(added int) error {
 	stale := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.Least = 2 * added
-	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
+	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask, Failures: keep.KeepFailures}, step)
 	for _, removed := range did.Removed {
 		output.Remove(dir, removed)
 	}

@@ -202,6 +202,6 @@ func (t *Tick) taskOf(row state.Row) *schedule.Task {
 // requestRecord returns the record of the run of a request.
 func (t *Tick) requestRecord(row state.Row, task *schedule.Task) state.Row {
 	record := t.newRecord(schedule.Slot{Task: task, At: row.Slot})
-	record.ID, record.Origin, record.Cause = row.ID, row.Origin, row.Cause
+	record.ID, record.Origin, record.Cause, record.NoChain = row.ID, row.Origin, row.Cause, row.NoChain
 	return record
 }

@@ -34,6 +34,9 @@ func Describe(r state.Row) string {
 	if r.Origin != "" {
 		more = append(more, r.Origin)
 	}
+	if r.NoChain {
+		more = append(more, "without its chain")
+	}
 	for _, t := range r.Triggered {
 		more = append(more, "triggered "+t.Task)
 	}

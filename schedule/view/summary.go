@@ -29,8 +29,8 @@ type Summary struct {
 	LastFailureRun *string  `json:"last_failure_run"`
 }
 
-// Summaries adds up the ended slots of a task (all tasks for "") from since to before until, by
-// task. A zero time is no bound. It reads each row of the time.
+// Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
+// before until, by task. A zero time is no bound.
 func (s Source) Summaries(ctx context.Context, task string, since, until time.Time) ([]state.Summary, error) {
 	all, err := s.Records(ctx)
 	if err != nil {

@@ -137,9 +137,11 @@ type Request struct {
 	Tick   string `json:"tick"`
 	Origin string `json:"origin"`
 	Server string `json:"server"` // the server that will run it
+
+	NoChain bool `json:"no_chain"` // its hooks trigger no other task
 }
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
 func RequestOf(r state.Row, tick time.Time, server string) Request {
-	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server}
+	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server, r.NoChain}
 }

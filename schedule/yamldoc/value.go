@@ -309,11 +309,13 @@ var units = []struct {
 	bytes int64
 }{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 
-// ParseSize reads a number of bytes, as 512KB, 10MB or 1.5GB. It reports false for a text that is
-// no size, or has no unit.
+// ParseSize reads a number of bytes, as 10MB, 10M, 10MiB or 1.5GB. It reports false for a text that
+// is no size, or has no unit.
 func ParseSize(text string) (bytes int64, ok bool) {
+	text = strings.ToUpper(strings.TrimSpace(text))
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
 	for _, unit := range units {
-		number, found := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), unit.name)
+		number, found := strings.CutSuffix(text, unit.name[:1])
 		if !found {
 			continue
 		}

@@ -29,7 +29,6 @@ type process struct {
 	locks   mutex.Locks
 	leases  run.Leases
 	records []state.Row
-	claimed []state.Row // whose claims it has
 	runs    sync.WaitGroup
 	dead    chan struct{} // closed when it was killed
 	killed  atomic.Bool
@@ -56,13 +55,6 @@ func (p *process) kill() {
 		p.server.busy.Store(true)
 		p.world.note(p.server, "the tick of %s is killed", p.minute.Format("15:04"))
 		close(p.dead)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, record := range p.claimed {
-			if p.server.isSetBack() { // spec/README.md says that this loses the slot
-				p.world.excuse(record, "killed before the clock was set back")
-			}
-		}
 	}
 }
 
@@ -298,11 +290,6 @@ func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error)
 			case defects["held"]:
 				return &mutex.HeldError{Name: key}
 			}
-		}
-		if err == nil {
-			p.mu.Lock()
-			p.claimed = append(p.claimed, record)
-			p.mu.Unlock()
 		}
 		p.step("claimed ", task.Name)
 		return err

@@ -232,13 +232,6 @@ func (s *server) at(real time.Time) time.Time {
 	return real.Add(by)
 }
 
-// isSetBack reports whether the clock will be set back.
-func (s *server) isSetBack() bool {
-	return slices.ContainsFunc(s.jumps, func(j jump) bool {
-		return j.by > 0 && time.Now().Before(j.to) || j.by < 0 && time.Now().Before(j.from)
-	})
-}
-
 // as does something with the clock of this machine.
 func (s *server) as(do func()) {
 	s.world.cpu.Lock()

@@ -96,7 +96,8 @@ const (
 	alone    = 20 * time.Second
 )
 
-// accept finds out which shapes the model has, too, in the background or in the foreground.
+// accept finds out which shapes the model has, too, in the background or in the foreground. A run
+// that lost several supervisors needs more ticks: with them the search takes longer.
 func accept(plan string, all []*shape) {
 	var open []*shape
 	for _, s := range all {
@@ -104,8 +105,11 @@ func accept(plan string, all []*shape) {
 			open = append(open, s)
 		}
 	}
-	for _, more := range []string{"-DQUEUES", "-DFOREGROUND"} {
-		dir := compile(plan, more, "-DTRACE", "-DSLOTS=1", "-DTICKS=5", "-DKILLS=1", "-DRETRIES=3", "-DSTORE_WAITS")
+	for _, more := range [][]string{{"-DQUEUES", "-DTICKS=5"}, {"-DFOREGROUND", "-DTICKS=5"}, {"-DQUEUES", "-DTICKS=9"}} {
+		if len(open) == 0 {
+			return
+		}
+		dir := compile(plan, slices.Concat(more, []string{"-DTRACE", "-DSLOTS=1", "-DKILLS=1", "-DRETRIES=3", "-DSTORE_WAITS"})...)
 		search(dir, open, together)
 		for _, s := range open {
 			if !s.accepted {

@@ -32,6 +32,9 @@ func New(server *serve.Server) http.Handler {
 	if !p.ReadOnly {
 		p.actions()
 	}
+	if !p.ReadOnly && p.Edit != "" {
+		p.editor()
+	}
 	return p
 }
 

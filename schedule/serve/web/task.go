@@ -30,6 +30,7 @@ func showTask(made *page) error {
 		p.put(`<p class="about">%s</p>`, t.Description)
 	}
 	p.taskButtons(shown)
+	p.editButtons(t.Name)
 	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
 	p.live(shown)
 	if shown.Paused != nil {

@@ -56,6 +56,9 @@ func showTasks(made *page) error {
 	p.verdict(judged)
 	p.put(`</div>`)
 	p.filterForm("/tasks")
+	if p.Edits() {
+		p.put(`<p><a href="%s/new">New task</a></p>`, p.base)
+	}
 	p.put(`<div id="tasks" data-live>`)
 	p.chips(rows)
 	if len(shown) == 0 {

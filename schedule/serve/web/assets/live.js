@@ -40,7 +40,7 @@ async function refresh() {
   asking = true; again = false;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (answer.redirected) { location.reload(); return; }
+    if (answer.redirected) { tell({ signIn: true }); return; } // what was typed stays
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
@@ -50,7 +50,7 @@ async function refresh() {
       if (!document.getElementById("log") && fresh.getElementById("log")) location.reload();
       localTimes();
     }
-  } catch { /* the server is away: the stream says when it is back */ } finally {
+  } catch { /* the server is away: see connect */ } finally {
     asking = false;
     if (again) later();
   }
@@ -120,17 +120,105 @@ function append(log, text) {
   while (log.childNodes.length > 4000) log.firstChild.remove();
 }
 
-// follow appends what a run prints, and stays at the end where the reader is there.
+// follow appends what a run prints, while the page is visible, and stays at the end where the reader is there.
 function follow(log) {
-  const stream = new EventSource(`${base}/api/v1/runs/${log.dataset.run}/log/stream?offset=${log.dataset.follow}`);
+  let offset = log.dataset.follow, stream;
   const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-  log.scrollTop = log.scrollHeight;
-  stream.addEventListener("log", event => {
-    const stay = atEnd();
-    append(log, JSON.parse(event.data).text);
-    if (stay) log.scrollTop = log.scrollHeight;
+  const open = () => {
+    stream?.close();
+    if (document.hidden || offset === undefined) return;
+    stream = new EventSource(`${base}/api/v1/runs/${log.dataset.run}/log/stream?offset=${offset}`);
+    stream.addEventListener("log", event => {
+      const stay = atEnd();
+      offset = event.lastEventId;
+      append(log, JSON.parse(event.data).text);
+      if (stay) log.scrollTop = log.scrollHeight;
+    });
+    stream.addEventListener("end", () => { offset = undefined; stream.close(); later(); });
+  };
+  document.addEventListener("visibilitychange", open);
+  open();
+}
+
+// A browser has one stream of events, whatever its number of tabs: it makes six connections to a server at most, and with a stream in
+// each of six tabs the seventh would wait for ever. Of the visible pages, the one with the lock has the stream, and tells the others by
+// the channel. A page without locks, which has come by http from another machine, has a stream of its own while it is visible.
+const channel = new BroadcastChannel("sched " + base);
+const known = { lost: 0, signIn: false, heard: Date.now(), server: "", restarted: 0 };
+let stream = null, retry = 0, quit = null;
+
+// tell takes a part of what is known, for this page and for the others. changed: they ask for themselves again.
+function tell(news) {
+  channel.postMessage(news);
+  take(news);
+}
+
+function take({ changed, ...news }) {
+  if (news.server && known.server && news.server !== known.server) known.restarted = Date.now();
+  Object.assign(known, news);
+  if (changed) {
+    known.heard = Date.now();
+    later();
+  }
+  say();
+}
+
+channel.onmessage = ({ data }) => {
+  if (!data.hello) take(data);
+  else if (stream && known.server) channel.postMessage({ server: known.server, lost: known.lost, signIn: known.signIn });
+};
+
+function connect() {
+  stream = new EventSource(`${base}/api/v1/events`);
+  for (const name of ["ready", "reset"]) stream.addEventListener(name, event =>
+    tell({ lost: 0, signIn: false, changed: known.server !== "", server: JSON.parse(event.data).server }));
+  for (const name of ["run", "tick", "pauses", "waiting", "schedule"]) stream.addEventListener(name, () => tell({ changed: true }));
+  stream.addEventListener("error", async () => {
+    const failed = stream;
+    if (!known.lost) tell({ lost: Date.now() });
+    if (failed.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    const answer = await fetch(`${base}/api/v1/pauses`).catch(() => null);
+    if (stream !== failed) return;
+    if (answer) tell({ signIn: answer.status === 401 });
+    retry = setTimeout(connect, answer?.ok ? 2000 : 10000);
   });
-  stream.addEventListener("end", () => { stream.close(); later(); });
+}
+
+// attend waits for the lock and connects, while the page is visible.
+function attend() {
+  quit?.();
+  quit = null;
+  if (document.hidden) return;
+  let end;
+  const held = new Promise(done => { end = done; }), waits = new AbortController();
+  const begin = () => { connect(); return held; };
+  quit = () => {
+    waits.abort();
+    clearTimeout(retry);
+    stream?.close();
+    stream = null;
+    end();
+  };
+  if (navigator.locks) navigator.locks.request("sched " + base, { signal: waits.signal }, begin).catch(() => {});
+  else begin();
+  channel.postMessage({ hello: true });
+}
+
+// say says in the head of the page whether it shows what is so now.
+function say() {
+  const place = document.getElementById("live"), clock = at => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  if (!place) return;
+  const ago = Math.round((Date.now() - known.heard) / 1000);
+  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) :
+    `live · ${ago < 120 ? ago + " s" : Math.round(ago / 60) + " min"} ago` + (known.restarted ? " · server restarted " + clock(known.restarted) : "");
+  place.className = known.signIn || known.lost ? "bad" : "";
+  if (place.textContent === text) return;
+  place.textContent = text;
+  if (!known.signIn) return;
+  const link = document.createElement("a");
+  link.href = base + "/login";
+  link.textContent = text;
+  place.replaceChildren(link);
 }
 
 const log = document.getElementById("log");
@@ -138,8 +226,14 @@ if (log && !location.hash) log.scrollTop = log.scrollHeight; // else to the line
 if (log?.dataset.follow) follow(log);
 localTimes();
 if (document.querySelector("[data-live]")) {
-  const events = new EventSource(`${base}/api/v1/events`);
-  for (const name of ["run", "tick", "pauses", "waiting", "schedule", "reset"]) events.addEventListener(name, later);
   setInterval(() => { if (document.querySelector(".badge.live")) later(); }, 10000); // how long it has been running
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && again) later(); });
+  setInterval(say, 1000);
+  document.addEventListener("visibilitychange", () => {
+    attend();
+    if (!document.hidden) later(); // nobody may have listened meanwhile
+  });
+  addEventListener("pagehide", () => quit?.());
+  addEventListener("pageshow", event => { if (event.persisted) attend(); });
+  attend();
+  say();
 }

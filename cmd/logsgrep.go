@@ -1,0 +1,137 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+const (
+	foundLines   = 1000 // that logs --grep prints unless -n says otherwise
+	longestFound = 1000 // bytes of a line that it prints, around what fits
+)
+
+// A foundLine is a line that fits, for --json.
+type foundLine struct {
+	Task string `json:"task"`
+	Run  string `json:"run"`
+	Slot string `json:"slot"`
+	Line int    `json:"line"` // from 1
+	Text string `json:"text"`
+}
+
+// A logsGrep prints the lines that fit, as it finds them.
+type logsGrep struct {
+	logsCommand
+	s       *schedule.Schedule
+	pattern *regexp.Regexp
+	o       logsOptions
+	printed int
+	runs    int
+}
+
+// errEnough ends a search that has printed as many lines as it may.
+var errEnough = errors.New("enough")
+
+// grep prints the lines that fit, of runs of the tasks or of the runs that are named, or of all.
+func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) error {
+	pattern, err := regexp.Compile(o.grep)
+	if err != nil {
+		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'", "--grep %s: %s", o.grep, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	g := &logsGrep{logsCommand: a, s: s, pattern: pattern, o: o}
+	var q state.Query
+	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
+		return err
+	}
+	tasks, runs, err := g.named(names)
+	for _, r := range runs {
+		if err == nil {
+			err = g.of(r)
+		}
+	}
+	if err == nil && (len(tasks) > 0 || len(runs) == 0) {
+		for r, rerr := range a.view(s).RunsOf(ctx, q, tasks...) {
+			if err = rerr; err == nil {
+				err = g.of(r)
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, errEnough):
+		a.problem("%v", failed("-n 0 prints all; --since and --until narrow them", "only the first %s are shown", humanize.Count(g.printed, "line")))
+		return nil
+	case err == nil && g.printed == 0:
+		return failed("", "no line of %s fits %s", humanize.Count(g.runs, "run"), o.grep)
+	}
+	return err
+}
+
+// named tells tasks from runs. A task may have left the schedule if it is in the history.
+func (g *logsGrep) named(names []string) (tasks []string, runs []view.Run, err error) {
+	for _, name := range names {
+		if _, err := view.FindTask(g.s, name); err == nil {
+			tasks = append(tasks, name)
+			continue
+		}
+		record, err := g.view(g.s).NewestRun(ctx, name)
+		switch {
+		case err != nil:
+			return nil, nil, g.view(g.s).ElseThere(ctx, "logs", name, err)
+		case record.Task == name:
+			tasks = append(tasks, name)
+		default:
+			runs = append(runs, g.view(g.s).EndedRun(record))
+		}
+	}
+	return tasks, runs, nil
+}
+
+// of prints the lines of a run that fit.
+func (g *logsGrep) of(r view.Run) error {
+	g.runs++
+	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }
+	for hit, err := range g.view(g.s).Hits(r, r.Size, fits) {
+		switch {
+		case err != nil:
+			return err
+		case g.o.lines > 0 && g.printed == g.o.lines:
+			return errEnough
+		}
+		g.printed++
+		if err := g.print(r, hit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *logsGrep) print(r view.Run, hit view.Hit) error {
+	text := shownLine(hit.Text)
+	if at := g.pattern.FindStringIndex(text); len(text) > longestFound {
+		from := max(0, at[0]-longestFound/4)
+		text = "…" + strings.ToValidUTF8(text[from:min(len(text), from+longestFound)], "") + "…"
+	}
+	if g.o.json {
+		return printJSONLine(g.out, foundLine{r.Task, r.Run, r.Slot, hit.Line, text})
+	}
+	where := fmt.Sprintf("%s  %s  %s:%d", humanize.SecondZone(r.Begin.Slot, g.s.Location), r.Task, humanize.ShortRun(r.Run), hit.Line)
+	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
+	return err
+}
+
+// shownLine is a line of a log as a terminal shows it, without colours. Of a line that was drawn
+// over, all versions are there.
+func shownLine(line string) string {
+	return humanize.Line(strings.TrimRight(humanize.Plain(line), "\n"))
+}

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+
+	"sched/schedule"
+	"sched/schedule/load"
+	"sched/schedule/view"
+)
+
+// This file is for the page that edits a task. It writes nothing: saving is the route PUT.
+
+// A Draft is a task of the folder of --edit as somebody wants it to be.
+type Draft struct {
+	Name, Keys string             // Keys is YAML, as PUT takes it
+	Old        string             // the keys that are written now; "" for a new task
+	Tag        string             // the ETag of Old; "" for a new task
+	Task       *schedule.Task     // as it would be; nil with problems
+	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
+}
+
+// Edits reports whether the visitor may write tasks here.
+func (v *Visit) Edits() bool {
+	return v.request.server.offers(route{scope: ScopeEdit}) && v.request.who.Scope.Allows(ScopeEdit)
+}
+
+// Written returns a task as it is written in the folder of --edit. The error says why it cannot be
+// edited.
+func (v *Visit) Written(name string) (Draft, error) {
+	t, err := view.FindTask(v.Schedule, name)
+	if err != nil {
+		return Draft{}, err
+	}
+	path := v.request.server.taskFile(name)
+	if fileOf(v.Schedule, t) != path {
+		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+	}
+	text, err := v.request.readOwn(v.Schedule, name, path)
+	keys, _ := keysIn(text, name)
+	return Draft{Name: name, Keys: string(keys), Old: string(keys), Tag: tagOf(text)}, err
+}
+
+// Draft says what would become of a task with these keys: it checks what PUT checks. Tag is the
+// ETag of what the visitor has seen; "" for a new task.
+func (v *Visit) Draft(name, keys, tag string) (Draft, error) {
+	r, d := v.request, Draft{Name: name, Keys: keys, Tag: tag}
+	if err := checkName(name); err != nil {
+		return d, err
+	}
+	if r.Header.Del("If-Match"); tag != "" {
+		r.Header.Set("If-Match", tag)
+	}
+	text, err := r.editable(name)
+	if err != nil {
+		return d, err
+	}
+	old, _ := keysIn(text, name)
+	d.Old = string(old)
+	path := r.server.taskFile(name)
+	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
+	if err == nil {
+		if err = r.mayWrite(after, name, path); err == nil {
+			d.Task, err = view.FindTask(after, name)
+		}
+		return d, err
+	}
+	var invalid *load.InvalidError
+	if !errors.As(err, &invalid) {
+		return d, err
+	}
+	for _, one := range invalid.Problems {
+		if fileOf(r.schedule, &schedule.Task{Place: one.Place}) == path {
+			one.Place.File = ""
+			one.Place.Line, one.Place.Column = max(1, one.Place.Line-headLines), max(1, one.Place.Column-len(indent))
+		}
+		d.Problems = append(d.Problems, one)
+	}
+	return d, nil
+}
+
+func checkName(name string) error {
+	if !mayName().MatchString(name) {
+		return NewProblem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", Shortened(name))
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"sched/schedule/humanize"
+	"sched/schedule/serve"
+)
+
+// This file is the pages that write tasks. The first form has the YAML of a task. Its text is then
+// shown with the difference and the next times, or with its problems, and a second form saves what
+// was shown. Saving and removing are the routes PUT and DELETE, with the ETag of what was seen.
+
+func (p *pages) editor() {
+	for path, show := range map[string]func(*page) error{"GET /new": showNew, "GET /tasks/{name}/edit": showEdit, "POST /edit": showDraft} {
+		method, path, _ := strings.Cut(path, " ")
+		p.mux.Handle(method+" "+p.BasePath+path, p.showing(func(page *page) error {
+			if !page.Edits() {
+				return serve.NewProblem(http.StatusForbidden, "sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit", page.Who.Name, page.Who.Scope)
+			}
+			return show(page)
+		}, false))
+	}
+	p.mux.HandleFunc("POST "+p.BasePath+"/tasks/{name}/save", p.writes("PUT"))
+	p.mux.HandleFunc("POST "+p.BasePath+"/tasks/{name}/delete", p.writes("DELETE"))
+}
+
+// writes calls a route that writes a task, with the fields tag, keys and reason of a form.
+func (p *pages) writes(method string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		route := "/tasks/" + url.PathEscape(r.PathValue("name"))
+		asks := r.Clone(r.Context())
+		asks.Header.Del("If-Match")
+		if tag := r.PostFormValue("tag"); tag != "" {
+			asks.Header.Set("If-Match", tag)
+		}
+		asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))
+		next, body := "/tasks", any(nil)
+		if method == "PUT" {
+			next, body = route, serve.YAML(r.PostFormValue("keys"))
+		}
+		if err := p.Call(asks, method, route, body, nil); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
+	}
+}
+
+func showNew(p *page) error {
+	p.title = "New task"
+	p.put(`<h1>New task</h1>`)
+	p.draftForm(serve.Draft{Keys: "every: day at 9:00\ncommand: echo hello\n"})
+	return nil
+}
+
+func showEdit(p *page) error {
+	written, err := p.Written(p.request.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	p.title = "Edit " + written.Name
+	p.put(`<h1>Edit <a href="%s">%s</a></h1>`, p.taskURL(written.Name), written.Name)
+	p.draftForm(written)
+	return nil
+}
+
+func (p *page) draftForm(d serve.Draft) {
+	p.put(`<form method="post" action="%s/edit" class="draft">`, p.base)
+	if d.Tag == "" {
+		p.put(`<label>Name <input name="name" value="%s" maxlength="128" required autocomplete="off"></label>`, d.Name)
+	} else {
+		p.put(`<input type="hidden" name="name" value="%s"><input type="hidden" name="tag" value="%s">`, d.Name, d.Tag)
+	}
+	p.put(`<label>Its keys, as in schedule.yaml <textarea name="keys" rows="16" spellcheck="false" required>
+%s</textarea></label><div class="buttons"><button>Show what changes</button></div></form>`, text(d.Keys))
+}
+
+// text is foreign text as it is, for a textarea.
+func text(foreign string) markup {
+	return markup(html.EscapeString(strings.ToValidUTF8(foreign, "\uFFFD")))
+}
+
+// showDraft shows what a form of showNew or showEdit says, and saves nothing.
+func showDraft(p *page) error {
+	form := p.request.PostFormValue
+	d, err := p.Draft(form("name"), strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
+	p.title = "Save " + d.Name
+	p.put(`<h1>%s</h1>`, d.Name)
+	var wrong *serve.Problem
+	switch {
+	case err != nil:
+		if !errors.As(err, &wrong) {
+			wrong = serve.ProblemOf(err)
+		}
+		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, wrong.Detail, wrong.Hint)
+	case len(d.Problems) > 0:
+		p.problems(d)
+	default:
+		p.changes(d)
+	}
+	p.put(`<section aria-labelledby="draft-h"><h2 id="draft-h">Change it</h2>`)
+	p.draftForm(d)
+	p.put(`</section>`)
+	return nil
+}
+
+// problems lists the problems of a draft, each with the line of the draft that it is about.
+func (p *page) problems(d serve.Draft) {
+	lines := strings.Split(d.Keys, "\n")
+	p.put(`<section role="alert" aria-labelledby="wrong-h"><h2 id="wrong-h">With this the schedule would be invalid</h2><dl class="facts">`)
+	for _, one := range d.Problems {
+		if one.Place.File != "" {
+			p.put(`<dt>%s<dd>%s`, one.Place.String(), one.Text)
+		} else {
+			p.put(`<dt>Line %d<dd><code>%s</code><br>%s`, one.Place.Line, lines[min(one.Place.Line, len(lines))-1], one.Text)
+		}
+		if one.Hint != "" {
+			p.put(` <small>%s</small>`, one.Hint)
+		}
+	}
+	p.put(`</dl></section>`)
+}
+
+func (p *page) changes(d serve.Draft) {
+	p.put(`<section aria-labelledby="changes-h"><h2 id="changes-h">What changes</h2><pre class="diff">`)
+	for _, line := range difference(d.Old, d.Keys) {
+		p.put(`<span class="%s">%s</span>`+"\n", map[byte]string{'+': "good", '-': "bad", ' ': ""}[line[0]], line)
+	}
+	p.put(`</pre><dl class="facts"><dt>Next times<dd>`)
+	at := p.now
+	for range 5 {
+		next, ok := d.Task.NextRun(at)
+		if !ok {
+			break
+		}
+		p.put(`<span class="time">%s</span> `, p.exactly(next, d.Task.When.Location))
+		at = next
+	}
+	if at.Equal(p.now) {
+		p.put(`none: it is not due by itself`)
+	}
+	p.put(`</dl><form method="post" action="%s/save" class="filter"><input type="hidden" name="tag" value="%s"><textarea name="keys" hidden aria-hidden="true">
+%s</textarea><input name="reason" maxlength="500" autocomplete="off" aria-label="Reason" placeholder="why, for the others"><button>Save</button></form></section>`,
+		p.taskURL(d.Name), d.Tag, text(d.Keys))
+}
+
+// difference returns the lines of two texts, each behind "+" if it is only in the second text, "-"
+// if it is only in the first, and else behind a blank. Of very long texts it compares no lines.
+func difference(before, after string) (lines []string) {
+	const most = 1 << 20 // pairs of lines
+	a, b := strings.Split(strings.TrimSpace(before), "\n"), strings.Split(strings.TrimSpace(after), "\n")
+	if before == "" {
+		a = nil
+	}
+	if len(a)*len(b) > most {
+		return []string{"+" + humanize.Count(len(b), "line") + " in the place of " + humanize.Count(len(a), "line")}
+	}
+	common := make([][]int, len(a)+1) // how many lines a[i:] and b[j:] share
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			lines, i, j = append(lines, " "+a[i]), i+1, j+1
+		case i < len(a) && (j == len(b) || common[i+1][j] >= common[i][j+1]):
+			lines, i = append(lines, "-"+a[i]), i+1
+		default:
+			lines, j = append(lines, "+"+b[j]), j+1
+		}
+	}
+	return lines
+}
+
+// editButtons are on the page of a task that may be edited here.
+func (p *page) editButtons(name string) {
+	if !p.Edits() {
+		return
+	}
+	written, err := p.Written(name)
+	if err != nil {
+		p.put(`<p class="quiet">It cannot be edited here: %s.</p>`, err.Error())
+		return
+	}
+	var tag writer
+	tag.put(`<input type="hidden" name="tag" value="%s">`, written.Tag)
+	p.put(`<div class="buttons"><a href="%s/edit">Edit</a> `, p.taskURL(name))
+	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: markup(tag.String()),
+		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
+	p.put(`</div>`)
+}
