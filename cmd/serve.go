@@ -34,6 +34,10 @@ type serveOptions struct {
 	behindProxy bool
 	hosts       []string
 	link        string
+
+	userHeader, groupHeader string
+	proxies, groupScopes    []string
+	signIn                  *serve.HeaderSignIn // what these say
 }
 
 type serveCommand struct{ *app }
@@ -51,11 +55,15 @@ one. Ticks do not know it, and nothing is lost when it is down.
 On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
 link that is printed on a terminal, once and within 10 minutes. With --link it is printed whatever
 the output is: keep it out of logs. A socket (--listen unix:PATH) is for its owner, without a token.
-An address that other machines reach is refused without TLS.`,
+An address that other machines reach is refused without TLS.
+
+With --user-header a proxy says who asks. Only --proxy is believed, and users may do what
+--group-scope says, and nothing else.`,
 		Example: `  sched serve
   sched serve --listen unix:/run/user/1000/sched.sock
   sched serve --listen 0.0.0.0:7323 --tls-cert cert.pem --tls-key key.pem --host jobs.example.com
   sched serve --link read
+  sched serve --behind-proxy --user-header X-Forwarded-User --group-header X-Forwarded-Groups --proxy 10.0.0.5 --group-scope ops=edit
   sched serve --read-only
   sched serve --edit schedule.d`,
 		Args: arguments(0, 0),
@@ -70,6 +78,10 @@ An address that other machines reach is refused without TLS.`,
 	f.StringVar(&o.key, "tls-key", "", "the key of the certificate (PEM)")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy speaks TLS, and puts who asks at the end of X-Forwarded-For")
 	f.StringSliceVar(&o.hosts, "host", nil, "a name by which it is called, besides localhost")
+	f.StringVar(&o.userHeader, "user-header", "", "the header in which the proxy says who has signed in, as X-Forwarded-User")
+	f.StringVar(&o.groupHeader, "group-header", "", "the header in which it says in which groups they are, as X-Forwarded-Groups")
+	f.StringArrayVar(&o.groupScopes, "group-scope", nil, "what the users of a group may do, as ops=edit; the group * has every user")
+	f.StringArrayVar(&o.proxies, "proxy", nil, "the address from which these headers are believed: 10.0.0.5, or www-data@127.0.0.1")
 	f.StringVar(&o.link, "link", "", "print a link that signs in to read, operate or edit (default: the most there is, on a terminal only)")
 	c.AddCommand(newServeTokenCommand(a))
 	return c
@@ -128,8 +140,24 @@ func (o *serveOptions) check() error {
 	case strings.HasPrefix(o.listen, "unix:") && o.link != "":
 		return usage("leave it out", "--link is for browsers, and they cannot open a socket")
 	}
+	if err := o.checkSignIn(); err != nil {
+		return err
+	}
 	o.basePath = strings.TrimRight(o.basePath, "/")
 	return nil
+}
+
+func (o *serveOptions) checkSignIn() (err error) {
+	switch {
+	case o.userHeader == "" && o.groupHeader == "" && len(o.proxies) == 0 && len(o.groupScopes) == 0:
+		return nil
+	case o.userHeader == "":
+		return usage("add --user-header, as X-Forwarded-User", "--group-header, --group-scope and --proxy belong to --user-header")
+	case !o.behindProxy || strings.HasPrefix(o.listen, "unix:"):
+		return usage("listen at an address for the proxy, with --behind-proxy", "--user-header is for a server behind a proxy")
+	}
+	o.signIn, err = serve.NewHeaderSignIn(o.userHeader, o.groupHeader, o.proxies, o.groupScopes)
+	return err
 }
 
 func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Listener, o serveOptions, secure bool) {
@@ -167,7 +195,7 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 	environment := here()
 	config := serve.Config{
 		StateDir: s.StateDir, Version: Version, Now: a.now, Problem: a.problem, ReadOnly: o.readOnly, BasePath: o.basePath,
-		Hosts: o.hosts, BehindProxy: o.behindProxy, Secure: o.cert != "" || o.behindProxy,
+		Hosts: o.hosts, BehindProxy: o.behindProxy, Secure: o.cert != "" || o.behindProxy, HeaderSignIn: o.signIn,
 		Schedules: serve.Schedules{
 			Load:  a.loadLastValid,
 			Check: a.checkAfterEdit,

@@ -3,9 +3,7 @@ package cmd
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -79,9 +77,6 @@ func (a serveCommand) token(o tokenOptions) error {
 	return a.makeToken(s, o)
 }
 
-// named matches names of tokens, which become part of lines in the history.
-var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
-
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	token := serve.Token{Name: o.name, Scope: serve.Scope(o.scope), Made: a.now().UTC().Round(0)}
 	what := "a token to " + o.scope
@@ -106,7 +101,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 			token.Name = string(token.Scope) + ":" + token.Task
 		}
 	}
-	if !named().MatchString(token.Name) {
+	if !serve.IsName(token.Name) {
 		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
 	}
 	secret, err := serve.AddToken(s.StateDir, token)

@@ -27,6 +27,8 @@ type Config struct {
 	Hosts       []string // the names by which the server is called, besides localhost and its address
 	BehindProxy bool     // the last address of X-Forwarded-For is the client
 	Secure      bool     // browsers reach it by https
+
+	HeaderSignIn *HeaderSignIn // nil: no proxy says who asks
 }
 
 // Schedules is how a Server reads the schedule and acts on it. The functions must be safe for
@@ -139,7 +141,7 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 			pages.ServeHTTP(w, r.WithContext(withWho(r.Context(), who)))
 			return
 		}
-		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
+		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized {
 			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
 			return
 		}

@@ -17,6 +17,8 @@ type Who struct {
 	From  string // the address, or that it came by the socket
 	Scope Scope
 	Task  string // for which a key is good; "" for other callers
+
+	ByHeader bool // the proxy has signed them in
 }
 
 type whoKey struct{}
@@ -39,7 +41,13 @@ func (a *access) Caller(r *http.Request) (Who, error) {
 	}
 	from := a.Address(r)
 	given := false
-	if header := r.Header.Get("Authorization"); header != "" {
+	header := r.Header.Get("Authorization")
+	if a.HeaderSignIn != nil && header == "" { // a token decides alone, and a header before a cookie
+		if who, ok, err := a.HeaderSignIn.who(r, from, a.Problem); ok || err != nil {
+			return who, err
+		}
+	}
+	if header != "" {
 		given = true
 		if token, ok := strings.CutPrefix(header, "Bearer "); ok {
 			found, ok, err := a.tokens.find(token)

@@ -107,7 +107,11 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		head.put(`<a href="%s%s"%s>%s</a>`, p.base, place.path, current, place.name)
 	}
 	head.put(`</nav><span id="live"></span>`)
-	if p.Visit != nil && p.Who.From != "socket" {
+	switch {
+	case p.Visit == nil, p.Who.From == "socket":
+	case p.Who.ByHeader:
+		head.put(`<span class="who">%s</span>`, p.Who.Name)
+	default:
 		head.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, p.base, p.Who.Name)
 	}
 	head.put(`</header><main id="main">`)

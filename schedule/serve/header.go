@@ -1,0 +1,200 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os/user"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule/view"
+)
+
+// A HeaderSignIn lets a proxy say in headers who asks. A header counts only if the connection comes
+// from the proxy itself, and nobody may do more than Scopes gives to one of their groups.
+type HeaderSignIn struct {
+	User    string // the header with the name of the user
+	Groups  string // the header with their groups, separated by commas; "" for none
+	Proxies []Proxy
+	Scopes  map[string]Scope // by group; Everybody is a group of each user
+
+	mu      sync.Mutex
+	refused time.Time // when it was last said that a header was ignored
+}
+
+// A Proxy is an address from which headers are believed.
+type Proxy struct {
+	IP  netip.Addr
+	UID string // of the process that must have opened the connection; "" for any process
+}
+
+// Everybody is the group of all users whom the proxy names.
+const Everybody = "*"
+
+var headerNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`) })
+
+// named matches names of users and tokens, which become part of lines in the history.
+var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
+
+// IsName reports whether a user or a token can have the name.
+func IsName(text string) bool { return named().MatchString(text) }
+
+// NewHeaderSignIn returns what the flags of `sched serve` say: the two headers, proxies as IP or
+// USER@IP, and scopes as GROUP=SCOPE.
+func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSignIn, error) {
+	h := &HeaderSignIn{User: http.CanonicalHeaderKey(users), Groups: http.CanonicalHeaderKey(groups), Scopes: map[string]Scope{}}
+	for _, name := range []string{h.User, h.Groups} {
+		taken := slices.Contains([]string{"Authorization", "Cookie", "Host", "Origin", "Connection", "X-Forwarded-For"}, name)
+		if name != "" && (taken || !headerNamed().MatchString(name)) {
+			return nil, view.Fail(view.Invalid, "for example X-Forwarded-User and X-Forwarded-Groups", "%q cannot be such a header", name)
+		}
+	}
+	if h.User == h.Groups {
+		return nil, view.Fail(view.Invalid, "", "--user-header and --group-header are the same")
+	}
+	for _, text := range proxies {
+		p, err := parseProxy(text)
+		if err != nil {
+			return nil, err
+		}
+		h.Proxies = append(h.Proxies, p)
+	}
+	for _, text := range scopes {
+		group, scope, _ := strings.Cut(text, "=")
+		switch group = strings.TrimSpace(group); {
+		case group == "" || strings.Contains(group, ",") || !Scope(scope).OfTokens():
+			return nil, view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit", "--group-scope %q is not a group with a scope", text)
+		case group != Everybody && h.Groups == "":
+			return nil, view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user", "--group-scope %s: no header says who is in %s", text, group)
+		}
+		h.Scopes[group] = Scope(scope)
+	}
+	switch {
+	case len(h.Proxies) == 0:
+		return nil, view.Fail(view.Invalid, "add --proxy with the address from which the proxy connects", "--user-header: nobody would be believed")
+	case len(h.Scopes) == 0:
+		return nil, view.Fail(view.Invalid, "add --group-scope, as ops=edit, or *=read for every user", "--user-header: nobody could do anything")
+	}
+	return h, nil
+}
+
+// parseProxy reads IP or USER@IP. A loopback address needs the user, because every user of the
+// machine can connect from it.
+func parseProxy(text string) (p Proxy, err error) {
+	name, address, ok := strings.Cut(text, "@")
+	if !ok {
+		name, address = "", text
+	}
+	if p.IP, err = netip.ParseAddr(address); err != nil || p.IP.Zone() != "" || p.IP.IsUnspecified() {
+		return p, view.Fail(view.Invalid, "write it as 10.0.0.5, or as www-data@127.0.0.1", "--proxy %q is not an address", text)
+	}
+	p.IP = p.IP.Unmap()
+	switch {
+	case p.IP.IsLoopback() && name == "":
+		return p, view.Fail(view.Invalid, "write the user of the proxy before it: www-data@"+address,
+			"--proxy %s: every user of this machine could say who they are", text)
+	case !p.IP.IsLoopback() && ok:
+		return p, view.Fail(view.Invalid, "leave the user out", "--proxy %s: users of other machines are not known", text)
+	case name == "":
+		return p, nil
+	}
+	found, err := user.Lookup(name)
+	if err != nil {
+		found, err = user.LookupId(name)
+	}
+	if err != nil {
+		return p, view.Fail(view.Invalid, "", "--proxy %s: there is no user %s", text, name)
+	}
+	p.UID = found.Uid
+	return p, nil
+}
+
+// who returns the user whom the proxy names; false if no header counts. The error is a *Problem.
+func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...any)) (Who, bool, error) {
+	names := r.Header.Values(h.User)
+	if len(names) == 0 && (h.Groups == "" || len(r.Header.Values(h.Groups)) == 0) {
+		return Who{}, false, nil
+	}
+	if !h.fromProxy(r) {
+		h.sayIgnored(r, tell)
+		return Who{}, false, nil
+	}
+	if len(names) == 0 {
+		return Who{}, false, nil // groups without a user: nobody has signed in
+	}
+	groups := r.Header.Values(h.Groups)
+	refuse := func(why string) (Who, bool, error) {
+		return Who{}, false, NewProblem(http.StatusForbidden, "the proxy must replace what clients send in this header", "%s", why)
+	}
+	switch {
+	case len(names) > 1 || len(groups) > 1:
+		return refuse("a header for signing in is there twice")
+	case !IsName(names[0]):
+		return refuse(h.User + " does not have the name of one user")
+	case h.hopByHop(r):
+		return refuse("a header for signing in is for one hop only")
+	}
+	who := Who{Name: names[0], From: from, ByHeader: true}
+	for _, group := range append(strings.Split(strings.Join(groups, ""), ","), Everybody) {
+		scope := h.Scopes[strings.TrimSpace(group)]
+		if scope.rank() > who.Scope.rank() {
+			who.Scope = scope
+		}
+	}
+	switch {
+	case !who.Scope.Allows(ScopeRead):
+		return who, false, NewProblem(http.StatusForbidden, "--group-scope of `sched serve` lets a group in", "%s is in no group that may look", who.Name)
+	case !safe(r.Method) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "":
+		return who, false, NewProblem(http.StatusForbidden, "send a token; or `Sec-Fetch-Site: same-origin` where the proxy signs a script in",
+			"nothing says that a page of this server has sent this")
+	}
+	return who, true, nil
+}
+
+func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// fromProxy reports whether a proxy has opened the connection. X-Forwarded-For does not count.
+func (h *HeaderSignIn) fromProxy(r *http.Request) bool {
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	client = netip.AddrPortFrom(client.Addr().Unmap().WithZone(""), client.Port())
+	return slices.ContainsFunc(h.Proxies, func(p Proxy) bool {
+		if p.IP != client.Addr() || p.UID == "" {
+			return p.IP == client.Addr()
+		}
+		local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if !ok {
+			return false
+		}
+		server := local.AddrPort()
+		uid, err := loopbackUser(client, netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+		return err == nil && uid == p.UID
+	})
+}
+
+// hopByHop reports whether Connection names one of the headers: a proxy must not pass it on.
+func (h *HeaderSignIn) hopByHop(r *http.Request) bool {
+	for name := range strings.SplitSeq(strings.Join(r.Header.Values("Connection"), ","), ",") {
+		if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "" && (name == h.User || name == h.Groups) {
+			return true
+		}
+	}
+	return false
+}
+
+// sayIgnored says that a header does not count, once a minute at most: anybody can send it.
+func (h *HeaderSignIn) sayIgnored(r *http.Request, tell func(string, ...any)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.refused) < time.Minute {
+		return
+	}
+	h.refused = time.Now()
+	tell("headers for signing in that came from %s are ignored: it is no --proxy", r.RemoteAddr)
+}
