@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -343,11 +344,15 @@ func composerTasks(p project, found []string) []offeredTask {
 }
 
 // periodicScript are the names of scripts that sound like something to do again and again.
-var periodicScript = regexp.MustCompile(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
-	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
+var periodicScript = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
+		`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
+})
 
 // speakableName are names that a task may have, and a shell takes as they are.
-var speakableName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
+var speakableName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
+})
 
 const mostScripts = 5
 
@@ -357,7 +362,7 @@ func nodeTasks(p project, found []string) (tasks []offeredTask) {
 	}
 	manager := packageManager(p)
 	for _, script := range p.scripts() {
-		if speakableName.MatchString(script) && periodicScript.MatchString(script) && len(tasks) < mostScripts {
+		if speakableName().MatchString(script) && periodicScript().MatchString(script) && len(tasks) < mostScripts {
 			tasks = append(tasks, offeredTask{"node-" + script, "The script " + strings.ReplaceAll(script, ":", " ") + " of package.json", "day at 03:30",
 				manager + " run " + script, []string{"  without_overlapping: true"}})
 		}

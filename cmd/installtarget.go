@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -118,13 +119,15 @@ func (t *target) elsewhere() string {
 	return ""
 }
 
-var callsRun = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
+var callsRun = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
+})
 
 // byHand returns the number of a hand-written line that ticks the schedule; 0 for none.
 func (t *target) byHand(text string) int {
 	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
 		names := strings.Contains(entry.Command, t.crond.File) || strings.Contains(entry.Command, "cd "+filepath.Dir(t.crond.File)+" ")
-		if !entry.Off && callsRun.MatchString(entry.Command) && names && !t.crond.IsIn(entry.Raw) {
+		if !entry.Off && callsRun().MatchString(entry.Command) && names && !t.crond.IsIn(entry.Raw) {
 			return entry.Line
 		}
 	}

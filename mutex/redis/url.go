@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -27,7 +28,9 @@ const forms = "write redis://[user:password@]host[:port][/database], rediss://â€
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
 
 // form has as its parts the scheme, the kind, the user, the hosts, and what follows.
-var form = regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
+var form = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
+})
 
 // serversOf reads the URLs of a config, without connecting; see forms.
 func serversOf(c mutex.Config) (servers []*server, err error) {
@@ -65,7 +68,7 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 // serverOf reads a URL. The problem follows "the URL of the store" and quotes nothing of the URL:
 // any part may be a password. Files of certificates are relative to dir.
 func serverOf(text, dir string) (s *server, problem string) {
-	parts := form.FindStringSubmatch(text)
+	parts := form().FindStringSubmatch(text)
 	if parts == nil {
 		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -57,7 +58,9 @@ func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
 	return schedule.Window{From: from, To: to}, ok1 && ok2
 }
 
-var timeSpan = regexp.MustCompile(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
+var timeSpan = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
+})
 
 // pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times. It
 // returns "" for anything else.
@@ -70,7 +73,7 @@ func pairOf(n *yamldoc.Node) string {
 		}
 		text = strings.Join(both, "-")
 	}
-	found := timeSpan.FindStringSubmatch(text)
+	found := timeSpan().FindStringSubmatch(text)
 	if found == nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -231,7 +232,9 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-var durationInText = regexp.MustCompile(`\b\d+[smhd]\b`)
+var durationInText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b\d+[smhd]\b`)
+})
 
 // overlappingHint says how the two keys are written, with the duration that the value has, if any.
 func overlappingHint(n *node) string {
@@ -241,7 +244,7 @@ func overlappingHint(n *node) string {
 			text += " " + value.Value
 		}
 	}
-	if atMost := durationInText.FindString(text); atMost != "" || n.IsMapping() {
+	if atMost := durationInText().FindString(text); atMost != "" || n.IsMapping() {
 		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
 	}
 	return "write true for a run that is skipped while another one runs, or wait for a run that waits"

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -54,19 +55,23 @@ func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.L
 	if line == "now" {
 		return now, "", true
 	}
-	if len(words) > 1 && weekday.MatchString(line) {
+	if len(words) > 1 && weekday().MatchString(line) {
 		words = words[1:]
 	}
-	if n := len(words) - 1; n > 0 && zoneWord.MatchString(words[n]) {
+	if n := len(words) - 1; n > 0 && zoneWord().MatchString(words[n]) {
 		return readInZone(strings.Join(words[:n], " "), words[n], now, append([]*time.Location{zone}, others...))
 	}
 	return readWallClock(strings.ToLower(strings.Join(words, " ")), now, zone)
 }
 
 var (
-	weekday  = regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
-	zoneWord = regexp.MustCompile(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
-	units    = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
+	weekday = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
+	})
+	zoneWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
+	})
+	units = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
 		"seconds", "s", "second", "s", " ", "")
 )
 
@@ -125,7 +130,7 @@ func wellKnown() (zones []*time.Location) {
 // ReadPast is ReadTime for a time of the past: a weekday is the last such day up to today.
 func ReadPast(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
 	at, skipped, ok = ReadTime(text, now, zone, others...)
-	if _, isDay := weekdays[firstWord(text)]; isDay && at.After(now) && !weekday.MatchString(strings.ToLower(text)) {
+	if _, isDay := weekdays[firstWord(text)]; isDay && at.After(now) && !weekday().MatchString(strings.ToLower(text)) {
 		return ReadTime(text, now.In(zone).AddDate(0, 0, -7), zone, others...)
 	}
 	return at, skipped, ok

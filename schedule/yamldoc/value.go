@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -251,13 +252,17 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // tooLongForGo matches durations that time.ParseDuration takes, or refuses because they are too
 // long.
-var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+var tooLongForGo = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+})
 
-var durationInWords = regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
+var durationInWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
+})
 
 // durationHint says how a duration is written. If the text is a duration in words, the hint has it.
 func durationHint(text string) string {
-	if found := durationInWords.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); found != nil {
+	if found := durationInWords().FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); found != nil {
 		return "write " + found[1] + found[2]
 	}
 	return "a duration is written as 90s, 20m, 1h30m or 30d"
@@ -291,7 +296,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	clock, err := time.ParseDuration(rest)
 	switch {
-	case err != nil && !tooLongForGo.MatchString(rest):
+	case err != nil && !tooLongForGo().MatchString(rest):
 		return 0, errDuration
 	case err != nil || clock > longest:
 		return 0, errTooLong
