@@ -187,15 +187,19 @@ func jsonCommand(c schedule.Command) any {
 }
 
 func jsonHook(h schedule.Hook) any {
+	hook := map[string]any{}
 	switch {
 	case h.Trigger != "":
-		return map[string]any{"trigger": h.Trigger}
+		hook["trigger"] = h.Trigger
 	case h.Notify == nil:
-		return map[string]any{"run": jsonCommand(h.Run)}
+		hook["run"] = jsonCommand(h.Run)
+	default:
+		for _, part := range notifyParts(h.Notify) {
+			hook[part.key] = part.value
+		}
 	}
-	hook := map[string]any{}
-	for _, part := range notifyParts(h.Notify) {
-		hook[part.key] = part.value
+	if h.After > 0 {
+		hook["after"] = h.After
 	}
 	return hook
 }
@@ -247,6 +251,12 @@ func commandLines(c schedule.Command) []string {
 
 // hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
 func hookLines(h schedule.Hook) []string {
+	if after := h.After; after > 0 {
+		h.After = 0
+		lines := hookLines(h)
+		lines[0] = fmt.Sprintf("after: %d, %s", after, lines[0])
+		return lines
+	}
 	switch {
 	case h.Trigger != "":
 		return []string{"trigger: " + h.Trigger}

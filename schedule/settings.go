@@ -126,6 +126,7 @@ var settingRows = []struct {
 	{"retry.jitter", func(t *Task) any { return some(t.Retry.Jitter) }},
 	{"expect.within", func(t *Task) any { return some(t.Expect.Within) }},
 	{"expect.every", func(t *Task) any { return some(t.Expect.Every) }},
+	{"pause_after", func(t *Task) any { return some(t.PauseAfter) }},
 	{"success_codes", func(t *Task) any { return t.SuccessCodes }},
 
 	{"enabled", func(t *Task) any { return t.Enabled }},

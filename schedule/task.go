@@ -67,6 +67,7 @@ type Task struct {
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
 	Retry        Retry         `json:"retry"`
 	SuccessCodes []int         `json:"success_codes"`
+	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: none do
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
 	Sender       Sender        `json:"sender,omitzero"` // set if it has notifications or triggers, or waits
@@ -161,12 +162,16 @@ type Hooks struct {
 	OnOverdue  []Hook `json:"on_overdue,omitempty"`
 }
 
+// MostInARow is the most failures in a row that sched counts.
+const MostInARow = 100
+
 // A Hook is a command, a notification (Notify), or the start of another task (Trigger).
 type Hook struct {
 	Run     Command       `json:"run,omitzero"`
 	Notify  *Notification `json:"notify,omitempty"`
 	Trigger string        `json:"trigger,omitempty"` // the name of the task
 	Place   Place         `json:"-"`                 // of Trigger
+	After   int           `json:"after,omitempty"`   // of on_failure and on_recovery: fires from so many failures in a row on; 0 is 1
 }
 
 // IsCommand reports whether the hook is a command.

@@ -17,6 +17,8 @@ type hookDraft struct {
 	target *node    // of trigger
 	kinds  []string // the keys that say what kind of hook this is; a valid one has exactly one
 
+	after int
+
 	key   string // on_failure and the like
 	shell []string
 }
@@ -87,11 +89,11 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	case len(h.kinds) > 1:
 		l.Problemf(n, "make a list of them, each on its own", "a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
 	case h.kinds[0] == "run":
-		return schedule.Hook{Run: h.run}, true
+		return schedule.Hook{Run: h.run, After: h.after}, true
 	case h.kinds[0] == "trigger":
-		return schedule.Hook{Trigger: h.target.Value, Place: l.PlaceOf(h.target)}, true
+		return schedule.Hook{Trigger: h.target.Value, Place: l.PlaceOf(h.target), After: h.after}, true
 	default:
-		return schedule.Hook{Notify: &h.notify}, true
+		return schedule.Hook{Notify: &h.notify, After: h.after}, true
 	}
 	return schedule.Hook{}, false
 }
@@ -213,6 +215,13 @@ func setFormat(l *loader, h *hookDraft, n *node) {
 	h.notify.Format, _ = l.OneOf(n, "slack")
 }
 
+func setAfter(l *loader, h *hookDraft, n *node) {
+	if h.key != "on_failure" && h.key != "on_recovery" {
+		l.Problemf(n, "", "after counts failures in a row, so it is for on_failure and on_recovery, not for %s", h.key)
+	}
+	h.after, _ = l.Integer(n, 1, schedule.MostInARow)
+}
+
 func setOccasion(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping", "webhook", "mail")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
@@ -220,6 +229,8 @@ func setOccasion(l *loader, h *hookDraft, n *node) {
 	case !ok:
 	case h.key == "before" || h.key == "on_skip" || h.key == "on_overdue":
 		l.Problemf(n, "", "when is about how a run ended, and in %s none has", h.key)
+	case h.after > 1 && h.key == "on_failure" && word == string(schedule.Changed):
+		l.Problemf(n, "remove one of the two", "when: changed tells of the first failure, so after: %d does not go with it", h.after)
 	case h.notify.On != nil:
 		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so when: %s does not go with it", word)
 	}

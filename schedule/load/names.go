@@ -201,6 +201,11 @@ func integerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
 }
 
+// integerTo is integerFrom with an upper bound.
+func integerTo(least, most int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
+	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, most) }
+}
+
 // readWord reads one of several words. The first word is the default, and false means the default.
 // A wrong word is a problem and counts as fallback.
 func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string) (string, bool) {

@@ -221,7 +221,7 @@ var mistakes = []struct {
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
 		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
-		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, when, at_most"}},
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, after, when, at_most"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
@@ -561,6 +561,13 @@ var mistakes = []struct {
 		"schedule.yaml:6:55: task \"t\": after.on is an empty list\n  hint: leave the key out for a ping when the run ends",
 		"schedule.yaml:6:87: task \"t\": a ping with on tells of every run, so when: changed does not go with it\n  hint: remove one of the two",
 		"schedule.yaml:6:127: task \"t\": a ping with on tells of every run, so at_most does not go with it\n  hint: remove one of the two"}},
+	{"a count of failures", one("on_failure: {run: a, after: 0}\non_success: {run: a, after: 2}\nbefore: [{mail: a, after: 1}]\non_recovery: {mail: a, after: 2, when: changed}\npause_after: 101"), []string{
+		"schedule.yaml:5:31: task \"t\": on_failure.after must be from 1 to 100, not 0",
+		"schedule.yaml:6:31: task \"t\": after counts failures in a row, so it is for on_failure and on_recovery, not for on_success",
+		"schedule.yaml:7:29: task \"t\": after counts failures in a row, so it is for on_failure and on_recovery, not for before",
+		"schedule.yaml:9:16: task \"t\": pause_after must be from 1 to 100, not 101"}},
+	{"a first failure that is not told", one("on_failure: {mail: a, after: 2, when: changed}"), []string{
+		"schedule.yaml:5:41: task \"t\": when: changed tells of the first failure, so after: 2 does not go with it\n  hint: remove one of the two"}},
 	{"when", one("after: {mail: a, when: chnaged}\nbefore: {mail: a, when: output}\non_skip: {mail: a, when: changed}"), []string{
 		"schedule.yaml:5:26: task \"t\": after.when must be changed or output, not the text \"chnaged\"\n  hint: did you mean \"changed\"?",
 		"schedule.yaml:6:27: task \"t\": when is about how a run ended, and in before none has",

@@ -319,9 +319,10 @@ func schemaKinds() jsonObject {
 		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
-		"hooks", hooksSchema(allOf("hook", required("on"))),
-		"hooksAfterAll", hooksSchema(ref("hook")),
-		"hooksBeforeARun", hooksSchema(allOf("hook", required("on"), required("when"), required("trigger"))),
+		"hooks", hooksSchema(allOf("hook", required("on"), required("after"))),
+		"hooksOfFailures", hooksSchema(allOf("hook", required("on"))),
+		"hooksAfterAll", hooksSchema(allOf("hook", required("after"))),
+		"hooksBeforeARun", hooksSchema(allOf("hook", required("on"), required("after"), required("when"), required("trigger"))),
 		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }

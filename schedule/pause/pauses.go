@@ -27,6 +27,9 @@ type Controls struct {
 // Everything stands for all tasks, in place of a task's name.
 const Everything = state.Everything
 
+// BySched is who paused a task that has failed too often (pause_after).
+const BySched = "sched"
+
 // A Pause keeps tasks from starting.
 type Pause = state.Pause
 

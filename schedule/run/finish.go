@@ -42,6 +42,7 @@ func (r *Run) finish(result state.Row) state.Row {
 	f := &finisher{run: r, result: result}
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	f.keepOutput()
+	f.pauseAfter()
 	hooks := r.hooks.after(f.result)
 	for _, h := range hooks {
 		f.note(r.hooks.run(h, f.result)...)
@@ -78,10 +79,10 @@ func (r *Run) settled(result state.Row) error {
 }
 
 // endsAtOnce reports whether nothing stands between the result of the run and its end: it has no
-// hooks to fire, and no copy of its output to make.
+// hooks to fire, no copy of its output to make, and does not pause its task.
 func (r *Run) endsAtOnce() bool {
 	hooks := r.task.Hooks
-	return r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+	return r.task.Output.File == "" && r.task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
 // A finisher finishes a run. The result gets notes of what fails meanwhile.

@@ -182,7 +182,7 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 // run runs the commands among the hooks of one key, one after another, and returns the notes about
 // hooks that failed. Hooks that have ended before are left out.
 func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
-	for i, hook := range f.hooks {
+	for i, hook := range f.due() {
 		name := hookName(f.key, i)
 		if !hook.IsCommand() {
 			continue

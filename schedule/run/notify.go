@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -18,6 +19,33 @@ import (
 type keyedHooks struct {
 	key   string
 	hooks []schedule.Hook
+
+	failures int // in a row: up to this run, or before it for on_recovery; counted if a hook asks for it
+}
+
+// due yields the hooks that fire, with their places: not those that are to fire after more failures
+// in a row.
+func (f keyedHooks) due() iter.Seq2[int, schedule.Hook] {
+	return func(yield func(int, schedule.Hook) bool) {
+		for i, hook := range f.hooks {
+			if hook.After <= f.failures && !yield(i, hook) {
+				return
+			}
+		}
+	}
+}
+
+// counted returns the hooks of a key with the number of failures in a row, of which the run itself
+// is one or not.
+func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks {
+	most := 0
+	for _, hook := range list {
+		most = max(most, hook.After)
+	}
+	if most > 0 {
+		itself += h.failuresBefore(most, time.Time{})
+	}
+	return keyedHooks{key, list, itself}
 }
 
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
@@ -33,16 +61,16 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 	hooks := h.r.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
-		all = append(all, keyedHooks{"on_success", hooks.OnSuccess})
+		all = append(all, keyedHooks{key: "on_success", hooks: hooks.OnSuccess})
 		if len(hooks.OnRecovery) > 0 && h.failedBefore() {
-			all = append(all, keyedHooks{"on_recovery", hooks.OnRecovery})
+			all = append(all, h.counted("on_recovery", hooks.OnRecovery, 0))
 		}
 	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
-		return []keyedHooks{{"on_skip", hooks.OnSkip}}
+		return []keyedHooks{{key: "on_skip", hooks: hooks.OnSkip}}
 	case result.Outcome.Failure():
-		all = append(all, keyedHooks{"on_failure", hooks.OnFailure})
+		all = append(all, h.counted("on_failure", hooks.OnFailure, 1))
 	}
-	return append(all, keyedHooks{"after", hooks.After})
+	return append(all, keyedHooks{key: "after", hooks: hooks.After})
 }
 
 // failedBefore reports whether the run before this one failed. It looks once.
@@ -64,7 +92,7 @@ var events = map[string]notify.Event{
 // queue puts the notifications of a key into the outbox, except notifications that were put there
 // before. They are sent by send, or by a later tick.
 func (h *hooks) queue(f keyedHooks, result state.Row) {
-	for i, hook := range f.hooks {
+	for i, hook := range f.due() {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
 			h.queueOne(name, name, events[f.key], *hook.Notify, result)

@@ -61,7 +61,7 @@ func (w *endedRuns) queue(r *Run, record state.Row, marks ...string) []*notify.D
 		r.hooks.mark(mark)
 	}
 	r.hooks.deliveries = nil
-	r.hooks.queue(keyedHooks{"on_failure", w.task.Hooks.OnFailure}, record)
+	r.hooks.queue(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, record)
 	return r.hooks.deliveries
 }
 

@@ -15,7 +15,7 @@ import (
 // which these are. A run that starts no chain asks for no other. They are started by
 // startTriggered, or by the next tick.
 func (h *hooks) trigger(f keyedHooks, result *state.Row) {
-	for i, hook := range f.hooks {
+	for i, hook := range f.due() {
 		if hook.Trigger == "" || result.NoChain {
 			continue
 		}

@@ -40,7 +40,7 @@ func (c Caller) Skip(record state.Row, task *schedule.Task) (state.Row, error) {
 func (c Caller) Overdue(record state.Row, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, record)
 	r.row.own = c.DB.Unowned()
-	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
+	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
 	notes = r.hooks.run(fired, record)
 	r.hooks.queue(fired, record)
 	r.hooks.send()

@@ -61,7 +61,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 	r := t.prepare()
 	defer r.close()
 	here := *task
-	here.OneServer, here.Background = false, false
+	here.OneServer, here.Background, here.PauseAfter = false, false, 0 // whoever tests it sees that it fails
 	slot := schedule.Slot{Task: &here, At: t.Minute}
 	record := t.newRecord(slot)
 	record.Origin, record.Test = origin, true

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,7 @@ func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) De
 		out.SuccessCodes = []int{}
 	}
 	for key, hook := range t.Hooks.All() {
-		out.Hooks = append(out.Hooks, Hook{key, hookText(hook)})
+		out.Hooks = append(out.Hooks, Hook{key, hookText(hook) + afterText(hook)})
 	}
 	return out
 }
@@ -73,6 +74,14 @@ func hookText(h schedule.Hook) string {
 		return CommandText(h.Run)
 	}
 	return notify.TargetOf(*h.Notify).String()
+}
+
+// afterText says from how many failures in a row on a hook fires.
+func afterText(h schedule.Hook) string {
+	if h.After < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", after %d in a row", h.After)
 }
 
 // Place is the file and the line that define a task: schedule.yaml:14.
