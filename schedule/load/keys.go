@@ -311,7 +311,7 @@ func includeRows() []key[includedFile] {
 
 // synonyms are keys that users of other schedulers write, with our key for each.
 var synonyms = map[string]string{
-	"cmd": "command", "script": "command", "exec": "command", "run": "command",
+	"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
 	"schedule": "cron", "interval": "every", "frequency": "every",
 	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
 	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",

@@ -218,10 +218,11 @@ var mistakes = []struct {
 		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file, and variables in `env`"}},
 	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
 		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
-	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
+	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}, {command: x}]"), []string{
 		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
-		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, after, when, at_most"}},
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, after, when, at_most",
+		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
