@@ -62,24 +62,32 @@ type Result struct {
 	Covered        bool // another tick had the minute, so this one has started none of its slots
 }
 
-// Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
-// handed over. When noNewStarts is done it starts no other task; when terminate is done it stops
-// the running one, and when kill is done too it kills it.
+// Run runs the tick, in ten steps. It returns when the foreground tasks have ended and the
+// background tasks were handed over. When noNewStarts is done it starts no other task; when
+// terminate is done it stops the running one, and when kill is done too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
 	r := t.prepare()
 	defer r.db.Close()
 	r.starter.terminate, r.starter.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
+
+	// 1. The due slots. The supervisor starts, and pauses are read, while the tick goes on.
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
+
+	// 2. The plan: one transaction writes down which slots this tick starts.
 	background, foreground := schedule.Split(r.account(due))
 	r.deliveries.start(kill)
-	r.skipRefused() // their hooks may send messages
+
+	// 3. Slots that have waited too long are skipped. Their hooks may send messages.
+	r.skipRefused()
+
+	// 4. Other servers are told that this one lives, while the tick goes on.
 	announced := r.announceWhile()
 
-	// Background tasks first, so that no foreground task delays them. Background tasks of a later
-	// second of this minute are started on time while foreground tasks run.
+	// 5. Background tasks start first, so that no foreground task delays them. A run that has waited
+	// for its mutex comes before them.
 	now, later := schedule.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
@@ -88,27 +96,36 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.startHeld(noNewStarts)
 	}
 	r.startBackground(noNewStarts, now)
+
+	// 6. Runs that somebody has asked for, in the background.
 	if !r.quiet {
 		r.requests.startBackground(noNewStarts)
 	}
 	r.records.flushNow()
+
+	// 7. Background tasks of later seconds of this minute start on time while foreground tasks run.
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		r.startLater(staying, later)
 		r.conditions.background.Wait()
 		leave()
 	})
+
+	// 8. The runs of dead processes are finished, and overdue tasks are reported.
 	beside.Go(func() {
 		r.collectLost(noNewStarts)
 		r.lookForOverdue()
 	})
 
+	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
 	queue.run(foreground)
 	if !r.quiet && staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
 	leave()
+
+	// 10. The end: the tick waits for what went on beside and for messages, and prunes the database.
 	beside.Wait()
 	r.starter.handover.Close()
 	announced()
