@@ -71,7 +71,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	defer r.db.Close()
 	r.starter.terminate, r.starter.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
 
-	// 1. The due slots. The supervisor starts, and pauses are read, while the tick goes on.
+	// 1. The due slots. The supervisor starts beside that, and pauses are read.
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
@@ -86,8 +86,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 4. Other servers are told that this one lives, while the tick goes on.
 	announced := r.announceWhile()
 
-	// 5. Background tasks start first, so that no foreground task delays them. A run that has waited
-	// for its mutex comes before them.
+	// 5. Background tasks start first, so that no foreground task delays them. A run that has
+	// waited for its mutex comes before them.
 	now, later := schedule.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
@@ -125,7 +125,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	}
 	leave()
 
-	// 10. The end: the tick waits for what went on beside and for messages, and prunes the database.
+	// 10. The end: the tick waits for all that, and for messages, and prunes the database.
 	beside.Wait()
 	r.starter.handover.Close()
 	announced()
