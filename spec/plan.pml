@@ -7,7 +7,7 @@
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
  *   give       run.Handover.Give, run.GiveTo, run.ownRow.takeBack
- *   collect    run.Caller.CollectLost, run.Caller.take, state.Owned.Take, run.Run.unwatched
+ *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.unwatched
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.Again, state.Owned.Defer,
  *              state.Owned.Finish

@@ -3,70 +3,44 @@ package run
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
-// lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
-const lostAtOnce = 16
+// Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
+// wait for their next attempt, or for their turn.
+func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
+	live, lost, err := c.DB.Going(ctx)
+	live = slices.DeleteFunc(live, func(row state.Row) bool {
+		return !row.Deferred() && (!row.Queued() || c.DB.Owners().Alive(row.Owner))
+	})
+	return append(live, lost...), err
+}
 
-// CollectLost finishes every run whose owner is dead, and returns their records. A run that waits
-// for a deferred retry, or for its turn, is passed to retry, which reports whether it ended the run
-// instead. It leaves a run alone if recent accepts its id. Errors about single runs go to problem.
-func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (state.Row, bool), problem func(error)) []state.Row {
-	live, lost, err := c.DB.Going(context.Background())
+// Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
+// its turn, Collect returns its row instead, for Resume.
+func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
+	if row.Deferred() || row.Queued() || row.Resting() && row.Background && !c.unwritten(row) {
+		return &row, nil
+	}
+	o, err := c.take(row)
 	if err != nil {
-		problem(err)
+		return nil, unlessAlive(err)
+	}
+	if again := o.finishUnlessLost(); again {
+		return &o.run.row.Row, nil
+	}
+	return nil, nil
+}
+
+func unlessAlive(err error) error {
+	if errors.Is(err, ErrAlive) {
 		return nil
 	}
-	var (
-		mu      sync.Mutex
-		records []state.Row
-		wg      sync.WaitGroup
-		slots   = make(chan struct{}, lostAtOnce)
-	)
-	collect := func(row state.Row, do func(state.Row) (state.Row, bool)) {
-		if recent(row.ID) {
-			return
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if record, ended := do(row); ended {
-				mu.Lock()
-				records = append(records, record)
-				mu.Unlock()
-			}
-		})
-	}
-	for _, row := range live {
-		if row.Deferred() || row.Queued() && !c.DB.Owners().Alive(row.Owner) {
-			collect(row, func(row state.Row) (state.Row, bool) { return retry(Deferred{c, row}) })
-		}
-	}
-	for _, row := range lost {
-		collect(row, func(row state.Row) (record state.Row, ended bool) {
-			if row.Resting() && row.Background && !c.unwritten(row) {
-				return retry(Deferred{c, row})
-			}
-			o, err := c.take(row)
-			if err != nil {
-				if !errors.Is(err, ErrAlive) {
-					problem(err)
-				}
-				return record, false
-			}
-			if record, again := o.finishUnlessLost(); !again {
-				return record, true
-			}
-			return retry(Deferred{c, o.run.row.Row})
-		})
-	}
-	wg.Wait()
-	return records
+	return err
 }
 
 // ErrAlive says that a process looks after the run.

@@ -40,27 +40,30 @@ func (r *Run) leaveDeferred() {
 
 // finishUnlessLost is finish for a run whose owner is dead. Again reports that the run waits for
 // its next attempt instead.
-func (o *orphan) finishUnlessLost() (record state.Row, again bool) {
+func (o *orphan) finishUnlessLost() (again bool) {
 	r := o.run
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
 		so := r.soFar()
 		so.Reason = r.row.Reason
 		if r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) != nil {
-			return o.finish(nil), false
+			o.finish(nil)
+			return false
 		}
 	case r.row.Phase == state.Finishing || !r.mayRetryLost():
-		return o.finish(nil), false
+		o.finish(nil)
+		return false
 	default:
 		result := r.unwatched(nil)
 		if r.deferLost(result) != nil {
-			return r.finish(result), false
+			r.finish(result)
+			return false
 		}
 	}
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
-	return record, true
+	return true
 }
 
 // mayRetryLost reports whether the task wants a lost run to be tried again, and has an attempt
@@ -97,52 +100,40 @@ func (o *orphan) giveUp(code *int) state.Row {
 	return result
 }
 
-// A Deferred is a run that waits for a deferred retry, or whose process was killed while it waited
-// for its turn or between two attempts.
-type Deferred struct {
-	caller Caller
-	Row    state.Row
-}
-
-// Deferred returns a run that waits for its next attempt: see state.Row.Deferred.
-func (c Caller) Deferred(row state.Row) Deferred { return Deferred{c, row} }
-
-// Finish ends the run without another attempt. It reports false if this process could not take the
-// run, because another one has it or after an error.
-func (d Deferred) Finish() (record state.Row, ended bool) {
-	o, err := d.caller.take(d.Row)
+// GiveUp ends a run that waits for its next attempt without that attempt. It does nothing if
+// another process has the run.
+func (c Caller) GiveUp(row state.Row) error {
+	o, err := c.take(row)
 	if err != nil {
-		return record, false
+		return unlessAlive(err)
 	}
-	return o.finish(nil), true
+	o.finish(nil)
+	return nil
 }
 
 // heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
 const heldAtMost = 24 * time.Hour
 
-// Retry takes the mutex again and hands the run over for its next attempt; a run that waits for its
-// turn is handed over as it is. Started reports that it was handed over. Ended reports that the
-// mutex was held for too long, and that the run has ended with the record. If the mutex is held,
-// and after an error, the run is left to a later tick.
-func (d Deferred) Retry(handOver func(*Run) error) (record state.Row, started, ended bool, err error) {
-	o, err := d.caller.take(d.Row)
-	if errors.Is(err, ErrAlive) {
-		return record, false, false, nil
-	}
+// Resume takes the mutex again and hands the run over for its next attempt; a run that waits for
+// its turn is handed over as it is. The result is the run that was handed over. If the mutex is
+// held, and after an error, the run is left to a later tick, and there is no result. When the mutex
+// was held for too long, the run ends.
+func (c Caller) Resume(row state.Row, handOver func(*Run) error) (started *Run, err error) {
+	o, err := c.take(row)
 	if err != nil {
-		return record, false, false, err
+		return nil, unlessAlive(err)
 	}
-	if !d.Row.Queued() {
+	if !row.Queued() {
 		if reason := o.lockAgain(); reason != "" {
-			record, ended = o.postpone(reason)
-			return record, false, ended, nil
+			o.postpone(reason)
+			return nil, nil
 		}
 	}
 	if err := handOver(o.run); err != nil {
 		o.leave()
-		return record, false, false, err
+		return nil, err
 	}
-	return o.run.soFar(), true, false, nil
+	return o.run, nil
 }
 
 // leave leaves a run that this process has taken to a later tick.
@@ -183,8 +174,8 @@ func (o *orphan) lockAgain() (reason string) {
 }
 
 // postpone leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost,
-// postpone ends the run instead, and returns its record.
-func (o *orphan) postpone(reason string) (record state.Row, ended bool) {
+// postpone ends the run instead.
+func (o *orphan) postpone(reason string) {
 	r := o.run
 	wait, now := r.row.Wait, clock.Now()
 	if first := wait.Since.IsZero(); first {
@@ -193,9 +184,9 @@ func (o *orphan) postpone(reason string) (record state.Row, ended bool) {
 	} else if now.Sub(wait.Since) >= heldAtMost {
 		result := o.giveUp(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, heldAtMost.Hours(), reason)
-		return r.finish(result), true
+		r.finish(result)
+		return
 	}
 	wait.For = state.ForMutex
 	r.row.wait(wait)
-	return record, false
 }

@@ -4,7 +4,7 @@
 // (Execute). A background run is given to a supervisor (GiveTo), which receives and supervises it
 // (Receive, Supervise) and starts the process that finishes it (FinishInherited). If a supervisor
 // is killed, another process takes the run over (TakeOver). If no process watches the run any more,
-// CollectLost finishes it.
+// Collect finishes it.
 //
 // The supervisor watches the background runs of a tick (SuperviseAll): their commands are its
 // children. The tick starts it by a witness when it has the first such run (Handover). The witness

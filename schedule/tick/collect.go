@@ -3,11 +3,11 @@ package tick
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -17,13 +17,36 @@ func (r *running) collectLost(noNewStarts context.Context) {
 	if r.quiet {
 		return
 	}
-	retry := func(d run.Deferred) (state.Row, bool) { return r.retryDeferred(noNewStarts, d) }
-	r.starter.caller().CollectLost(r.starter.handedOver.has, retry, func(err error) {
-		if _, unwritable := r.records.memory.instead(err); !unwritable { // else that is said once
-			r.Report.Problem("%v", err)
+	rows, err := r.starter.caller().Unwatched(context.Background())
+	r.problemUnlessUnwritable(err)
+	var all sync.WaitGroup
+	slots := make(chan struct{}, collectedAtOnce)
+	for _, row := range rows {
+		if r.starter.handedOver.has(row.ID) {
+			continue
 		}
-	})
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			waits, err := r.starter.caller().Collect(row)
+			r.problemUnlessUnwritable(err)
+			if waits != nil {
+				r.resume(noNewStarts, *waits)
+			}
+		})
+	}
+	all.Wait()
 	r.deliveries.sendWaiting()
+}
+
+// collectedAtOnce is how many runs are collected at the same time: their hooks may be slow.
+const collectedAtOnce = 16
+
+// problemUnlessUnwritable reports an error. That the database cannot be written is said once.
+func (r *running) problemUnlessUnwritable(err error) {
+	if _, unwritable := r.records.memory.instead(err); err != nil && !unwritable {
+		r.Report.Problem("%v", err)
+	}
 }
 
 // startHeld starts runs that have waited for their mutex or a seat. It comes before the slots of
@@ -39,7 +62,7 @@ func (r *running) startHeld(noNewStarts context.Context) {
 		switch {
 		case row.Wait.Since.IsZero():
 		case row.Deferred():
-			r.retryDeferred(noNewStarts, r.starter.caller().Deferred(row))
+			r.resume(noNewStarts, row)
 		case row.Requested():
 			r.requests.handOverAll(noNewStarts, []state.Row{row})
 		}
@@ -70,30 +93,29 @@ func (r *running) reportEnded() {
 	}
 }
 
-// retryDeferred goes on with a run whose retry was deferred, if its time has come. Ended reports
-// that the run has ended instead, with the record.
-func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (record state.Row, ended bool) {
-	task := r.task(d.Row.Task)
+// resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
+func (r *running) resume(noNewStarts context.Context, row state.Row) {
+	task := r.task(row.Task)
 	if task == nil { // it goes by its snapshot
-		task = &schedule.Task{Name: d.Row.Task}
+		task = &schedule.Task{Name: row.Task}
 	}
 	switch {
-	case d.Row.Stop != nil:
-		return d.Finish()
+	case row.Stop != nil:
+		r.problemUnlessUnwritable(r.starter.caller().GiveUp(row))
+		return
 	case noNewStarts.Err() != nil, r.Only != "" && r.Only != task.Name:
-		return record, false
-	case !d.Row.Queued() && (r.early(d.Row.Wait.NotBefore) || r.admission.paused(task, d.Row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
-		return record, false // for a run that waits for its turn, a pause counts when the turn comes
+		return
+	case !row.Queued() && (r.early(row.Wait.NotBefore) || r.admission.paused(task, row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
+		return // for a run that waits for its turn, a pause counts when the turn comes
 	}
-	record, started, ended, err := d.Retry(r.starter.resume)
+	started, err := r.starter.caller().Resume(row, r.starter.resume)
 	if err != nil {
 		r.Report.Problem("%s waits on: %v", task.Name, err)
 	}
-	if started && !d.Row.Queued() {
-		r.Report.Started(record)
+	if started != nil && !row.Queued() {
+		r.Report.Started(started.Record())
 		r.Report.flush()
 	}
-	return record, ended
 }
 
 // early reports whether a request or a deferred retry for the given time has to wait. A tick of a
