@@ -152,7 +152,7 @@ func (p taskList) nextCell(r row) {
 		p.put(`–`)
 		return
 	}
-	p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
+	p.put(`%s`, p.when(r.Times[0], p.zoneOf(r.Name)))
 }
 
 func (p taskList) lastCell(r row) {

@@ -138,7 +138,7 @@ func (p *page) changes(d serve.Draft) {
 		if !ok {
 			break
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(next, d.Task.When.Location))
+		p.put(`<span class="time">%s</span> `, p.exactly(next, p.zoneOf(d.Task.Name)))
 		at = next
 	}
 	if at.Equal(p.now) {

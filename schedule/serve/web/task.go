@@ -69,7 +69,7 @@ func showTask(made *page) error {
 }
 
 func (p taskPage) why(w *view.Inquiry) {
-	a, zone := w.Answer, w.Task.When.Location
+	a, zone := w.Answer, p.zoneOf(w.Task.Name)
 	if a.Down != "" {
 		p.put(`<p class="alert">! %s</p>`, a.Down)
 	}
@@ -130,7 +130,7 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		if i == 0 {
 			p.put(`<dt>Next times<dd>`)
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(at, at.Location()))
+		p.put(`<span class="time">%s</span> `, p.exactly(at, p.zoneOf(t.Name)))
 	}
 	for _, one := range []struct{ label, value string }{
 		{"Conditions", d.Conditions}, {"Asks", strings.Join(d.Asks, "; ")}, {"Tags", strings.Join(d.Tags, ", ")}, {"User", d.User},
