@@ -30,7 +30,6 @@ func showTask(made *page) error {
 		p.put(`<p class="about">%s</p>`, t.Description)
 	}
 	p.taskButtons(shown)
-	p.editButtons(t.Name)
 	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
 	p.live(shown)
 	if shown.Paused != nil {
@@ -164,5 +163,7 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	for _, hook := range d.Hooks {
 		fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
-	p.put(`</dl></section>`)
+	p.put(`</dl>`)
+	p.editButtons(t.Name)
+	p.put(`</section>`)
 }

@@ -60,7 +60,7 @@ func (p *page) zoneControl(head *writer) {
 	if p.zones {
 		now = "each task's zone"
 	}
-	head.put(`<button type="button" class="quiet zone" popovertarget="zone" aria-label="Times in %s">%s</button><dialog popover id="zone" aria-labelledby="zone-h">
+	head.put(`<button type="button" class="quiet zone" popovertarget="zone" aria-label="Times in %s"><span>Times in </span>%s</button><dialog popover id="zone" aria-labelledby="zone-h">
 <form method="post" action="%s/zone"><h2 id="zone-h">Show times in</h2><input type="hidden" name="back" value="%s">`, now, now, p.base, p.request.URL.RequestURI())
 	choice := func(value, label, of string) {
 		here := markup("")

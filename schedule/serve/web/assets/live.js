@@ -33,13 +33,14 @@ function same(a, b) {
   return shown(a) === shown(b);
 }
 
-let asking = false, again = false;
+let asking = false, again = false, gone = false;
 async function refresh() {
   if (document.hidden) { again = true; return; }
   if (asking) { again = true; return; }
   asking = true; again = false;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    gone = answer.status === 404; // another tab, or somebody else, has deleted the task
     if (answer.redirected) { tell({ signIn: true }); return; } // what was typed stays
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -52,6 +53,7 @@ async function refresh() {
     }
   } catch { /* the server is away: see connect */ } finally {
     asking = false;
+    say();
     if (again) later();
   }
 }
@@ -237,9 +239,9 @@ function say() {
   const place = document.getElementById("live"), clock = at => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   if (!place) return;
   const ago = Math.round((Date.now() - known.heard) / 1000);
-  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) :
+  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) : gone ? "not there any more" :
     `live · ${ago < 120 ? ago + " s" : Math.round(ago / 60) + " min"} ago` + (known.restarted ? " · server restarted " + clock(known.restarted) : "");
-  place.className = known.signIn || known.lost ? "bad" : "";
+  place.className = known.signIn || known.lost || gone ? "bad" : "";
   if (place.textContent === text) return;
   place.textContent = text;
   if (!known.signIn) return;
