@@ -14,6 +14,7 @@ const failed = [];
 
 // check runs one check in a window of its own; a check that hangs is ended by the bounds of what it waits for.
 async function check(name, options, does) {
+  if (state && process.env.ONLY && !new RegExp(process.env.ONLY).test(name)) return; // ONLY='dialog|keyboard' bash .ci/pages/run
   const begun = Date.now();
   const page = await open(browser, { state, ...options });
   try {
@@ -36,11 +37,11 @@ function everyPage() {
   const tried = world.records("search-index").find(r => r.attempts > 1);
   return [
     ["/tasks?sort=-last", "invoices"], ["/act?do=pause&task=newsletter", "its slots will be skipped"],
-    ["/", "mirror/assets"], ["/tasks", "invoices"], ["/tasks?state=trouble", "mirror/assets"], ["/tasks?q=nothing+like+it", "No task is chosen"],
+    ["/", "mirror/assets"], ["/tasks", "invoices"], ["/tasks?state=trouble", "mirror/assets"], ["/tasks?state=waiting", "partner-report"], ["/tasks?q=nothing+like+it", "No task is chosen"],
     ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
     ["/forecast", "Runs at once, by hour"], ["/forecast?since=2026-03-28&for=31d", "Apr"],
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
-    ["/runs", "succeeded"], ["/runs?q=exit+code&since=2026-03-02&task=invoices", "exit code 7"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
+    ["/runs", "succeeded"], ["/runs?q=exit+code&since=2026-03-02&task=invoices", "exit code 7"], ["/runs?outcome=skipped", "still running"], ["/runs?task=night-prices", "slots"], [`/runs/${world.waiting("stock-take")}`, "its turn"], [`/runs/${good.run}`, "order 1011"],
     [`/runs/${bad.run}`, "first error: line 7"], [`/runs/${bad.run}?q=order`, "5 lines with order"], [`/runs/${tried.run}`, "attempt 2"],
     ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/new", "Its keys"], ["/tasks/nix", "This did not work"],
   ];
@@ -124,7 +125,7 @@ try {
     world.run("trigger", "rebuild", "--in", "5h"); // beside the page
     await page.locator("#now", { hasText: "waiting" }).waitFor();
     assert.equal(await page.getByRole("textbox", { name: "Reason" }).inputValue(), "half a thou");
-    assert.ok(await page.locator("#do-trigger").evaluate(e => e.matches(":popover-open")), "the dialog was closed");
+    assert.ok(await page.locator("#do-trigger").evaluate(e => e.open), "the dialog was closed");
   });
 
   await check("filters are links and forms, and are in the URL", {}, async page => {
@@ -132,7 +133,7 @@ try {
     await page.getByRole("searchbox").fill("PRICE");
     await page.getByRole("searchbox").press("Enter");
     await page.waitForURL(/q=PRICE/);
-    assert.deepEqual(await page.locator("tbody th[scope=row] > a").allInnerTexts(), ["price-feed"]);
+    assert.deepEqual(await page.locator("tbody th[scope=row] > a").allInnerTexts(), ["price-feed", "night-prices"]);
     await page.goto(world.url + "/tasks?state=trouble");
     const rows = await page.locator("tbody th[scope=row] > a").allInnerTexts();
     assert.ok(rows.includes("mirror/assets") && !rows.includes("import-orders"), rows.join());
@@ -218,6 +219,75 @@ try {
     });
   }
 
+  await check("a task that somebody else changed meanwhile is not overwritten", {}, async page => {
+    await page.goto(world.url + "/new");
+    await page.getByLabel("Name").fill("../nix");
+    await page.getByRole("button", { name: "Show what changes" }).click();
+    assert.match(await text(page, "[role=alert]"), /cannot be a name/);
+    await page.getByLabel("Name").fill("shared");
+    await page.getByRole("button", { name: "Show what changes" }).click();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.waitForURL(/tasks\/shared$/);
+    const other = await page.context().newPage();
+    for (const [one, hour] of [[page, 8], [other, 7]]) {
+      await one.goto(world.url + "/tasks/shared/edit");
+      await one.getByLabel("Its keys").fill(`every: day at ${hour}:00\ncommand: 'true'\n`);
+    }
+    for (const one of [page, other]) await one.getByRole("button", { name: "Show what changes" }).click();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.waitForURL(/tasks\/shared$/);
+    await other.getByRole("button", { name: "Save" }).click();
+    assert.match(await text(other, "[role=alert]"), /somebody has changed shared/);
+    assert.match(world.read("schedule.d/shared.yaml"), /day at 8:00/);
+    await other.goto(world.url + "/tasks/shared");
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.waitForURL(/tasks$/);
+    await other.locator("#live", { hasText: "not there any more" }).waitFor();
+    page.wrong = page.wrong.filter(one => !one.includes("404"));
+  });
+
+  for (const javaScriptEnabled of [true, false]) {
+    const [zone, shown] = javaScriptEnabled ? ["Asia/Tokyo", "JST"] : ["UTC", "UTC"];
+    await check(`times in the zone ${zone}${javaScriptEnabled ? " of the browser" : ", without JavaScript"}`, { javaScriptEnabled, timezoneId: "Asia/Tokyo" }, async page => {
+      await page.goto(world.url + "/tasks?q=price-feed");
+      assert.match(await text(page, "#tasks time >> nth=0"), /CET/);
+      await page.getByRole("button", { name: "Times in Europe/Berlin" }).click();
+      if (javaScriptEnabled) await accessible(page, "the choice of a zone");
+      await page.getByRole("button", { name: zone }).click();
+      await page.waitForURL(/q=price-feed/);
+      await page.getByRole("button", { name: "Times in " + zone }).waitFor();
+      for (const at of ["/tasks?q=price-feed", "/runs?task=price-feed", "/tasks/price-feed", "/audit"]) {
+        await page.goto(world.url + at);
+        const times = await page.locator("main time").allInnerTexts();
+        assert.ok(times.length > 0 && times.every(time => time.endsWith(" " + shown)), `${at} has ${times.join(", ")}`);
+      }
+    });
+  }
+
+  await check("a dialog takes the focus, keeps it, and gives it back", {}, async page => {
+    await page.goto(world.url + "/tasks/newsletter");
+    const opener = page.getByRole("button", { name: "Pause…" }), dialog = page.locator("#do-pause");
+    const at = () => page.evaluate(() => document.activeElement.closest("dialog")?.id ?? document.activeElement.innerText.trim());
+    await opener.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "for");
+    const seen = new Set();
+    for (let n = 0; n < 12; n++) {
+      await page.keyboard.press("Tab");
+      seen.add(await page.evaluate(() => document.activeElement === document.body) || await at()); // after the last one come the buttons of the browser
+    }
+    assert.deepEqual([...seen].filter(one => one !== true), ["do-pause"]);
+    await page.keyboard.press("Escape");
+    assert.equal(await at(), "Pause…");
+    await opener.click();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await at(), "Pause…");
+    await opener.click();
+    await page.mouse.click(5, 400);
+    await dialog.waitFor({ state: "hidden" });
+    assert.equal(await at(), "Pause…");
+  });
+
   await check("by keyboard alone", {}, async page => {
     await page.goto(world.url + "/tasks");
     const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name);
@@ -291,15 +361,38 @@ try {
   });
 
   await check("eight tabs have one stream, and all of them are live", {}, async page => {
+    await page.context().addInitScript(() => {
+      const Real = EventSource, all = [];
+      window.streams = () => all.filter(one => one.readyState !== Real.CLOSED).length;
+      window.EventSource = class extends Real { constructor(url) { super(url); all.push(this); } static CLOSED = Real.CLOSED; };
+      window.hide = hidden => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      };
+    });
     const tabs = [page];
     while (tabs.length < 8) tabs.push(await page.context().newPage());
+    const streams = async () => (await Promise.all(tabs.map(tab => tab.evaluate(() => window.streams())))).reduce((a, b) => a + b);
+    const become = async wanted => {
+      for (let waited = 0; await streams() !== wanted; waited += 100) {
+        assert.ok(waited < 20_000, `there are ${await streams()} streams, not ${wanted}`);
+        await sleep(100);
+      }
+    };
     for (const tab of tabs) await tab.goto(world.url + "/pauses");
     for (const tab of tabs) await tab.locator("#live", { hasText: /^live · \d+ s ago/ }).waitFor();
     world.run("pause", "newsletter", "--reason", "for all tabs");
     for (const tab of tabs) await tab.locator("#pauses", { hasText: "for all tabs" }).waitFor();
-    await tabs[0].close(); // it has the stream: another one takes over
+    await become(1);
+    await tabs.shift().close(); // it has the stream: another one takes over
     world.run("resume", "newsletter");
-    for (const tab of tabs.slice(1)) await tab.locator("#pauses", { hasText: "Nothing is paused" }).waitFor();
+    for (const tab of tabs) await tab.locator("#pauses", { hasText: "Nothing is paused" }).waitFor();
+    for (const tab of tabs.slice(1)) await tab.evaluate(() => window.hide(true));
+    await become(1); // the visible one has it
+    await tabs[0].evaluate(() => window.hide(true));
+    await become(0);
+    await tabs[3].evaluate(() => window.hide(false));
+    await become(1);
   });
 
   await check("a page says that the server is away, that it was restarted, and that one has to sign in again", {}, async page => {

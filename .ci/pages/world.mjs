@@ -49,6 +49,20 @@ tasks:
   - {name: nightly-backup, description: Everything to the other building, every: day at 2:30, timeout: 2h, command: "sleep 1"}
   - {name: weekend-report, tags: [letters], every: weekend at 10:00, command: "true"}
   - {name: old-sync, description: Until the last shop has moved, every: hour, enabled: false, command: "true"}
+  - {name: night-prices, description: Changes prices while nobody buys, tags: [partners], every: 10 minutes, between: ["22:00", "6:00"], command: "true"}
+  - name: partner-report
+    description: Tells the partners what was sold; tries again hours later
+    tags: [partners]
+    every: 30 minutes
+    retry: {attempts: 2, delay: 3h}
+    command: 'echo "the partner does not answer"; exit 4'
+  - name: stock-take
+    description: Counts what is in the store house, one count after another
+    tags: [orders]
+    every: year
+    without_overlapping: wait
+    wait_at_most: 1d
+    command: 'echo "counting"; while ! test -e counted; do sleep 0.05; done'
   - name: rebuild
     description: "Rebuilds <everything>, on demand"
     every: year
@@ -96,6 +110,7 @@ export class World {
     work.stdout.resume();
     const until = Date.parse(begin) + minutes * 60_000;
     while (this.now() < until) await sleep(50);
+    for (const reason of ["the yearly count", "once more"]) this.run("trigger", "stock-take", "--reason", reason); // the second waits
     this.setSpeed(10); // six seconds are a minute: ticks go on, and triggers are answered
     this.work = work;
   }
@@ -130,6 +145,9 @@ export class World {
 
   records(...args) { return JSON.parse(this.run("history", "--json", ...args)); }
 
+  // waiting is the run of a task that waits.
+  waiting(task) { return JSON.parse(this.run("list", "--json")).find(t => t.name === task).waiting[0].run; }
+
   touch(name) { writeFileSync(path.join(this.dir, name), ""); }
 
   remove(name) { rmSync(path.join(this.dir, name), { force: true }); }
@@ -139,7 +157,7 @@ export class World {
   write(name, text) { writeFileSync(path.join(this.dir, name), text); }
 
   async stop() {
-    this.touch("go"); // for what still waits
+    for (const name of ["go", "counted"]) this.touch(name); // for what still waits
     for (const child of this.processes.reverse()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       child.kill("SIGTERM");

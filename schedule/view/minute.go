@@ -183,10 +183,10 @@ func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 	}
 	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
 		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].ID })
-		return w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
+		return w.Waiting[i].Text(w.Now, w.zone()), nil
 	}
 	if i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {
-		return "it is " + w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
+		return "it is " + w.Waiting[i].Text(w.Now, w.zone()), nil
 	}
 	switch {
 	case slices.ContainsFunc(w.lost, of):

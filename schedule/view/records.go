@@ -104,7 +104,7 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	}
 	past := map[string]Past{}
 	for _, s := range spans {
-		records := slices.DeleteFunc(single[s.Task], state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
+		records := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
 		records = append(records, ranges[s.Task]...)
 		slices.SortStableFunc(records, state.NewestFirst)
 		past[s.Task] = Past{Records: records}
@@ -145,11 +145,22 @@ func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []st
 	return err
 }
 
-// NewestOf returns the newest n records of each of the tasks, the newest first. They are Short.
+// NewestOf returns the newest records of each of the tasks, n at most, the newest first. They are
+// Short.
 func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]state.Row, error) {
 	spans := make([]state.Span, len(tasks))
 	for i, task := range tasks {
 		spans[i].Task = task
 	}
-	return r.Newest(ctx, spans, time.Time{}, n)
+	newest, err := r.Newest(ctx, spans, time.Time{}, n)
+	for task, rows := range newest {
+		newest[task] = ended(rows)
+	}
+	return newest, err
+}
+
+// ended returns the rows that have an outcome: pictures of what waits or runs are made of other
+// rows.
+func ended(rows []state.Row) []state.Row {
+	return slices.DeleteFunc(rows, func(row state.Row) bool { return row.Outcome == "" })
 }

@@ -19,8 +19,9 @@ type Source struct {
 	Schedule *schedule.Schedule
 	Controls pause.Source
 	Now      func() time.Time
-	Server   string // the name of this machine
-	Config   string // what a command in a hint needs to use the same schedule: " -c FILE", or ""
+	Server   string         // the name of this machine
+	Zone     *time.Location // of times in texts about a task; nil for the zone of the task
+	Config   string         // what a command in a hint needs to use the same schedule: " -c FILE", or ""
 
 	// Problem reports what an answer lacks, and why: a store that is down, a database that cannot
 	// be read.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,7 +61,9 @@ func (w *Inquiry) waitsFor(slot time.Time) string {
 	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + w.Live[i].Task + " now"
 }
 
-// Time writes a time in the zone of the task.
-func (w *Inquiry) Time(t time.Time) string {
-	return humanize.SlotZone(t, w.Task.When.Location)
+// Time writes a time in the zone of texts.
+func (w *Inquiry) Time(t time.Time) string { return humanize.SlotZone(t, w.zone()) }
+
+func (w *Inquiry) zone() *time.Location {
+	return cmp.Or(w.source.Zone, w.Task.When.Location)
 }

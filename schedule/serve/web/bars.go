@@ -113,7 +113,7 @@ func (p *page) plot(records []state.Row, usual time.Duration) {
 			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
 		}
 	}
-	p.put(`</svg><figcaption>The last %s, the longest %s`, humanize.Count(len(records), "run"), humanize.Duration(longest))
+	p.put(`</svg><figcaption>%s, the longest %s`, humanize.Count(len(records), "run"), humanize.Duration(longest))
 	if usual > 0 {
 		p.put(`; usually %s (the line)`, humanize.Duration(usual))
 	}

@@ -34,6 +34,9 @@ var columns = []column{
 	{"Last 30", "outcomes", "", nil, func(p taskList, r row) { p.strip(r.strip) }},
 }
 
+// none stands for what a task does not have. A narrow page leaves it out.
+const none markup = `<span class="none">–</span>`
+
 // ordered orders the rows by the parameter sort: the name of a column, after a minus the other way
 // round. Without it they stay as they are. Rows that are to be ordered by what was read of them
 // have been read.
@@ -149,15 +152,15 @@ func (p taskList) stateCell(r row) {
 
 func (p taskList) nextCell(r row) {
 	if len(r.Times) == 0 {
-		p.put(`–`)
+		p.put(none)
 		return
 	}
-	p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
+	p.put(`%s`, p.when(r.Times[0], p.zoneOf(r.Name)))
 }
 
 func (p taskList) lastCell(r row) {
 	if r.Last == nil {
-		p.put(`–`)
+		p.put(none)
 		return
 	}
 	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.ID), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
@@ -165,7 +168,7 @@ func (p taskList) lastCell(r row) {
 
 func (p taskList) usualCell(r row) {
 	if r.usual.Runs == 0 {
-		p.put(`–`)
+		p.put(none)
 		return
 	}
 	p.put(`%s`, humanize.Duration(r.usual.Duration.Round(time.Millisecond)))

@@ -72,12 +72,12 @@ func showEdit(p *page) error {
 func (p *page) draftForm(d serve.Draft) {
 	p.put(`<form method="post" action="%s/edit" class="draft">`, p.base)
 	if d.Tag == "" {
-		p.put(`<label>Name <input name="name" value="%s" maxlength="128" required autocomplete="off"></label>`, d.Name)
+		p.put(`<label>Name <small>letters, digits and . _ : / -</small> <input name="name" value="%s" maxlength="128" required autocomplete="off"></label>`, d.Name)
 	} else {
 		p.put(`<input type="hidden" name="name" value="%s"><input type="hidden" name="tag" value="%s">`, d.Name, d.Tag)
 	}
 	p.put(`<label>Its keys, as in schedule.yaml <textarea name="keys" rows="16" spellcheck="false" required>
-%s</textarea></label><div class="buttons"><button>Show what changes</button></div></form>`, text(d.Keys))
+%s</textarea></label><div class="buttons"><button>Show what changes</button> <small>Nothing is saved yet: the next page shows what changes, and when the task would run.</small></div></form>`, text(d.Keys))
 }
 
 // text is foreign text as it is, for a textarea.
@@ -138,7 +138,7 @@ func (p *page) changes(d serve.Draft) {
 		if !ok {
 			break
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(next, d.Task.When.Location))
+		p.put(`<span class="time">%s</span> `, p.exactly(next, p.zoneOf(d.Task.Name)))
 		at = next
 	}
 	if at.Equal(p.now) {
@@ -185,7 +185,7 @@ func difference(before, after string) (lines []string) {
 	return lines
 }
 
-// editButtons are on the page of a task that may be edited here.
+// editButtons are below the definition of a task that may be edited here.
 func (p *page) editButtons(name string) {
 	if !p.Edits() {
 		return
@@ -197,7 +197,7 @@ func (p *page) editButtons(name string) {
 	}
 	var tag writer
 	tag.put(`<input type="hidden" name="tag" value="%s">`, written.Tag)
-	p.put(`<div class="buttons"><a href="%s/edit">Edit</a> `, p.taskURL(name))
+	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
 	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: markup(tag.String()),
 		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
 	p.put(`</div>`)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/serve"
@@ -23,7 +25,7 @@ func showForecast(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := foreseen{p, r}
+	f := foreseen{p, shownIn(r, p.Schedule)}
 	p.put(`<h1>Forecast</h1>`)
 	f.spanForm()
 	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s. What ticks will do, if runs take what they usually take.</p>`,
@@ -40,6 +42,17 @@ func showForecast(p *page) error {
 type foreseen struct {
 	*page
 	forecast.Report
+}
+
+// shownIn has a forecast in the zone of a schedule. In a zone that differs by half an hour, the
+// cells of the heatmap begin at half past.
+func shownIn(r forecast.Report, s *schedule.Schedule) forecast.Report {
+	inputs, sums := *r.Inputs, *r.Sums
+	inputs.Schedule, sums.Hours = s, slices.Clone(sums.Hours)
+	for i := range sums.Hours {
+		sums.Hours[i].Start = sums.Hours[i].Start.In(s.Location)
+	}
+	return forecast.Report{Inputs: &inputs, Sums: &sums}
 }
 
 // day reads a parameter that is a day in the zone of the page, or a time; zero if it is not given.

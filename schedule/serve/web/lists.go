@@ -107,7 +107,7 @@ func (p *page) pause(one serve.Pausing) {
 	if one.Until != nil {
 		until = p.when(stamp(*one.Until), p.zone)
 	}
-	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td>%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
+	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
 	if p.Operates {
 		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, url.PathEscape(one.ID))
 	}
@@ -138,7 +138,7 @@ func showAudit(p *page) error {
 		default:
 			p.put(`%s`, c.Target)
 		}
-		p.put(`</td><td>%s`, c.Reason)
+		p.put(`</td><td data-label="reason">%s`, c.Reason)
 		if c.Error != "" {
 			p.put(` <span class="trouble">✕ not done: %s</span>`, c.Error)
 		}

@@ -43,7 +43,7 @@ func (p runPage) log(r view.Run) error {
 		if r.State != view.RunEnded && !around {
 			follow = markup(` data-follow="` + strconv.FormatInt(log.Offset+int64(len(log.Text)), 10) + `"`)
 		}
-		p.put(`<pre class="log" id="log" tabindex="0" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
+		p.put(`<pre class="log" id="log" tabindex="0" role="region" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
 		marks := map[int64]string{}
 		if found {
 			marks[trouble.Offset] = "error"

@@ -24,7 +24,10 @@ type page struct {
 	server       *serve.Server
 	base         string
 	now          time.Time
-	zone         *time.Location
+	zone         *time.Location // of its times: see setZone
+	own          *time.Location // of the schedule
+	zones        bool           // times of a task are in the zone of the task
+	chosen       string         // the name of the zone that the visitor has chosen
 	title        string
 	still        bool // the script does not load it again
 	judges       bool // it has the status, which says that no ticks come
@@ -34,7 +37,8 @@ type page struct {
 func (p *pages) page(r *http.Request, visit *serve.Visit) *page {
 	made := &page{Visit: visit, request: r, server: p.Server, base: p.BasePath, now: p.Now(), zone: time.UTC}
 	if visit != nil {
-		made.zone, made.tasks = visit.Schedule.Location, map[string]*schedule.Task{}
+		made.tasks = map[string]*schedule.Task{}
+		made.setZone()
 		for _, t := range visit.Schedule.Tasks {
 			made.tasks[t.Name] = t
 		}
@@ -107,6 +111,9 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		head.put(`<a href="%s%s"%s>%s</a>`, p.base, place.path, current, place.name)
 	}
 	head.put(`</nav><span id="live"></span>`)
+	if p.Visit != nil {
+		p.zoneControl(&head)
+	}
 	switch {
 	case p.Visit == nil, p.Who.From == "socket":
 	case p.Who.ByHeader:
@@ -166,14 +173,6 @@ func (p *page) exactly(at time.Time, zone *time.Location) markup {
 func stamp(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339, text)
 	return at
-}
-
-// zoneOf is the zone of a task, or of the schedule if the task is gone.
-func (p *page) zoneOf(task string) *time.Location {
-	if t := p.find(task); t != nil {
-		return t.When.Location
-	}
-	return p.zone
 }
 
 func (p *page) find(task string) *schedule.Task { return p.tasks[task] }

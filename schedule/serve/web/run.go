@@ -36,10 +36,7 @@ func showRun(made *page) error {
 	if r.State == view.RunEnded {
 		p.put(`%s%s`, badge(r.Outcome), details(r.Begin))
 	} else {
-		p.put(`%s`, badge(string(r.State)))
-		if r.Since != nil {
-			p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(stamp(*r.Since)))))
-		}
+		p.state(r)
 	}
 	p.put(`</p>`)
 	if r.State == view.RunRunning && r.Since != nil {
@@ -54,6 +51,21 @@ func showRun(made *page) error {
 	p.runFacts(r)
 	p.put(`</section>`)
 	return nil
+}
+
+// state writes the state of a run that has not ended. A run that waits has words for what.
+func (p runPage) state(r view.Run) {
+	switch {
+	case r.State == view.RunDeferred && r.At != nil:
+		p.put(`%s for attempt %d at %s`, badge("waiting"), r.Attempt, p.when(stamp(*r.At), p.zoneOf(r.Task)))
+	case r.State == view.RunQueued:
+		p.put(`%s for its turn`, badge("waiting"))
+	default:
+		p.put(`%s`, badge(string(r.State)))
+	}
+	if r.Since != nil {
+		p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(stamp(*r.Since)))))
+	}
 }
 
 // neighbours leads to the run of the task before this one, and to the one after it.
@@ -128,6 +140,8 @@ func (p runPage) runFacts(r view.Run) {
 	}
 	if r.State == view.RunEnded && r.Attempt > 1 {
 		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
+	} else if r.State == view.RunDeferred {
+		fact("Attempts", `%d so far`, r.Attempt-1)
 	} else {
 		fact("Attempts", `%d`, r.Attempt)
 	}

@@ -28,6 +28,7 @@ func New(server *serve.Server) http.Handler {
 	}
 	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, true))
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
+	p.mux.HandleFunc("POST "+p.BasePath+"/zone", p.chooseZone)
 	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
 	if !p.ReadOnly {
 		p.actions()

@@ -3,6 +3,7 @@ package web
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -40,6 +41,26 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded", "other servers are left out")
 	b.has("the tasks without the store", b.get("/tasks", 200), ">hourly</a>", "other servers are left out")
 	b.get("/servers", 503)
+}
+
+// While a run lives, its page says how much of the usual time has passed, or how much longer the
+// run takes.
+func TestTheProgressOfARunIsToldByItsUsualTime(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	for passed, says := range map[time.Duration]string{
+		time.Second: `<progress max="2000" value="1000" aria-label="Of its usual time"></progress> it usually takes 2.0 s, so about 1.0 s are left`,
+		time.Minute: `<progress max="2000" value="2000" aria-label="Of its usual time"></progress> 58 s longer than usual: it usually takes 2.0 s`,
+	} {
+		b := newBox(t, shop, serve.ScopeRead)
+		b.Store = redistest.Dial(t, "redis://"+redis.Addr())
+		running := controltest.Running("hourly")
+		running.Since = running.Since.Add(-passed)
+		b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}})
+		b.has("a task that never ran", b.get("/runs/"+running.Run, 200), "running</span> for "+humanize.Duration(passed), "not <progress")
+		b.Remember(b.Ended("hourly", 180, outcome.Succeeded, ""), b.Ended("hourly", 120, outcome.Succeeded, ""))
+		b.has(passed.String(), b.get("/runs/"+running.Run, 200), says)
+	}
 }
 
 // A slot of a one_server task that another server took is one line, which leads to the run there.

@@ -30,7 +30,6 @@ func showTask(made *page) error {
 		p.put(`<p class="about">%s</p>`, t.Description)
 	}
 	p.taskButtons(shown)
-	p.editButtons(t.Name)
 	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
 	p.live(shown)
 	if shown.Paused != nil {
@@ -69,7 +68,7 @@ func showTask(made *page) error {
 }
 
 func (p taskPage) why(w *view.Inquiry) {
-	a, zone := w.Answer, w.Task.When.Location
+	a, zone := w.Answer, p.zoneOf(w.Task.Name)
 	if a.Down != "" {
 		p.put(`<p class="alert">! %s</p>`, a.Down)
 	}
@@ -130,7 +129,7 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		if i == 0 {
 			p.put(`<dt>Next times<dd>`)
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(at, at.Location()))
+		p.put(`<span class="time">%s</span> `, p.exactly(at, p.zoneOf(t.Name)))
 	}
 	for _, one := range []struct{ label, value string }{
 		{"Conditions", d.Conditions}, {"Asks", strings.Join(d.Asks, "; ")}, {"Tags", strings.Join(d.Tags, ", ")}, {"User", d.User},
@@ -164,5 +163,7 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	for _, hook := range d.Hooks {
 		fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
-	p.put(`</dl></section>`)
+	p.put(`</dl>`)
+	p.editButtons(t.Name)
+	p.put(`</section>`)
 }

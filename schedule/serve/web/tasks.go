@@ -56,9 +56,6 @@ func showTasks(made *page) error {
 	p.verdict(judged)
 	p.put(`</div>`)
 	p.filterForm("/tasks")
-	if p.Edits() {
-		p.put(`<p><a href="%s/new">New task</a></p>`, p.base)
-	}
 	p.put(`<div id="tasks" data-live>`)
 	p.chips(rows)
 	if len(shown) == 0 {
@@ -210,7 +207,11 @@ func (p taskList) filterForm(path string) {
 			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
 		}
 	}
-	p.put(`<button>Filter</button></form>`)
+	p.put(`<button>Filter</button>`)
+	if path == "/tasks" && p.Edits() {
+		p.put(`<a class="button" href="%s/new">New task</a>`, p.base)
+	}
+	p.put(`</form>`)
 }
 
 func selected(is bool) markup {

@@ -1,13 +1,17 @@
 package web
 
 import (
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
+	"sched/schedule/state"
+	"sched/testing/controltest"
 )
 
 var namesOfRows = regexp.MustCompile(`<tr><th scope="row">(?:<input[^>]*>)?<a href="[^"]*">([^<]*)</a>`)
@@ -92,4 +96,22 @@ func TestAWaitingRunIsCancelledFromItsRow(t *testing.T) {
 	b.send("POST", "/act", url.Values{"do": {"cancel"}, "target": {run}, "reason": {"asked by mistake"}}, 303)
 	b.has("it was", b.get("/tasks", 200), `not aria-label="Cancel`)
 	b.has("/audit", b.get("/audit", 200), "asked by mistake")
+}
+
+// A run that waits, or goes on, has no outcome yet: pictures of outcomes leave it out.
+func TestARunThatHasNotEndedIsNoFailure(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	db, err := state.Open(b.State(), state.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	row := state.Row{ID: outcome.NewID(), Task: "hourly", Mutex: "hourly", Slot: controltest.Noon.Add(-time.Minute), Server: "web-1", Snapshot: json.RawMessage(`{"name":"hourly"}`),
+		Wait: state.Wait{For: state.ForTime, NotBefore: controltest.Noon.Add(time.Hour)}}
+	if _, err := db.Runs().Request(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/tasks?q=hourly", "/timeline?q=hourly"} {
+		b.has(path, b.get(path, 200), "no runs yet", "not the last 1")
+	}
 }

@@ -306,7 +306,7 @@ func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (piece
 			one.class, one.high, one.to = "skip", 0.3, at
 		}
 		one.title = func() string {
-			title := humanize.SlotZone(at, task.When.Location) + ": due"
+			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
 			if unmet != "" {
 				title += ", will be skipped: " + unmet
 			}

@@ -38,13 +38,6 @@ func TestPagesSayThatNoTickEverCame(t *testing.T) {
 	}
 }
 
-// The page Tasks writes each time in the zone of its task, and says which zone that is.
-func TestTimesOnThePageTasksHaveTheirZone(t *testing.T) {
-	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: here, every: hour, command: \"true\"}\n"+
-		"  - {name: there, every: hour, timezone: America/New_York, command: \"true\"}\n", serve.ScopeRead)
-	b.has("/tasks", b.get("/tasks", 200), ">13:00 UTC</time>", ">08:00 EST</time>")
-}
-
 func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	good, bad := b.Ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.Ended("hourly", 60, outcome.Failed, "")
@@ -212,7 +205,7 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 		b.Remember(r)
 		for _, path := range []string{"/", "/tasks/hourly", "/runs/" + r.ID, "/pauses"} {
 			for _, form := range forms.FindAllStringSubmatch(b.get(path, 200), -1) {
-				if form[1] != "/logout" {
+				if form[1] != "/logout" && form[1] != "/zone" { // these change nothing of the schedule
 					t.Errorf("%s: %s has a form for %s", tt.who, path, form[1])
 				}
 			}

@@ -8,7 +8,7 @@ const base = document.currentScript.dataset.base;
 function busy(part) {
   const at = document.activeElement;
   const selection = getSelection();
-  return part.querySelector(":popover-open, .pick:checked") !== null ||
+  return part.querySelector("dialog:is([open], :popover-open), .pick:checked") !== null ||
     part.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) ||
     !selection.isCollapsed && part.contains(selection.anchorNode);
 }
@@ -33,13 +33,14 @@ function same(a, b) {
   return shown(a) === shown(b);
 }
 
-let asking = false, again = false;
+let asking = false, again = false, gone = false;
 async function refresh() {
   if (document.hidden) { again = true; return; }
   if (asking) { again = true; return; }
   asking = true; again = false;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    gone = answer.status === 404; // another tab, or somebody else, has deleted the task
     if (answer.redirected) { tell({ signIn: true }); return; } // what was typed stays
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -52,6 +53,7 @@ async function refresh() {
     }
   } catch { /* the server is away: see connect */ } finally {
     asking = false;
+    say();
     if (again) later();
   }
 }
@@ -67,6 +69,34 @@ function localTimes() {
     time.title += " · here " + new Date(time.dateTime).toLocaleString();
   }
 }
+
+// offerZone adds the zone of the browser to the zones that times can be shown in.
+function offerZone() {
+  const button = document.getElementById("zone-here"), zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!button || !zone || zone === "UTC") return;
+  let offered = [...document.querySelectorAll("#zone button[name=zone]")].find(one => one !== button && one.firstChild.data.trim() === zone);
+  if (!offered) {
+    offered = button;
+    button.value = zone;
+    button.hidden = false;
+    button.append(zone + " ", document.createElement("small"));
+  }
+  const of = offered.querySelector("small");
+  of.append((of.textContent ? ", " : "") + "of this browser");
+}
+
+// The dialogs are popovers for browsers without scripts. Here they are modal: the focus goes in, stays in, and comes back to the button.
+document.addEventListener("click", event => {
+  const button = event.target.closest("button[popovertarget]");
+  if (button) {
+    event.preventDefault();
+    const dialog = document.getElementById(button.getAttribute("popovertarget"));
+    if (dialog.open) dialog.close(); else dialog.showModal();
+  } else if (event.target.matches("dialog")) {
+    const box = event.target.getBoundingClientRect();
+    if (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom) event.target.close();
+  }
+});
 
 // A form is sent once: its button is disabled until the page comes back from the browser's memory.
 document.addEventListener("submit", event => {
@@ -209,9 +239,9 @@ function say() {
   const place = document.getElementById("live"), clock = at => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   if (!place) return;
   const ago = Math.round((Date.now() - known.heard) / 1000);
-  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) :
+  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) : gone ? "not there any more" :
     `live · ${ago < 120 ? ago + " s" : Math.round(ago / 60) + " min"} ago` + (known.restarted ? " · server restarted " + clock(known.restarted) : "");
-  place.className = known.signIn || known.lost ? "bad" : "";
+  place.className = known.signIn || known.lost || gone ? "bad" : "";
   if (place.textContent === text) return;
   place.textContent = text;
   if (!known.signIn) return;
@@ -225,6 +255,7 @@ const log = document.getElementById("log");
 if (log && !location.hash) log.scrollTop = log.scrollHeight; // else to the line of the address
 if (log?.dataset.follow) follow(log);
 localTimes();
+offerZone();
 if (document.querySelector("[data-live]")) {
   setInterval(() => { if (document.querySelector(".badge.live")) later(); }, 10000); // how long it has been running
   setInterval(say, 1000);
@@ -233,7 +264,7 @@ if (document.querySelector("[data-live]")) {
     if (!document.hidden) later(); // nobody may have listened meanwhile
   });
   addEventListener("pagehide", () => quit?.());
-  addEventListener("pageshow", event => { if (event.persisted) attend(); });
+  addEventListener("pageshow", event => { if (event.persisted) { attend(); later(); } });
   attend();
   say();
 }
