@@ -58,8 +58,8 @@ link that is printed on a terminal, once and within 10 minutes. With --link it i
 the output is: keep it out of logs. A socket (--listen unix:PATH) is for its owner, without a token.
 An address that other machines reach is refused without TLS.
 
-With several -c each schedule is below /s/NAME: its name, or its file's if two have the same name. The
-first page shows them all. One sign-in is for those whose tokens have the token.
+With several -c each schedule is below /s/NAME: its name, or its file's if two have the same name.
+The first page shows them all. A browser signs in once, to the schedules that have its token.
 
 With --user-header a proxy says who asks. Only --proxy is believed, and users may do what
 --group-scope says, and nothing else.`,
