@@ -26,6 +26,7 @@ import (
 )
 
 type serveOptions struct {
+	configs     []string
 	listen      string
 	readOnly    bool
 	edit        string
@@ -57,6 +58,9 @@ link that is printed on a terminal, once and within 10 minutes. With --link it i
 the output is: keep it out of logs. A socket (--listen unix:PATH) is for its owner, without a token.
 An address that other machines reach is refused without TLS.
 
+With several -c each schedule is below /s/NAME: its name, or its file's if two have the same name.
+The first page shows them all. A browser signs in once, to the schedules that have its token.
+
 With --user-header a proxy says who asks. Only --proxy is believed, and users may do what
 --group-scope says, and nothing else.`,
 		Example: `  sched serve
@@ -65,11 +69,13 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
   sched serve --link read
   sched serve --behind-proxy --user-header X-Forwarded-User --group-header X-Forwarded-Groups --proxy 10.0.0.5 --group-scope ops=edit
   sched serve --read-only
-  sched serve --edit schedule.d`,
+  sched serve --edit schedule.d
+  sched serve -c /srv/shop/schedule.yaml -c /srv/mail/schedule.yaml`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return serveCommand{a}.serve(o) },
 	}
 	f := c.Flags()
+	f.StringArrayVarP(&o.configs, "config", "c", nil, "the schedule file; give it again for each further schedule")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7323", "host:port, or unix:PATH for a socket")
 	f.BoolVar(&o.readOnly, "read-only", false, "have no routes that change anything")
 	f.StringVar(&o.edit, "edit", "", "a folder that the schedule includes: let tasks be written into it")
@@ -88,11 +94,8 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
 }
 
 func (a serveCommand) serve(o serveOptions) error {
-	s, err := a.trustedState()
+	what, err := a.open(&o)
 	if err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
 		return err
 	}
 	var certificate *tls.Certificate
@@ -103,15 +106,6 @@ func (a serveCommand) serve(o serveOptions) error {
 		}
 		certificate = &pair
 	}
-	server, err := serve.New(a.serveConfig(s, o))
-	if err != nil {
-		return err
-	}
-	if o.edit != "" && !o.readOnly {
-		if err := server.CheckEdit(); err != nil {
-			return err
-		}
-	}
 	listener, err := serve.Listen(o.listen, certificate != nil || o.behindProxy)
 	if err != nil {
 		return err
@@ -120,11 +114,36 @@ func (a serveCommand) serve(o serveOptions) error {
 	debug.SetMemoryLimit(48 << 20) // the collector works harder above it
 	terminate, _, release := signals()
 	defer release()
-	a.greet(s, server, listener, o, certificate != nil)
-	if err := serve.ServeUntil(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
+	a.greet(what, listener, o, certificate != nil)
+	if err := serve.ServeUntil(terminate, listener, certificate, what.Handler); err != nil {
 		return failed("", "%w", err)
 	}
 	return &exit{code: exitStopped}
+}
+
+// open reads the options and the schedules.
+func (a serveCommand) open(o *serveOptions) (serve.Service, error) {
+	if len(o.configs) > 1 {
+		return a.openSeveral(o)
+	}
+	if len(o.configs) == 1 {
+		a.config = o.configs[0]
+	}
+	s, err := a.trustedState()
+	if err != nil {
+		return serve.Service{}, err
+	}
+	if err := o.check(); err != nil {
+		return serve.Service{}, err
+	}
+	server, err := serve.New(a.serveConfig(s, *o))
+	if err == nil && o.edit != "" && !o.readOnly {
+		err = server.CheckEdit()
+	}
+	if err != nil {
+		return serve.Service{}, err
+	}
+	return serve.Service{Names: s.Name + " is", Handler: server.Handler(web.New(server)), LoginPath: server.LoginPath}, nil
 }
 
 func (o *serveOptions) check() error {
@@ -160,13 +179,13 @@ func (o *serveOptions) checkSignIn() (err error) {
 	return err
 }
 
-func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Listener, o serveOptions, secure bool) {
+func (a serveCommand) greet(what serve.Service, l net.Listener, o serveOptions, secure bool) {
 	name := "localhost"
 	if len(o.hosts) > 0 {
 		name = o.hosts[0]
 	}
 	url := serve.URL(l, name, o.basePath, secure)
-	fmt.Fprintf(a.out, "%s is served at %s\n", s.Name, url)
+	fmt.Fprintf(a.out, "%s served at %s\n", what.Names, url)
 	if strings.HasPrefix(url, "unix:") {
 		return
 	}
@@ -182,7 +201,7 @@ func (a serveCommand) greet(s *schedule.Schedule, server *serve.Server, l net.Li
 	case o.edit != "":
 		scope = serve.ScopeEdit
 	}
-	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
+	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, strings.TrimSuffix(url, o.basePath+"/")+what.LoginPath(scope))
 }
 
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Config {

@@ -7,18 +7,21 @@ import "net/http"
 // the threats. An access is safe for concurrent use.
 type access struct {
 	Config
-	tokens   tokens
+	tokens   *tokens
 	links    links
 	attempts attempts
 	cross    *http.CrossOriginProtection
+	all      []*access // of the schedules to which a browser signs in at once, this one included
 }
 
 // newAccess returns the access to one server.
 func newAccess(c Config) *access {
-	return &access{
-		Config: c, tokens: tokens{dir: c.StateDir}, links: links{now: c.Now}, attempts: attempts{now: c.Now, delay: attemptsDelay},
+	a := &access{
+		Config: c, tokens: &tokens{dir: c.StateDir}, links: links{now: c.Now}, attempts: attempts{now: c.Now, delay: attemptsDelay},
 		cross: http.NewCrossOriginProtection(),
 	}
+	a.all = []*access{a}
+	return a
 }
 
 // A Scope is what a caller may do. Operate includes read, and edit includes both.

@@ -24,12 +24,16 @@ type Config struct {
 	ReadOnly    bool     // there are no routes that change anything
 	Edit        string   // the folder, absolute, into which tasks are written; "" for none
 	BasePath    string   // "" or a path like /sched, under which all routes are
+	Mount       string   // the end of BasePath that is this schedule's, one of several: /s/shop; or ""
 	Hosts       []string // the names by which the server is called, besides localhost and its address
 	BehindProxy bool     // the last address of X-Forwarded-For is the client
 	Secure      bool     // browsers reach it by https
 
 	HeaderSignIn *HeaderSignIn // nil: no proxy says who asks
 }
+
+// SitePath is the path of all that the process serves: see Site.
+func (c Config) SitePath() string { return strings.TrimSuffix(c.BasePath, c.Mount) }
 
 // Schedules is how a Server reads the schedule and acts on it. The functions must be safe for
 // concurrent use.
@@ -91,7 +95,9 @@ func New(c Config) (*Server, error) {
 			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.answering(r))
 		}
 	}
-	s.access.SignIn(s.mux)
+	if c.Mount == "" { // else the site does
+		s.access.SignIn(s.mux)
+	}
 	var err error
 	s.openapi, err = s.document()
 	return s, err
@@ -142,7 +148,7 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 			return
 		}
 		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized {
-			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
+			http.Redirect(w, r, s.SitePath()+"/login", http.StatusSeeOther)
 			return
 		}
 		writeProblem(w, ProblemOf(err))

@@ -92,7 +92,7 @@ func (a *access) cookieName(r *http.Request) string {
 		name += fmt.Sprintf("_%d", local.Port)
 	}
 	switch {
-	case a.Secure && a.BasePath == "":
+	case a.Secure && a.SitePath() == "":
 		return "__Host-" + name // no other host, and no page without TLS, can set it
 	case a.Secure:
 		return "__Secure-" + name
@@ -102,7 +102,7 @@ func (a *access) cookieName(r *http.Request) string {
 
 // cookie returns the cookie of a session. A cookie without a value ends the session.
 func (a *access) cookie(r *http.Request, value string) *http.Cookie {
-	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
+	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.SitePath() + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
 		MaxAge: int(sessionLasts / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
@@ -141,15 +141,13 @@ type link struct {
 	until time.Time
 }
 
-func (l *links) add(scope Scope) (code string) {
+func (l *links) add(code string, scope Scope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	code = newSecret()
 	if l.all == nil {
 		l.all = map[string]link{}
 	}
 	l.all[tokenHash(code)] = link{scope, l.now().Add(linkLasts)}
-	return code
 }
 
 // use returns the scope of a login link, and removes the link: it works once.

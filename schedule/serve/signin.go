@@ -13,36 +13,54 @@ import (
 
 // SignIn adds the pages for signing in and out.
 func (a *access) SignIn(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+a.BasePath+"/login", func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
-	mux.HandleFunc("GET "+a.BasePath+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+a.SitePath()+"/login", func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
+	mux.HandleFunc("GET "+a.SitePath()+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
 		a.form(w, http.StatusOK, r.PathValue("code"), "")
 	})
-	mux.HandleFunc("POST "+a.BasePath+"/login", a.login)
-	mux.HandleFunc("POST "+a.BasePath+"/logout", a.logout)
+	mux.HandleFunc("POST "+a.SitePath()+"/login", a.login)
+	mux.HandleFunc("POST "+a.SitePath()+"/logout", a.logout)
 }
 
 // LoginPath returns the path of a new login link with the scope.
 func (a *access) LoginPath(scope Scope) string {
-	return a.BasePath + "/login/" + a.links.add(scope)
+	code := newSecret()
+	for _, one := range a.all {
+		one.links.add(code, scope)
+	}
+	return a.SitePath() + "/login/" + code
 }
 
+// login begins a session of each schedule that knows the link or the token.
 func (a *access) login(w http.ResponseWriter, r *http.Request) {
-	if code := r.PostFormValue("code"); code != "" {
-		if scope, ok := a.links.use(code); ok {
-			a.signIn(w, r, scope, loginLink, "")
+	code, text := r.PostFormValue("code"), r.PostFormValue("token")
+	var cookies []*http.Cookie
+	for _, one := range a.all {
+		found, ok, err := Token{Name: loginLink}, false, error(nil)
+		if code != "" {
+			found.Scope, ok = one.links.use(code)
+		} else {
+			found, ok, err = one.tokens.find(text)
+		}
+		if err == nil && ok && found.Scope.Allows(ScopeRead) {
+			var cookie *http.Cookie
+			cookie, err = one.begin(r, found.Scope, found.Name, found.Hash)
+			cookies = append(cookies, cookie)
+		}
+		if err != nil {
+			writeProblem(w, ProblemOf(err))
 			return
 		}
-		a.refuse(w, r, "This link was used before, or is not of this server.")
-		return
 	}
-	found, ok, err := a.tokens.find(r.PostFormValue("token"))
 	switch {
-	case err != nil:
-		writeProblem(w, ProblemOf(err))
-	case !ok || !found.Scope.Allows(ScopeRead):
-		a.refuse(w, r, "This token is not one of this server, or was revoked.")
+	case len(cookies) > 0:
+		for _, cookie := range cookies {
+			http.SetCookie(w, cookie)
+		}
+		http.Redirect(w, r, a.SitePath()+"/", http.StatusSeeOther)
+	case code != "":
+		a.refuse(w, r, "This link was used before, or is not of this server.")
 	default:
-		a.signIn(w, r, found.Scope, found.Name, found.Hash)
+		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	}
 }
 
@@ -51,27 +69,19 @@ func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
 	a.form(w, http.StatusUnauthorized, "", wrong)
 }
 
-func (a *access) signIn(w http.ResponseWriter, r *http.Request, scope Scope, by, of string) {
-	cookie, err := a.begin(r, scope, by, of)
-	if err != nil {
-		writeProblem(w, ProblemOf(err))
-		return
-	}
-	http.SetCookie(w, cookie)
-	http.Redirect(w, r, a.BasePath+"/", http.StatusSeeOther)
-}
-
 func (a *access) logout(w http.ResponseWriter, r *http.Request) {
-	for _, cookie := range r.CookiesNamed(a.cookieName(r)) {
-		if one, ok := a.session(r, cookie.Value); ok {
-			if err := a.tokens.end(one); err != nil {
-				writeProblem(w, ProblemOf(err))
-				return
+	for _, one := range a.all {
+		for _, cookie := range r.CookiesNamed(one.cookieName(r)) {
+			if session, ok := one.session(r, cookie.Value); ok {
+				if err := one.tokens.end(session); err != nil {
+					writeProblem(w, ProblemOf(err))
+					return
+				}
 			}
 		}
+		http.SetCookie(w, one.cookie(r, ""))
 	}
-	http.SetCookie(w, a.cookie(r, ""))
-	http.Redirect(w, r, a.BasePath+"/login", http.StatusSeeOther)
+	http.Redirect(w, r, a.SitePath()+"/login", http.StatusSeeOther)
 }
 
 // isCode reports whether a text looks like the code of a login link: 32 bytes in base64.
@@ -91,7 +101,7 @@ func (a *access) form(w http.ResponseWriter, status int, code, wrong string) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	base := html.EscapeString(a.BasePath)
+	base := html.EscapeString(a.SitePath())
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sign in – sched</title><link rel="stylesheet" href="%[2]s/assets/style.css"><link rel="icon" href="%[2]s/assets/icon.svg" type="image/svg+xml">
 <main class="login"><h1>sched</h1>%[1]s<form method="post" action="%[2]s/login">%[3]s<p><button>Sign in</button></form></main></html>

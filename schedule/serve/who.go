@@ -34,43 +34,50 @@ func whoIs(ctx context.Context) Who {
 	return who
 }
 
-// Caller identifies the caller. The error is a *Problem.
+// Caller identifies the caller. Wrong tokens may be answered later. The error is a *Problem.
 func (a *access) Caller(r *http.Request) (Who, error) {
+	who, wrong, err := a.identify(r)
+	if wrong {
+		a.slowDown(r, a.Address(r))
+	}
+	return who, err
+}
+
+// identify is Caller, but it says if a wrong token or session was given, and does not wait.
+func (a *access) identify(r *http.Request) (who Who, wrong bool, err error) {
 	if user, ok := peerOf(r.Context()); ok {
-		return Who{Name: user, From: "socket", Scope: ScopeEdit}, nil // the socket has mode 0600
+		return Who{Name: user, From: "socket", Scope: ScopeEdit}, false, nil // the socket has mode 0600
 	}
 	from := a.Address(r)
-	given := false
 	header := r.Header.Get("Authorization")
 	if a.HeaderSignIn != nil && header == "" { // a token decides alone, and a header before a cookie
 		if who, ok, err := a.HeaderSignIn.who(r, from, a.Problem); ok || err != nil {
-			return who, err
+			return who, false, err
 		}
 	}
 	if header != "" {
-		given = true
+		wrong = true
 		if token, ok := strings.CutPrefix(header, "Bearer "); ok {
 			found, ok, err := a.tokens.find(token)
 			if err != nil {
-				return Who{}, ProblemOf(err)
+				return Who{}, false, ProblemOf(err)
 			}
 			if ok && found.Scope.Allows(ScopeRead) {
-				return Who{Name: found.Name, From: from, Scope: found.Scope}, nil
+				return Who{Name: found.Name, From: from, Scope: found.Scope}, false, nil
 			}
 		}
 	} else {
 		for _, cookie := range r.CookiesNamed(a.cookieName(r)) { // another port may have set one, too
-			given = true
+			wrong = true
 			if one, ok := a.session(r, cookie.Value); ok {
-				return Who{Name: one.Session.By, From: from, Scope: one.Scope}, nil
+				return Who{Name: one.Session.By, From: from, Scope: one.Scope}, false, nil
 			}
 		}
 	}
-	if given {
-		a.slowDown(r, from)
-		return Who{}, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
+	if wrong {
+		return Who{}, true, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
 	}
-	return Who{}, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
+	return Who{}, false, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
 }
 
 // Key returns who has a key of the scope, with the task of the key. The error is a *Problem.

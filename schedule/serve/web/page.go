@@ -101,8 +101,11 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	head.put(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>%s – %s</title><link rel="icon" href="%s/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="%s/assets/style.css"><script src="%s/assets/live.js" defer data-base="%s"></script></head>
-<body><a class="skip" href="#main">To the content</a><header><a class="name" href="%s/">%s</a><nav aria-label="Pages">`,
-		p.title, name, p.base, p.base, p.base, p.base, p.base, name)
+<body><a class="skip" href="#main">To the content</a><header>`, p.title, name, p.base, p.base, p.base, p.base)
+	if p.server.Mount != "" {
+		head.put(`<a href="%s/">All schedules</a>`, p.server.SitePath())
+	}
+	head.put(`<a class="name" href="%s/">%s</a><nav aria-label="Pages">`, p.base, name)
 	for _, place := range places {
 		current := markup("")
 		if p.request.URL.Path == p.base+place.path {
@@ -119,7 +122,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	case p.Who.ByHeader:
 		head.put(`<span class="who">%s</span>`, p.Who.Name)
 	default:
-		head.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, p.base, p.Who.Name)
+		head.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, p.server.SitePath(), p.Who.Name)
 	}
 	head.put(`</header><main id="main">`)
 	if p.Visit != nil {

@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// newSite makes a site of two schedules, shop and shop2, at /jobs.
+func newSite(t *testing.T) (one, two *box, at string) {
+	t.Helper()
+	mounted := func(name string) func(*Config) {
+		return func(c *Config) { c.Mount, c.BasePath = "/s/"+name, "/jobs/s/"+name }
+	}
+	one, two = newBox(t, shop, mounted("shop")), newBox(t, shop, mounted("shop2"))
+	says := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, text+" for "+whoIs(r.Context()).Name) })
+	}
+	web := httptest.NewServer(NewSite([]*Server{one.server, two.server}, nil, func(*Site) http.Handler { return says("all schedules") },
+		func(s *Server) http.Handler { return says("a page of " + s.Mount) }))
+	t.Cleanup(web.Close)
+	one.web.Config.Handler, two.web.Config.Handler = web.Config.Handler, web.Config.Handler
+	return one, two, web.URL
+}
+
+func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
+	one, two, _ := newSite(t)
+	token := map[string]string{"Authorization": "Bearer " + one.tokens[ScopeEdit]}
+	for _, tt := range []struct {
+		name, method, path string
+		headers            map[string]string
+		status             int
+		says               string
+	}{
+		{"its API", "GET", "/jobs/s/shop/api/v1/status", token, 200, "verdict"},
+		{"its pages", "GET", "/jobs/s/shop/tasks", token, 200, "a page of /s/shop for my-edit"},
+		{"the overview", "GET", "/jobs/", token, 200, "all schedules"},
+		{"the API of a schedule that does not have the token", "GET", "/jobs/s/shop2/api/v1/status", token, 401, "not one of this server"},
+		{"a pause there", "POST", "/jobs/s/shop2/api/v1/pauses", token, 401, "not one of this server"},
+		{"its pages", "GET", "/jobs/s/shop2/tasks", token, 401, "not one of this server"},
+		{"a way round ends at the first schedule", "POST", "/jobs/s/shop/../shop2/api/v1/pauses", token, 200, "a page of /s/shop for"},
+		{"an escaped way round", "POST", "/jobs/s/shop%2F..%2Fshop2/api/v1/pauses", token, 200, "a page of /s/shop for"},
+		{"an API of all", "GET", "/jobs/api/v1/status", token, 404, "each schedule is below /jobs/s/NAME/"},
+		{"a schedule that is not there", "GET", "/jobs/s/sho/tasks", token, 404, "there is nothing at"},
+		{"outside the base path", "GET", "/s/shop/tasks", token, 404, ""},
+		{"a wrong token for the overview", "GET", "/jobs/", map[string]string{"Authorization": "Bearer x"}, 401, "not one of this server"},
+		{"nobody for the overview", "GET", "/jobs/", nil, 303, ""},
+		{"nobody for a page", "GET", "/jobs/s/shop/tasks", nil, 303, ""},
+		{"another name for the overview", "GET", "/jobs/", map[string]string{"Host": "evil.example", "Authorization": token["Authorization"]}, 403, "is not called"},
+		{"a token in a URL", "GET", "/jobs/?token=x", token, 400, "a token is in the URL"},
+		{"the end of a session, by another site", "POST", "/jobs/logout", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "another site"},
+	} {
+		if status, body := one.raw(tt.method, tt.path, tt.headers); status != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
+		}
+	}
+	two.wants("the other schedule", two.call(call{scope: ScopeRead, method: "GET", route: "/pauses"}), 200, `"items": []`)
+}
+
+// A browser signs in once. A token opens the schedules that hold it, a link opens all, and to sign
+// out ends every session.
+func TestOneSignInForASite(t *testing.T) {
+	one, two, at := newSite(t)
+	both := "sched_" + newSecret()
+	for _, b := range []*box{one, two} {
+		if err := changeTokens(b.State(), func(all []Token) ([]Token, error) {
+			return append(all, Token{Name: "both", Scope: ScopeRead, Hash: tokenHash(both)}), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		form   url.Values
+		status [2]int // of a page of each
+	}{
+		{"a token of the first", url.Values{"token": {one.tokens[ScopeRead]}}, [2]int{200, 303}},
+		{"a token of the second", url.Values{"token": {two.tokens[ScopeRead]}}, [2]int{303, 200}},
+		{"a token of both", url.Values{"token": {both}}, [2]int{200, 200}},
+		{"a link", url.Values{"code": {strings.TrimPrefix(one.server.LoginPath(ScopeRead), "/jobs/login/")}}, [2]int{200, 200}},
+	} {
+		client := browser(t)
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		sees := func(when string, want [2]int) {
+			for i, path := range []string{"/jobs/s/shop/tasks", "/jobs/s/shop2/tasks"} {
+				response, err := client.Get(at + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if response.Body.Close(); response.StatusCode != want[i] {
+					t.Errorf("%s, %s: %s is %s", tt.name, when, path, response.Status)
+				}
+			}
+		}
+		if response, err := client.PostForm(at+"/jobs/login", tt.form); err != nil || response.StatusCode != 303 || response.Header.Get("Location") != "/jobs/" {
+			t.Fatalf("%s: %v, %v", tt.name, response, err)
+		}
+		sees("signed in", tt.status)
+		address, err := url.Parse(at + "/jobs/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stolen := client.Jar.Cookies(address)
+		if response, err := client.PostForm(at+"/jobs/logout", nil); err != nil || response.Header.Get("Location") != "/jobs/login" {
+			t.Fatalf("%s: %v, %v", tt.name, response, err)
+		}
+		sees("signed out", [2]int{303, 303})
+		client.Jar.SetCookies(address, stolen)
+		sees("with the cookies of before", [2]int{303, 303})
+	}
+	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {"sched_x"}}); err != nil || response.StatusCode != 401 {
+		t.Errorf("a wrong token: %v, %v", response, err)
+	}
+}
