@@ -21,7 +21,7 @@ type Notification struct {
 	Mail    []string `json:"mail,omitempty"`    // addresses
 
 	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io; else none
-	Format   string   `json:"format,omitempty"`    // of a webhook: slack, or empty
+	Format   string   `json:"format,omitempty"`    // of a webhook: slack, text, teams, discord, or empty
 	MailURL  string   `json:"mail_url,omitempty"`  // of the server, for Mail; empty: sendmail of this machine
 	MailFrom string   `json:"mail_from,omitempty"` // the sender, for Mail; empty: the machine decides
 

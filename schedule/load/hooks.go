@@ -210,9 +210,12 @@ func setMoments(l *loader, h *hookDraft, n *node) {
 	})
 }
 
+// webhookFormats are whose formats a webhook may have.
+var webhookFormats = []string{"slack", "text", "teams", "discord"}
+
 func setFormat(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "webhook")
-	h.notify.Format, _ = l.OneOf(n, "slack")
+	h.notify.Format, _ = l.OneOf(n, webhookFormats...)
 }
 
 func setAfter(l *loader, h *hookDraft, n *node) {

@@ -105,6 +105,10 @@ var hookKeys = keys[hookDraft]{
 		switch name {
 		case "slack", "mattermost":
 			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
+		case "teams", "discord":
+			return "write {webhook: URL, format: " + name + "}"
+		case "ntfy":
+			return "write {webhook: URL, format: text}"
 		case "url":
 			return "write {ping: URL} or {webhook: URL}"
 		case "from":
@@ -137,7 +141,7 @@ func hookRows() []key[hookDraft] {
 			is{Of: "moments", Words: []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),
 		row("format", 0, setFormat,
 			"whose format a webhook has",
-			is{Words: []string{"slack"}, Without: "all that there is to tell, as JSON", Example: "slack"}),
+			is{Words: webhookFormats, Without: "all that there is to tell, as JSON", Example: "slack"}),
 		row("after", 0, setAfter,
 			"from how many failures in a row on it fires, in on_failure and on_recovery",
 			is{Of: "integer", Least: 1, Most: schedule.MostInARow, Default: "1", Example: "3"}),

@@ -38,19 +38,11 @@ type Ping struct {
 	Protocol bool `json:"protocol,omitempty"`
 }
 
-// A Webhook is a POST request with a message as JSON.
+// A Webhook is a POST request with a message, as JSON or as text.
 type Webhook struct {
 	URL    string `json:"url"` // http or https
 	Format Format `json:"format,omitempty"`
 }
-
-// A Format says what the JSON of a webhook looks like.
-type Format string
-
-const (
-	Plain Format = ""      // every field of the message, as docs/notifications.md lists them
-	Slack Format = "slack" // one text, for the incoming webhooks of Slack and Mattermost
-)
 
 // A Mail goes to one or more addresses in one piece: each addressee sees the others.
 type Mail struct {
@@ -66,8 +58,8 @@ func (t Target) Check() error {
 	case t.Ping != nil:
 		return t.checkHTTP(t.Ping.URL)
 	case t.Webhook != nil:
-		if t.Webhook.Format != Plain && t.Webhook.Format != Slack {
-			return t.permanent("has a format that sched does not know", "the one format is slack")
+		if !t.Webhook.Format.known() {
+			return t.permanent("has a format that sched does not know", "write slack, text, teams or discord")
 		}
 		return t.checkHTTP(t.Webhook.URL)
 	case t.Mail != nil:

@@ -35,7 +35,11 @@ func posted(t *testing.T, format notify.Format, msg notify.Message) string {
 	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, msg); e != nil {
 		t.Fatal(e)
 	}
-	if last.Method != "POST" || last.RequestURI != "/hook?a=b" || last.Header.Get("Content-Type") != "application/json" {
+	contentType := "application/json"
+	if format == notify.Text {
+		contentType = "text/plain; charset=utf-8"
+	}
+	if last.Method != "POST" || last.RequestURI != "/hook?a=b" || last.Header.Get("Content-Type") != contentType {
 		t.Errorf("%s %s %v", last.Method, last.RequestURI, last.Header)
 	}
 	return last.body
@@ -136,7 +140,81 @@ func TestNoOutputIsMarkupForSlack(t *testing.T) {
 	}
 }
 
+func TestPlainTextIsForNtfy(t *testing.T) {
+	msg := failure()
+	msg.Output = "\x1b[31mno such table\x1b[0m\n"
+	want := "[shop] nightly-report failed: exit code 7\nThe figures of the day before\n" +
+		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n\nno such table"
+	if got := posted(t, notify.Text, msg); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	msg.Output = strings.Repeat("x\n", 60_000)
+	if got := posted(t, notify.Text, msg); len(got) < 2500 || len(got) > 4096 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func TestNoOutputIsMarkupForDiscord(t *testing.T) {
+	msg := failure()
+	msg.Description = "figures *of* a_day"
+	msg.Output = "@everyone ``` end\n"
+	want := `{"content":"[shop] nightly-report failed: exit code 7\nfigures \\*of\\* a\\_day\n` +
+		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`" + `\n` + "```" + `\n@everyone ''' end\n` + "```" +
+		`","allowed_mentions":{"parse":[]}}` + "\n"
+	if got := posted(t, notify.Discord, msg); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, output := range []string{strings.Repeat("ä", 60_000), strings.Repeat("```", 5000), strings.Repeat("line\n", 5000)} {
+		msg.Output = output
+		var message struct{ Content string }
+		if err := json.Unmarshal([]byte(posted(t, notify.Discord, msg)), &message); err != nil {
+			t.Fatal(err)
+		}
+		if parts := strings.Split(message.Content, "```"); len([]rune(message.Content)) > 2000 || len(parts) != 3 || parts[2] != "" {
+			t.Errorf("%d bytes: %q", len(message.Content), message.Content)
+		}
+	}
+}
+
+func TestTeamsGetsACard(t *testing.T) {
+	msg := failure()
+	msg.Output = "**one**\n\ntwo\n"
+	var got struct {
+		Type        string
+		Attachments []struct {
+			ContentType string
+			Content     struct {
+				Type, Version string
+				Body          []struct {
+					Type    string
+					Inlines []struct{ Type, Text string }
+				}
+			}
+		}
+	}
+	text := posted(t, notify.Teams, msg)
+	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Attachments) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	card, lines := got.Attachments[0], []string{}
+	for _, line := range card.Content.Body {
+		if line.Type != "RichTextBlock" || len(line.Inlines) != 1 || line.Inlines[0].Type != "TextRun" {
+			t.Errorf("%+v", line)
+		}
+		lines = append(lines, line.Inlines[0].Text)
+	}
+	want := "[shop] nightly-report failed: exit code 7|The figures of the day before|" +
+		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, sched logs 5c2f9a1b3d4e|**one** | |two "
+	if got.Type != "message" || card.ContentType != "application/vnd.microsoft.card.adaptive" || card.Content.Type != "AdaptiveCard" || strings.Join(lines, "|") != want {
+		t.Errorf("%s\ngot  %s\nwant %s", text, strings.Join(lines, "|"), want)
+	}
+	msg.Output = strings.Repeat("\n<&>", 60_000)
+	if text := posted(t, notify.Teams, msg); len(text) > 28_000 {
+		t.Errorf("%d bytes", len(text))
+	}
+}
+
 func TestAnUnknownFormat(t *testing.T) {
-	target := notify.Target{Webhook: &notify.Webhook{URL: "https://example.com/T0KEN", Format: "discord"}}
-	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "the one format is slack", true)
+	target := notify.Target{Webhook: &notify.Webhook{URL: "https://example.com/T0KEN", Format: "telegram"}}
+	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "write slack, text, teams or discord", true)
 }
