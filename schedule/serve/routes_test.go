@@ -15,10 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/schedule/cluster"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/testing/controltest"
+	"sched/testing/redistest"
 )
 
 // Each route answers as the document says, when all is well and with each of the problems that it
@@ -206,9 +211,13 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	for _, run := range []string{good.ID, skipped.ID, missed.ID} {
 		b.looksAtEverything(run)
 	}
+	b.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
+	there := b.Ended("a/b", 45, outcome.Failed, "")
+	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon}, there)
+	b.looksAtEverything(there.ID)
 	b.everyRouteRefuses()
-	b.everyStatusWasSeen("GET /events OK", "PUT /tasks/{name} Not Found",
-		"GET /servers OK", "GET /servers Not Modified", "DELETE /tasks/{name} Unprocessable Entity")
+	b.everyStatusWasSeen("GET /events OK", "PUT /tasks/{name} Not Found", "DELETE /tasks/{name} Unprocessable Entity",
+		"GET /servers Not Modified") // how long ago a server was seen is another number each time
 }
 
 // looksAtEverything asks each route that only looks. The answers are checked against the document.
