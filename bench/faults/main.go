@@ -26,7 +26,8 @@ func main() {
 	flag.IntVar(&size.tasks, "tasks", 15, "how many one_server tasks are due in each minute")
 	flag.IntVar(&size.minutes, "minutes", 20, "how many minutes are judged")
 	flag.DurationVar(&size.minute, "minute", 3*time.Second, "how long a minute takes")
-	only := flag.String("only", "", "the faults whose names have this in them")
+	only := flag.String("only", "", "the fault with this name, or the faults whose names have this in them")
+	keep := flag.Bool("keep", false, "leave the folder with what each server did")
 	flag.Parse()
 	log.SetFlags(0)
 	dir, err := os.MkdirTemp("", "sched-faults-")
@@ -34,9 +35,9 @@ func main() {
 	fmt.Printf("%d servers, %d slots under each fault, in %s\n", size.servers, size.tasks*size.minutes, dir)
 	p := &program{dir: dir}
 	size.binary = build(p, dir)
-	bad := 0
+	bad, exactly := 0, slices.ContainsFunc(faults(), func(f fault) bool { return f.name == *only })
 	for _, f := range faults() {
-		if strings.Contains(f.name, *only) {
+		if f.name == *only || !exactly && strings.Contains(f.name, *only) {
 			v := f.try(p, size)
 			fmt.Println(v)
 			bad += len(v.violations)
@@ -47,8 +48,14 @@ func main() {
 		fmt.Printf("%d violations; the evidence is in %s\n", bad, dir)
 		os.Exit(1)
 	}
+	if *keep {
+		fmt.Printf("the evidence is in %s\n", dir)
+		return
+	}
 	os.RemoveAll(dir)
 }
+
+var tags = flag.String("tags", "", "more tags to build sched with: with schedtrace each question to the store is traced (spec/README.md)")
 
 func must(err error) {
 	if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A trialSize says how many ticks a trial has, and how fast they come.
@@ -47,7 +50,7 @@ type trial struct {
 // build builds sched with the clock of the tests, which can be told the time.
 func build(t testing.TB, dir string) string {
 	path := filepath.Join(dir, "sched")
-	c := exec.Command("go", "build", "-tags", "schedtest", "-o", path, "sched")
+	c := exec.Command("go", "build", "-tags", "schedtest,"+*tags, "-o", path, "sched")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -107,6 +110,22 @@ func (t *trial) schedule(server int) string {
 
 func (t *trial) journal() string { return filepath.Join(t.dir, "journal") }
 
+// tracePath is the file into which a sched with -tags schedtrace writes what it does.
+func (t *trial) tracePath() string { return filepath.Join(t.dir, "trace") }
+
+// trace writes a line into that file, too.
+func (t *trial) trace(what string) {
+	file, err := os.OpenFile(t.tracePath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	_, isDatabase := databases[t.fault.kind]
+	json.NewEncoder(file).Encode(map[string]any{"what": what, "name": t.fault.name, "database": isDatabase, "lease": lease, "at": now.Nano()})
+}
+
 // settling is how many minutes follow at most on the minutes that are judged. In them, slots that
 // waited run.
 func (t *trial) settling() int { return int((lease+4*time.Second)/t.size.minute) + 2 }
@@ -122,6 +141,7 @@ func (t *trial) run() {
 	begins := max(1, t.size.minutes/4)
 	t.faultEnds = max(begins+1, t.size.minutes*3/5)
 	t.begun = time.Now().Add(t.size.minute)
+	t.trace("trial")
 	half := t.size.minute / 2
 	over := make(chan struct{})
 	go func() {
@@ -131,7 +151,13 @@ func (t *trial) run() {
 		}
 		time.Sleep(time.Until(t.at(begins).Add(half)))
 		t.struck = time.Now()
+		if t.fault.forgets {
+			t.trace("forgets")
+		}
 		t.fault.begin(t)
+		if t.fault.forgets {
+			t.trace("forgot")
+		}
 		t.mended = time.Now()
 		if t.fault.end != nil {
 			time.Sleep(max(time.Until(t.at(t.faultEnds).Add(half)), t.fault.atLeast-time.Since(t.struck)))
@@ -185,7 +211,7 @@ func (t *trial) tick(server, minute int) {
 	c.Dir = t.folder(server)
 	clock := t.first.Add(time.Duration(minute) * time.Minute)
 	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+c.Dir, "SCHED_TEST_SERVER="+name(server),
-		"SCHED_TEST_CLOCK="+clock.Format(time.RFC3339), t.mark(server))
+		"SCHED_TEST_CLOCK="+clock.Format(time.RFC3339), "SCHED_TRACE="+t.tracePath(), t.mark(server))
 	out, err := c.CombinedOutput()
 	t.tickCount.Add(1)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 func Open(c mutex.Config) (mutex.Store, error) {
 	c.Lease = cmp.Or(c.Lease, mutex.DefaultLease)
 	if slices.ContainsFunc(c.Servers, sqlstore.IsURL) {
-		return sqlstore.Open(c)
+		return traced(sqlstore.Open(c))
 	}
-	return redis.Open(c)
+	return traced(redis.Open(c))
 }
 
 // Tables returns the SQL that makes the tables of a store in a database: see sqlstore.Tables.
