@@ -48,8 +48,12 @@ bool lost;
 
 #ifdef TRACE
 #include "trace.pml"
+#define FAULT true
+#define ROOM(late) true /* for one more, in the place of the last one */
 #else
-#define EVENT(s, what)
+#define FAULT faults < FAULTS; faults++
+#define ROOM(late) !late
+#define EXPECT(what)
 #endif
 
 inline set(v) {
@@ -95,13 +99,16 @@ inline request(what, v) {
 	atomic {
 		if
 		:: execute(what, v, earlier); answered = true
-		:: faults < FAULTS -> faults++; answered = false; execute(what, v, earlier)
-		:: faults < FAULTS -> faults++; answered = false
-		:: faults < FAULTS && what == SET && !lateSet[me] -> faults++; answered = false; lateSet[me] = v
-		:: faults < FAULTS && what == DEL && !lateDel[me] -> faults++; answered = false; lateDel[me] = v
-		:: faults < FAULTS && what == CONFIRM && !lateConfirm[me] -> faults++; answered = false; lateConfirm[me] = v; lateEarlier[me] = earlier
+#ifndef TRACE /* a late request may be carried out at once, or never */
+		:: FAULT; answered = false; execute(what, v, earlier)
+		:: FAULT; answered = false
+#endif
+		:: what == SET && ROOM(lateSet[me]) -> FAULT; answered = false; lateSet[me] = v
+		:: what == DEL && ROOM(lateDel[me]) -> FAULT; answered = false; lateDel[me] = v
+		:: what == CONFIRM && ROOM(lateConfirm[me]) -> FAULT; answered = false; lateConfirm[me] = v; lateEarlier[me] = earlier
 		fi;
-		found = stored
+		found = stored;
+		EXPECT(what)
 	}
 }
 
@@ -144,6 +151,44 @@ inline take() {
 	fi
 }
 
+#ifdef TRACE
+/*
+ * A server of a trace. It may try a claim again before it has its answer, as with several nodes,
+ * and may withdraw what it has tried, when the trace says that its process ends in peace.
+ */
+proctype server(byte me) {
+	byte nonce, found, earlier, n;
+	short ask;
+	bool answered, tried, undone[ASKS];
+	mtype how = UNKNOWN;
+end:
+	do
+	:: atomic { COMING(E_ASKS) -> /* another process than before */
+			for (n : 0 .. ASKS - 1) { undone[n] = false }
+			how = UNKNOWN; tried = false; ask = at; NEXT }
+		do
+		:: MAY_TRY && nonce < ASKS && how == UNKNOWN -> take(); nonce++; tried = true
+		:: atomic { how == MINE && COMING(E_GOT) -> NEXT }; break
+		:: atomic { how == TAKEN && COMING(E_HELD) -> NEXT }; break
+		:: atomic { tried && how == UNKNOWN && COMING(E_UNKNOWN) -> NEXT }; break
+		:: COMING(E_ASKS) || COMING(E_CLOSES) -> break /* it was killed */
+		od
+	:: atomic { how == MINE && COMING(E_STARTS) -> NEXT }
+	:: atomic { COMING(E_CLOSES) -> NEXT };
+		for (n : 0 .. ASKS - 1) {
+			if
+			:: undone[n] -> undone[n] = false; request(DEL, VALUE(me, n))
+			:: else
+			fi
+		}
+		do
+		:: atomic { how == MINE && COMING(E_STARTS) -> NEXT }
+		:: atomic { COMING(E_CLOSED) -> NEXT }; break
+		:: COMING(E_ASKS) -> break /* it was killed */
+		od
+	od
+}
+#else
 proctype server(byte me) {
 	byte nonce, found, earlier;
 	bool answered, undone[ASKS];
@@ -153,10 +198,9 @@ proctype server(byte me) {
 #if !defined(VERY_LATE) && !defined(ONE_PROCESS)
 		lateSet[me] == 0 && lateDel[me] == 0 && lateConfirm[me] == 0; /* a minute has passed */
 #endif
-		EVENT(me, E_ASKS)
 		take();
 		if
-		:: how == MINE -> atomic { EVENT(me, E_RUNS) ran++; assert(ran <= 1 || lost) }
+		:: how == MINE -> atomic { ran++; assert(ran <= 1 || lost) }
 #ifndef ONE_PROCESS
 		:: how == MINE && nonce + 1 < ASKS -> how = UNKNOWN; undone[0] = false /* killed; the next tick asks for the same run */
 #endif
@@ -173,11 +217,17 @@ proctype server(byte me) {
 	od;
 	atomic { over++; if :: how == UNKNOWN -> unknown++ :: else fi }
 }
+#endif
 
+#ifdef TRACE
+#define COUNTS(what) && !dead && (what) /* the others change nothing */
+#else
+#define COUNTS(what)
+#endif
 #define LATE(i) \
-	:: atomic { lateSet[i] != 0 -> set(lateSet[i]); lateSet[i] = 0 } \
-	:: atomic { lateDel[i] != 0 -> del(lateDel[i]); lateDel[i] = 0 } \
-	:: atomic { lateConfirm[i] != 0 -> confirm(lateConfirm[i], lateEarlier[i]); lateConfirm[i] = 0; lateEarlier[i] = 0 }
+	:: atomic { lateSet[i] != 0 COUNTS(stored == 0) -> set(lateSet[i]); lateSet[i] = 0 } \
+	:: atomic { lateDel[i] != 0 COUNTS(stored == lateDel[i]) -> del(lateDel[i]); lateDel[i] = 0 } \
+	:: atomic { lateConfirm[i] != 0 COUNTS(stored == lateEarlier[i]) -> confirm(lateConfirm[i], lateEarlier[i]); lateConfirm[i] = 0; lateEarlier[i] = 0 }
 
 active proctype network() {
 end:
@@ -186,6 +236,13 @@ end:
 	LATE(1)
 #if SERVERS > 2
 	LATE(2)
+#endif
+#if SERVERS > 3
+	LATE(3) LATE(4) LATE(5) LATE(6) LATE(7) LATE(8) LATE(9) LATE(10) LATE(11) LATE(12) LATE(13) LATE(14)
+#endif
+#ifdef TRACE
+	:: atomic { stored != 0 && FORGETS -> stored = 0 }
+	:: atomic { LOSS_BEGINS_OR_ENDS -> NEXT }
 #endif
 #ifdef LOSES_DATA
 	:: atomic { !lost -> lost = true; stored = 0 }
@@ -198,8 +255,11 @@ end:
 
 init {
 	byte i;
+#ifdef TRACE
+	c_code { readTrace(); };
+#endif
 	atomic { for (i : 0 .. SERVERS - 1) { run server(i) } }
-#if !defined(ONE_PROCESS) && (!defined(VERY_LATE) || defined(NOWHERE)) /* one process asks again after "taken", too */
+#if !defined(TRACE) && !defined(ONE_PROCESS) && (!defined(VERY_LATE) || defined(NOWHERE)) /* one process asks again after "taken", too */
 	over == SERVERS -> assert(ran == 1 || unknown > 0 || lost)
 #endif
 }

@@ -38,6 +38,9 @@
 #define NOBODY 9
 #define NEVER 99
 
+#ifdef TRACE
+#include "trace.pml"
+#else
 mtype = { IDLE, KEPT, RUNS_ITS, DONE };
 
 mtype is[RUNS] = IDLE;
@@ -60,16 +63,23 @@ bool lost;
 #define AGE(i) (now - held[i])
 
 inline take(i) { holder = i; until = now + LEASE; missed[i] = 0; froze[i] = 0 }
+#endif
+
+#ifdef SQL
+#define RENEWS(i) (holder == i) /* a database also renews what has ended, if no run has taken it */
+#else
+#define RENEWS(i) HAS(i)
+#endif
 
 /* What the store does with a renewal; good: the lease went on without a break. */
 inline renewIn(i, good) {
 	if
-	:: HAS(i) -> take(i); good = true
+	:: RENEWS(i) -> take(i); good = true
 #ifdef RENEWS_UNCHECKED
-	:: !HAS(i) -> take(i); good = true
+	:: !RENEWS(i) -> take(i); good = true
 #else
-	:: !HAS(i) && FREE -> take(i); good = false
-	:: !HAS(i) && !FREE -> good = false
+	:: !RENEWS(i) && FREE -> take(i); good = false
+	:: !RENEWS(i) && !FREE -> good = false
 #endif
 	fi
 }
@@ -112,12 +122,17 @@ inline hear(i) {
 	fi
 }
 
-inline finish(i) {
+inline release(i) {
 #ifdef RELEASES_UNCHECKED
-	holder = NOBODY;
+	holder = NOBODY
 #else
-	if :: HAS(i) -> holder = NOBODY :: else fi;
+	if :: HAS(i) -> holder = NOBODY :: else fi
 #endif
+}
+
+#ifndef TRACE
+inline finish(i) {
+	release(i);
 	is[i] = DONE; held[i] = 0; asked[i] = 0; answer[i] = 0; excused[i] = 0; other[i] = 0; missed[i] = 0; froze[i] = 0
 }
 
@@ -141,7 +156,11 @@ proctype run_(byte i) {
 		if
 		:: FREE ->
 			for (n : 0 .. RUNS - 1) { if :: n != i -> other[n] = (is[n] == KEPT) :: else fi }
-			n = 0; take(i); held[i] = now; is[i] = KEPT
+			n = 0; take(i); held[i] = now; is[i] = KEPT;
+			if
+			:: outages < OUTAGES -> outages++; is[i] = DONE; held[i] = 0 /* no answer: what it has set is in the way until it ends */
+			:: true
+			fi
 		:: skip
 		fi }
 	:: atomic { is[i] == KEPT && !frozen[i] && (!acted[i] || AGE(i) <= 1) -> acted[i] = true;
@@ -231,3 +250,46 @@ init {
 	byte n;
 	atomic { for (n : 0 .. RUNS - 1) { run run_(n) } }
 }
+#endif
+
+#ifdef TRACE
+/*
+ * The mutex of a trace. Time goes as its events say. What a process has asked is carried out once:
+ * before the answer, or at any time later if it got none. An answer comes only if it is what the
+ * store did. A question to acquire that got no answer may be withdrawn.
+ */
+active proctype mutex() {
+	byte q, i; /* q: a question that is carried out next; 0 for none */
+	short asked;
+	bool good;
+	c_code { readTrace(); };
+end:
+	do
+	:: atomic { COMES -> FETCH;
+		if
+		:: IS_QUESTION -> op[q] = PENDING; ask[q] = at
+		:: IS(E_GOT) && op[q] == CARRIED_OUT -> op[q] = OVER; judge(i, asked, true)
+		:: IS(E_LOST) && op[q] == CARRIED_OUT -> op[q] = OVER; judge(i, asked, false)
+		:: IS(E_HELD) && op[q] == CARRIED_OUT -> op[q] = OVER
+		:: IS(E_RELEASED) && op[q] == CARRIED_OUT -> op[q] = OVER; held[i] = 0
+		:: IS(E_UNKNOWN)
+		:: IS(E_STARTS) && held[i] != 0 && AGE(i) <= LEASE - MARGIN && (HAS(i) && !OTHER || lost)
+		:: IS(E_FORGETS) -> forgets = true
+		:: IS(E_FORGOT) -> forgets = false
+		fi;
+		NEXT; q = 0; i = 0; asked = 0 }
+	:: atomic { !MUST_END && MORE -> PICK }
+	:: atomic { q != 0 && op[q] == PENDING -> WHO_ASKED;
+		if
+		:: ASKS_FOR(E_ACQUIRE) && !WAS_HELD && (FREE || HAS(i)) -> take(i)
+		:: ASKS_FOR(E_ACQUIRE) && WAS_HELD && !FREE && IS_HOLDER
+		:: ASKS_FOR(E_RENEW) -> renewIn(i, good); TOLD
+		:: ASKS_FOR(E_RELEASE) -> release(i)
+		fi;
+		op[q] = CARRIED_OUT; q = 0; i = 0; good = false }
+	:: atomic { q != 0 && op[q] == CARRIED_OUT -> WHO_ASKED; release(i); op[q] = OVER; q = 0; i = 0 } /* it is withdrawn */
+	:: atomic { MAY_END -> ended = true }
+	:: atomic { forgets && holder != NOBODY -> holder = NOBODY; lost = true }
+	od
+}
+#endif

@@ -80,6 +80,7 @@ bool quiet;
 #include "trace.pml"
 #else
 #define EVENT(s, what)
+#define SOON(what) true
 #endif
 #ifdef FOREGROUND
 #define BACKGROUND 0
@@ -94,6 +95,11 @@ bool quiet;
 #define GOES_ON(s) (last != 0 && last != s && phase[last] != ENDED && phase[last] != WAITING && !queued[last] && (BACKGROUND && !DEAD(owner[last]) || phase[last] == RUNNING && cmd[last] == LIVES))
 #endif
 #define FREE(s) (lock[1] == 0 && lock[2] == 0 && !GOES_ON(s))
+#ifdef TRACE
+#define BUSY(s) true /* a run of another task may have the mutex, or the seats */
+#else
+#define BUSY(s) !FREE(s)
+#endif
 
 inline settle(s, what) { assert(outcome[s] == OPEN && cmd[s] != LIVES); outcome[s] = what; phase[s] = FINISHING }
 
@@ -178,7 +184,7 @@ inline plan() {
 inline supervise(s, me, has) {
 	if
 #ifdef QUEUES
-	:: atomic { phase[s] == READY && queued[s] && FREE(s) -> queued[s] = false; last = s; heldBy[s] = t; lock[s] = has }
+	:: atomic { phase[s] == READY && queued[s] && FREE(s) && (SOON(E_START) || SOON(E_TO_TICK)) -> queued[s] = false; last = s; heldBy[s] = t; lock[s] = has }
 #endif
 	:: atomic { phase[s] == READY -> EVENT(s, E_FINISH) queued[s] = false; settle(s, RAN) } /* a hook before it failed, it was stopped, it waited too long */
 	:: phase[s] == READY && !queued[s] ->
@@ -219,6 +225,7 @@ begin:
 proctype sup(byte t) {
 	byte me = SUP(t), s;
 	bool successor;
+new:
 	live[me];
 begin:
 	{ do
@@ -240,6 +247,9 @@ begin:
 	}
 gone:
 	atomic { s = 0; successor = 0; supKilled[t] = 0 }
+#ifdef TRACE
+	goto new
+#endif
 }
 
 /* The supervisor comes into being with the first row that it gets. */
@@ -251,11 +261,11 @@ inline toSupervisor() {
 	owner[s] = SUP(t)
 }
 
-/* The supervisor is sent a row that is its own already. */
-inline send() {
+/* The supervisor is sent a row that is its own already. Saw: the row is the tick's again. */
+inline sendOnce() {
 	atomic {
 		if
-		:: live[SUP(t)] -> given[s] = true; if :: owner[s] == SUP(t) && phase[s] == READY -> lock[s] = (lock[s] | H_SUP) & ~H_TICK :: else -> lock[s] = lock[s] & ~H_TICK fi
+		:: live[SUP(t)] -> given[s] = true; if :: owner[s] == SUP(t) && phase[s] == READY && lock[s] & H_TICK -> lock[s] = (lock[s] | H_SUP) & ~H_TICK :: else -> lock[s] = lock[s] & ~H_TICK fi
 		:: else -> if :: owner[s] == SUP(t) && phase[s] == READY -> EVENT(s, E_TO_TICK) owner[s] = me :: else -> lock[s] = lock[s] & ~H_TICK fi
 		fi;
 		if
@@ -263,6 +273,17 @@ inline send() {
 		:: else -> saw = 0
 		fi
 	}
+}
+
+/* A second supervisor is tried, too, but only in traces: it has the number of the first one. */
+inline send() {
+	sendOnce();
+#ifdef TRACE
+	if
+	:: atomic { saw -> EVENT(s, E_TO_SUPERVISOR) saw = 0; supKilled[t] = false; live[SUP(t)] = true; owner[s] = SUP(t) } sendOnce()
+	:: atomic { else -> skip }
+	fi;
+#endif
 	if
 	:: atomic { saw -> saw = 0; EVENT(s, E_FINISH) settle(s, RAN) } conclude(s)
 	:: atomic { else -> skip }
@@ -300,7 +321,7 @@ inline start() { /* a row that this tick has planned */
 	:: atomic { BACKGROUND -> EVENT(s, E_BEGIN) phase[s] = READY; waits[s] = false; queued[s] = true } give() /* it begins here, and waits there */
 	:: atomic { EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
 #endif
-	:: atomic { !FREE(s) -> EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
+	:: atomic { BUSY(s) -> EVENT(s, E_SKIP) settle(s, SKIPPED) } conclude(s)
 	fi
 }
 
@@ -311,7 +332,7 @@ inline collect() {
 		:: atomic { phase[s] == WAITING && owner[s] == NOBODY -> EVENT(s, E_RETRY) phase[s] = READY; owner[s] = me }
 			if
 			:: atomic { FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
-			:: atomic { !FREE(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
+			:: atomic { BUSY(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
 			fi
 		:: atomic { else -> skip }
 		fi
@@ -327,7 +348,7 @@ inline collect() {
 			:: sawPhase == FINISHING -> conclude(s)
 			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && FREE(s) -> last = s; lock[s] = H_TICK; heldBy[s] = t; given[s] = false } give()
 			:: queued[s] -> give()
-			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && !FREE(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
+			:: atomic { sawPhase == READY && attempt[s] && BACKGROUND && BUSY(s) -> EVENT(s, E_DEFER) phase[s] = WAITING; owner[s] = NOBODY }
 			:: else ->
 #ifndef NO_END_ORPHANS
 				atomic { if :: cmd[s] == LIVES -> cmd[s] = OVER; lock[s] = lock[s] & ~H_CMD :: else fi }
@@ -382,17 +403,22 @@ inline drop(t, which) {
 	n = 0
 }
 #ifdef TRACE
+/* Only kills that show, and they may come as late as what they lead to. */
+#define MAY_KILL(who) (owner[1] == who && (SOON(E_BACK) || SOON(E_TO_TICK) || SOON(E_RETRY) || SOON(E_PLAN)) || phase[1] == NONE && SOON(E_MISSED))
+#define WITNESS_SHOWS (SOON(E_FINISH) && phase[1] == RUNNING && cmd[1] == NOT_YET)
 #define COUNT_KILL skip /* as many as there were */
 #else
+#define MAY_KILL(who) (kills < KILLS)
+#define WITNESS_SHOWS MAY_KILL(0)
 #define COUNT_KILL kills++
 #endif
-#define KILL(can) :: atomic { kills < KILLS && !quiet && (can) -> COUNT_KILL;
+#define KILL(may, can) :: atomic { may && !quiet && (can) -> COUNT_KILL;
 
 /* A tick, its supervisor, or that and its witness. */
 #define KILL_ONE_OF(t) \
-	KILL(live[t]) live[t] = false; drop(t, H_TICK) } \
-	KILL(live[SUP(t)]) supKilled[t] = true; drop(t, H_SUP) } \
-	KILL(live[SUP(t)]) live[SUP(t)] = false; drop(t, H_SUP) }
+	KILL(MAY_KILL(t), live[t]) live[t] = false; drop(t, H_TICK) } \
+	KILL(WITNESS_SHOWS, live[SUP(t)]) supKilled[t] = true; drop(t, H_SUP) } \
+	KILL(MAY_KILL(SUP(t)), live[SUP(t)]) live[SUP(t)] = false; drop(t, H_SUP) }
 
 active proctype killer() {
 	byte n;
@@ -411,8 +437,8 @@ end:
 	KILL_ONE_OF(7)
 	KILL_ONE_OF(8)
 #endif
-	KILL(live[FIN(1)] && forked[1]) live[FIN(1)] = false; lock[1] = lock[1] & ~H_FIN }
-	KILL(live[FIN(2)] && forked[2]) live[FIN(2)] = false; lock[2] = lock[2] & ~H_FIN }
+	KILL(MAY_KILL(FIN(1)), live[FIN(1)] && forked[1]) live[FIN(1)] = false; lock[1] = lock[1] & ~H_FIN }
+	KILL(MAY_KILL(FIN(2)), live[FIN(2)] && forked[2]) live[FIN(2)] = false; lock[2] = lock[2] & ~H_FIN }
 	od
 }
 

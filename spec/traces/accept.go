@@ -3,16 +3,17 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -55,7 +56,7 @@ static short onward[%d][%d];
 static char arrived[%d];
 static int nodes, reachedNodes;
 static void readTree(void) {
-	FILE *f = fopen("tree", "r");
+	FILE *f = fopen(getenv("TRACE"), "r");
 	int i, j;
 	if (!f || fscanf(f, "%%d", &nodes) != 1) exit(3);
 	for (i = 0; i < nodes; i++) for (j = 0; j < %d; j++) if (fscanf(f, "%%hd", &onward[i][j]) != 1) exit(3);
@@ -70,11 +71,26 @@ static void arrive(int at) {
 }
 short at;
 `, mostNodes, len(events), mostNodes, len(events))
+	b.WriteString("#define SOON(what) c_expr { onward[now.at][what] }\n")
 	b.WriteString("#define EVENT(s, what) c_expr { onward[now.at][what] } -> c_code { now.at = onward[now.at][what]; arrive(now.at); };\n")
 	return b.String()
 }
 
 const mostNodes = 4000
+
+// sideBySide does something with each of several things, with one of them on each processor.
+func sideBySide[T any](all []T, do func(T)) {
+	var each sync.WaitGroup
+	room := make(chan bool, runtime.NumCPU())
+	for _, one := range all {
+		each.Go(func() {
+			room <- true
+			do(one)
+			<-room
+		})
+	}
+	each.Wait()
+}
 
 // write writes the tree into a file.
 func (t *tree) write(path string) {
@@ -89,10 +105,10 @@ func (t *tree) write(path string) {
 	must(os.WriteFile(path, []byte(b.String()), 0o600))
 }
 
-// The searches of spin: first for all shapes together, which need not end, and then for each that
-// is left, which should.
+// The searches of spin, in time of a processor: first for all shapes together, which need not end,
+// and then for each that is left, which should.
 const (
-	together = time.Minute
+	together = 30 * time.Second
 	alone    = 20 * time.Second
 )
 
@@ -109,13 +125,14 @@ func accept(plan string, all []*shape) {
 		if len(open) == 0 {
 			return
 		}
-		dir := compile(plan, slices.Concat(more, []string{"-DTRACE", "-DSLOTS=1", "-DKILLS=1", "-DRETRIES=3", "-DSTORE_WAITS"})...)
+		switches := slices.Concat(more, []string{"-DTRACE", "-DSLOTS=1", "-DKILLS=1", "-DRETRIES=3", "-DSTORE_WAITS"})
+		dir := compile(plan, []byte(include()), switches...)
 		search(dir, open, together)
-		for _, s := range open {
+		sideBySide(open, func(s *shape) {
 			if !s.accepted {
 				s.searched = search(dir, []*shape{s}, alone)
 			}
-		}
+		})
 		open = slices.DeleteFunc(open, func(s *shape) bool { return s.accepted })
 		os.RemoveAll(dir)
 	}
@@ -128,32 +145,39 @@ func search(dir string, shapes []*shape, limit time.Duration) (ended bool) {
 		return true
 	}
 	t := newTree(shapes)
-	t.write(filepath.Join(dir, "tree"))
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	c := exec.CommandContext(ctx, "./pan", "-n", "-E", "-A", "-m200000", "-w22")
-	c.Dir = dir
-	out, err := c.Output()
+	tree := filepath.Join(dir, fmt.Sprintf("tree-%p", shapes[0]))
+	t.write(tree)
+	out, ended := pan(dir, tree, limit, "-w22")
 	for _, found := range regexp.MustCompile(`reached (\d+)\n`).FindAllSubmatch(out, -1) {
 		node, _ := strconv.Atoi(string(found[1]))
 		for i, s := range shapes {
 			s.accepted = s.accepted || t.ends[i] == node
 		}
 	}
-	return err == nil
+	return ended
+}
+
+// pan searches with a program of compile and the file of a trace. It returns what that printed, and
+// whether it came to an end within so much time of a processor.
+func pan(dir, trace string, limit time.Duration, room string) (out []byte, ended bool) {
+	search := fmt.Sprintf("ulimit -t %.0f; exec ./pan -n -E -A -m200000 %s", limit.Seconds(), room)
+	c := exec.Command("sh", "-c", search)
+	c.Dir, c.Env = dir, append(os.Environ(), "TRACE="+trace)
+	out, err := c.Output()
+	return out, err == nil
 }
 
 // compile makes the program that searches.
-func compile(plan string, switches ...string) (dir string) {
+func compile(path string, include []byte, switches ...string) (dir string) {
 	dir, err := os.MkdirTemp("", "traces-")
 	must(err)
-	model, err := os.ReadFile(plan)
+	model, err := os.ReadFile(path)
 	must(err)
-	must(os.WriteFile(filepath.Join(dir, "plan.pml"), model, 0o600))
-	must(os.WriteFile(filepath.Join(dir, "trace.pml"), []byte(include()), 0o600))
+	must(os.WriteFile(filepath.Join(dir, "model.pml"), model, 0o600))
+	must(os.WriteFile(filepath.Join(dir, "trace.pml"), include, 0o600))
 	for _, argv := range [][]string{
-		append(append([]string{"spin", "-a"}, switches...), "plan.pml"),
-		{"gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=2048", "-o", "pan", "pan.c"},
+		append(append([]string{"spin", "-a"}, switches...), "model.pml"),
+		{"gcc", "-O0", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=2048", "-DVECTORSZ=4096", "-o", "pan", "pan.c"},
 	} {
 		c := exec.Command(argv[0], argv[1:]...)
 		c.Dir = dir

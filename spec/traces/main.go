@@ -1,8 +1,8 @@
 //go:build schedtrace
 
 // Command traces compares what a sched did that was built with -tags schedtrace with the model of
-// the plan: see spec/README.md. Its arguments are folders that bench/crash has kept, each with a
-// database in evidence/state or disk/state, and a file forks.
+// the plan, of claims and of leases: see spec/README.md. Its arguments are folders that bench/crash
+// or bench/faults has kept.
 package main
 
 import (
@@ -25,15 +25,20 @@ import (
 
 func main() {
 	verbose := flag.Bool("v", false, "print every shape")
-	plan := flag.String("plan", "spec/plan.pml", "the model")
+	spec := flag.String("spec", "spec", "the folder with the models")
 	flag.Parse()
 	log.SetFlags(0)
 	shapes := map[string]*shape{}
 	slots, left := 0, 0
+	var stories []*story
 	for _, folder := range flag.Args() {
-		for _, slot := range read(folder) {
+		trials, _ := filepath.Glob(filepath.Join(folder, "*", "trace")) // of bench/faults
+		for _, trial := range trials {
+			stories = append(stories, storiesOf(trial)...)
+		}
+		for _, slot := range read(folder, trials) {
 			slots++
-			if slot.setBack || !slot.over {
+			if slot.setBack || slot.byHand || !slot.over {
 				left++
 				continue
 			}
@@ -47,7 +52,13 @@ func main() {
 	all := slices.SortedFunc(maps.Values(shapes), func(a, b *shape) int {
 		return cmp.Or(b.slots-a.slots, strings.Compare(strings.Join(a.events, " "), strings.Join(b.events, " ")))
 	})
-	accept(*plan, all)
+	different := map[string]*story{}
+	for _, s := range stories {
+		different[s.same()] = s
+	}
+	stories = slices.Collect(maps.Values(different))
+	force(*spec, slices.DeleteFunc(slices.Clone(stories), func(s *story) bool { return s.tooLong }))
+	accept(filepath.Join(*spec, "plan.pml"), all)
 	refused := 0
 	for _, s := range all {
 		switch {
@@ -62,9 +73,10 @@ func main() {
 			fmt.Printf("accepted: %d slots, as %s: %s\n", s.slots, s.example, strings.Join(s.events, " "))
 		}
 	}
-	fmt.Printf("%d slots with %d different traces: %d accepted, %d refused; %d slots left out, over which the clock was set back\n",
+	fmt.Printf("%d slots with %d different traces: %d accepted, %d refused; %d slots left out: the clock was set back, or they ran by hand\n",
 		slots-left, len(all), len(all)-refused, refused, left)
-	if refused > 0 || len(all) == 0 {
+	refused += reportForced(stories)
+	if refused > 0 || len(all)+len(stories) == 0 {
 		os.Exit(1)
 	}
 }
@@ -84,22 +96,38 @@ type slot struct {
 	name    string
 	events  []string
 	setBack bool // it was called missed and ran after all: the model sets no clock
+	byHand  bool // it was not planned: somebody has called sched run --at
 	over    bool
 }
 
-// read returns the slots of the schedule of which a database has a trace.
-func read(folder string) (slots []*slot) {
+// read returns the slots of the schedule of which the databases in a folder have a trace: one of
+// bench/crash, or several in the folders of the trials of bench/faults.
+func read(folder string, trials []string) (slots []*slot) {
+	for _, trial := range trials {
+		servers, _ := filepath.Glob(filepath.Join(filepath.Dir(trial), "web-*", ".sched"))
+		for _, dir := range servers {
+			slots = append(slots, slotsOf(dir, trial)...)
+		}
+	}
+	if len(trials) > 0 {
+		return slots
+	}
 	dir := filepath.Join(folder, "evidence", "state")
 	if _, err := os.Stat(dir); err != nil {
 		dir = filepath.Join(folder, "disk", "state")
 	}
+	return slotsOf(dir, filepath.Join(folder, "forks"))
+}
+
+// slotsOf returns the slots of a state folder; a file says when their commands were forked.
+func slotsOf(dir, lines string) (slots []*slot) {
 	db := state.At(dir, 10*time.Second)
 	defer db.Close()
 	changes, err := state.Traces(context.Background(), db)
 	if err != nil {
 		log.Fatal(err)
 	}
-	forked := forks(filepath.Join(folder, "forks"))
+	forked := forks(lines)
 	of := map[string][]state.Traced{}
 	for _, c := range changes {
 		if c.One {
@@ -122,12 +150,9 @@ func forks(path string) map[string][]int64 {
 	}
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var line struct {
-			Run string
-			At  int64
-		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil {
-			forked[line.Run] = append(forked[line.Run], line.At)
+		var l line
+		if json.Unmarshal(lines.Bytes(), &l) == nil && l.What == "fork" {
+			forked[l.Run] = append(forked[l.Run], int64(l.At))
 		}
 	}
 	return forked
@@ -157,6 +182,8 @@ func newSlot(name string, changes []state.Traced, forked map[string][]int64) *sl
 		switch step := c.Was + ">" + c.Phase; {
 		case step == ">planned", step == "waiting>planned":
 			add("PLAN")
+		case step == "planned>planned" && replaced: // of a dead tick
+			add("BACK", "PLAN")
 		case step == "planned>":
 			add("BACK")
 		case step == "planned>waiting", step == "ready>waiting" && c.Attempt == 0:
@@ -193,6 +220,10 @@ func newSlot(name string, changes []state.Traced, forked map[string][]int64) *sl
 			s.setBack = true
 		}
 		s.over = c.Phase == "ended" || c.Was == "ended"
+		if n := len(s.events); n >= 4 && slices.Equal(s.events[n-4:], []string{"RETRY", "DEFER", "RETRY", "DEFER"}) {
+			s.events = s.events[:n-2] // as often as the mutex was not free
+		}
 	}
+	s.byHand = changes[0].Phase != "planned" && changes[0].Outcome != "missed"
 	return s
 }
