@@ -12,7 +12,7 @@ import (
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
 // a time. It counts to most.
 func (h *hooks) failuresBefore(most int, since time.Time) int {
-	n, _ := h.r.DB.Runs().FailuresBefore(context.Background(), h.r.row.Task, h.r.row.ID, since, most)
+	n, _ := h.r.DB.Past().FailuresBefore(context.Background(), h.r.row.Task, h.r.row.ID, since, most)
 	return n
 }
 
