@@ -1,19 +1,23 @@
-// A schedule with a history of real runs, its ticks, and `sched serve`: what the check of the pages looks at.
+// A schedule with a history of real runs on two servers with a Redis, their ticks, and `sched serve`: what the check of the pages looks
+// at.
 //
 // The binary is that of the tests (-tags schedtest): all of its processes share a clock that can be fast. An hour and a half of ticks
 // is over in half a minute, and a trigger is answered in seconds.
 
 import { spawn, execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import path from "node:path";
 
 const begin = "2026-03-02T06:45:00Z"; // a Monday
 const fast = 240; // a minute is over in a quarter of a second
 
+const rates = '{name: exchange-rates, description: Fetches the rates of the day, every: 10 minutes, one_server: true, prefer: web-2, command: "echo 5 rates; sleep 0.3"}';
+
 const schedule = `
 name: shop
 timezone: Europe/Berlin
+store: STORE
 include: [schedule.d/*.yaml]
 defaults: {background: true}
 tasks:
@@ -44,6 +48,7 @@ tasks:
     command: 'echo "attempt $SCHED_ATTEMPT"; sleep 0.2; test $SCHED_ATTEMPT -gt 1'
   - {name: thumbnails, description: Makes small pictures of large ones, every: 10 minutes, command: "sleep 0.5"}
   - {name: mirror/assets, description: Copies new assets to the mirror in Oslo, every: 30 minutes, timeout: 1s, kill_after: 1s, command: "echo copying; sleep 5"}
+  - ${rates}
   - {name: sitemap, every: 30 minutes, command: "true", when: "false"}
   - {name: newsletter, description: The letter to all customers, tags: [letters], every: weekday at 9:00, command: "sleep 1"}
   - {name: nightly-backup, description: Everything to the other building, every: day at 2:30, timeout: 2h, command: "sleep 1"}
@@ -69,6 +74,16 @@ tasks:
     command: 'printf "begun\\n"; while ! test -e go; do sleep 0.05; done; printf "\\033[32mall done\\033[0m\\n"'
 `;
 
+// The other server has one task of it.
+const other = `
+name: shop
+timezone: Europe/Berlin
+store: STORE
+defaults: {background: true}
+tasks:
+  - ${rates}
+`;
+
 // A World has the folder of the schedule, its processes and the address of the pages.
 export class World {
   constructor(sched, dir) {
@@ -76,9 +91,12 @@ export class World {
     this.dir = dir;
     this.processes = [];
     mkdirSync(path.join(dir, "schedule.d"), { recursive: true });
-    writeFileSync(path.join(dir, "schedule.yaml"), schedule);
+    mkdirSync(path.join(dir, "other"));
+    this.socket = path.join(dir, "redis.sock");
+    this.write("schedule.yaml", schedule.replace("STORE", "unix://" + this.socket));
+    this.write("other/schedule.yaml", other.replace("STORE", "unix://" + this.socket));
     this.setClock(begin, fast);
-    this.env = { ...process.env, SCHED_TEST_CLOCK_FILE: path.join(dir, "clock"), SCHED_CONFIG: path.join(dir, "schedule.yaml"), USER: "ada", LOGNAME: "ada" };
+    this.env = { ...process.env, SCHED_TEST_CLOCK_FILE: path.join(dir, "clock"), SCHED_CONFIG: path.join(dir, "schedule.yaml"), USER: "ada", LOGNAME: "ada", SCHED_TEST_SERVER: "web-1" };
   }
 
   // setClock has the clock show a time, from now on that fast.
@@ -98,14 +116,28 @@ export class World {
     return execFileSync(this.sched, args, { cwd: this.dir, env: this.env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
-  start(...args) {
-    const child = spawn(this.sched, args, { cwd: this.dir, env: this.env, stdio: ["ignore", "pipe", "inherit"] });
+  start(...args) { return this.spawn(this.sched, args, this.env); }
+
+  spawn(program, args, env) {
+    const child = spawn(program, args, { cwd: this.dir, env, stdio: ["ignore", "pipe", "inherit"] });
     this.processes.push(child);
     return child;
   }
 
+  // store starts the Redis that both servers share, and returns when it listens.
+  async store() {
+    this.spawn("redis-server", ["--port", "0", "--unixsocket", this.socket, "--save", "", "--dir", this.dir], this.env).stdout.resume();
+    for (let tries = 0; !existsSync(this.socket); tries++) {
+      if (tries === 100) throw new Error("redis-server does not listen");
+      await sleep(50);
+    }
+  }
+
   // history lets ticks come until so many minutes have passed.
   async history(minutes) {
+    await this.store();
+    const elsewhere = { ...this.env, SCHED_TEST_SERVER: "web-2", SCHED_CONFIG: path.join(this.dir, "other", "schedule.yaml") };
+    this.spawn(this.sched, ["work", "--quiet"], elsewhere).stdout.resume();
     const work = this.start("work", "--quiet");
     work.stdout.resume();
     const until = Date.parse(begin) + minutes * 60_000;

@@ -64,7 +64,7 @@ func routes() []route {
 			handle: postHook, errors: []int{404, 409}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: ScopeEdit, about: "Write a task into the folder of --edit: its keys as YAML or JSON, without name",
-			status: 200, value: view.Definition{}, handle: putTask, errors: []int{404, 409, 412, 413, 415, 422, 428}},
+			status: 200, value: view.Definition{}, handle: putTask, errors: []int{409, 412, 413, 415, 422, 428}},
 		{method: "DELETE", path: "/tasks/{name}", scope: ScopeEdit, about: "Remove a task from the folder of --edit", status: 204, handle: deleteTask, errors: []int{404, 409, 412, 422, 428}},
 	}
 }
