@@ -27,7 +27,7 @@ func (f *finisher) pauseAfter() {
 	paused, err := f.pause(most)
 	f.noteError(err)
 	if paused {
-		f.result.Reason = fmt.Sprintf("%s; %d in a row, so %s is paused", f.result.Reason, most, r.task.Name)
+		f.result.Reason = join(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", most, r.task.Name))
 	}
 }
 

@@ -82,8 +82,8 @@ func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSig
 	return h, nil
 }
 
-// parseProxy reads IP or USER@IP. A loopback address needs the user, because every user of the
-// machine can connect from it.
+// parseProxy reads IP or USER@IP. An address of this machine needs the user, because every user of
+// the machine can connect from it.
 func parseProxy(text string) (p Proxy, err error) {
 	name, address, ok := strings.Cut(text, "@")
 	if !ok {
@@ -93,11 +93,12 @@ func parseProxy(text string) (p Proxy, err error) {
 		return p, view.Fail(view.Invalid, "write it as 10.0.0.5, or as www-data@127.0.0.1", "--proxy %q is not an address", text)
 	}
 	p.IP = p.IP.Unmap()
+	here := isHere(p.IP)
 	switch {
-	case p.IP.IsLoopback() && name == "":
+	case here && name == "":
 		return p, view.Fail(view.Invalid, "write the user of the proxy before it: www-data@"+address,
 			"--proxy %s: every user of this machine could say who they are", text)
-	case !p.IP.IsLoopback() && ok:
+	case !here && ok:
 		return p, view.Fail(view.Invalid, "leave the user out", "--proxy %s: users of other machines are not known", text)
 	case name == "":
 		return p, nil
@@ -111,6 +112,15 @@ func parseProxy(text string) (p Proxy, err error) {
 	}
 	p.UID = found.Uid
 	return p, nil
+}
+
+// isHere reports whether an address is one of this machine.
+func isHere(ip netip.Addr) bool {
+	all, _ := net.InterfaceAddrs()
+	return ip.IsLoopback() || slices.ContainsFunc(all, func(a net.Addr) bool {
+		own, err := netip.ParsePrefix(a.String())
+		return err == nil && own.Addr().Unmap().WithZone("") == ip
+	})
 }
 
 // who returns the user whom the proxy names; false if no header counts. The error is a *Problem.

@@ -174,3 +174,23 @@ func TestFlagsForSigningInThatAreRefused(t *testing.T) {
 		t.Errorf("%+v, %v", every, err)
 	}
 }
+
+// A machine has other addresses than loopback, and each of its users can connect from them.
+func TestAProxyAtAnAddressOfThisMachineIsNamedWithItsUser(t *testing.T) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		own := netip.MustParsePrefix(a.String()).Addr()
+		if own.IsLinkLocalUnicast() {
+			continue
+		}
+		if _, err := parseProxy(own.String()); err == nil {
+			t.Errorf("%s is believed, whoever connects from it", own)
+		}
+		if p, err := parseProxy("root@" + own.String()); err != nil || p.UID != "0" {
+			t.Errorf("root@%s: %+v, %v", own, p, err)
+		}
+	}
+}
