@@ -318,7 +318,9 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	db := state.At(b.path(".sched"), state.Patience)
 	t.Cleanup(func() { db.Close() })
 	waiter := state.Row{ID: outcome.NewID(), Task: "other", Mutex: "flaky", Origin: "a test", Wait: state.Wait{For: state.ForMutex, Since: time.Now()}}
-	own, err := db.Self(state.Supervisor).Owned(t.Context())
+	self := db.Self(state.Supervisor) // an owner that is forgotten is dead, as soon as its file is collected
+	t.Cleanup(self.Close)
+	own, err := self.Owned(t.Context())
 	if err == nil {
 		err = own.Begin(t.Context(), waiter)
 	}
