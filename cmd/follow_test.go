@@ -57,8 +57,9 @@ func begin(t *testing.T, dir, task string) (r state.Row, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
-	own, err := db.Self(state.Tick).Owned(t.Context())
+	self := db.Self(state.Tick)
+	t.Cleanup(func() { self.Close(); db.Close() })
+	own, err := self.Owned(t.Context())
 	if err = errors.Join(err, own.Begin(t.Context(), r), os.MkdirAll(filepath.Dir(r.Output), 0o700)); err != nil {
 		t.Fatal(err)
 	}
