@@ -16,7 +16,7 @@ import (
 
 const (
 	MaxRuns  = 10_000 // ended runs that are kept, of all servers together
-	PageSize = 1000   // runs that are read with one call; List reads no more
+	PageSize = 1000   // runs that are read with one call
 
 	lastFor = 400 * 24 * time.Hour // the last run of a task is kept
 )
@@ -105,7 +105,7 @@ func foreign(value []byte, self string) (state.Row, bool) {
 }
 
 // Recent returns the ended runs of servers other than self that match q, in the order of
-// state.DB.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
+// state.Runs.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
 // that must not wait. Skipped and missed slots are only in the histories of their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
@@ -129,7 +129,7 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns at most limit of the runs (0: all), in the order of state.DB.Find.
+// Newest returns at most limit of the runs (0: all), in the order of state.Runs.Find.
 func Newest(runs map[string]state.Row, limit int) []state.Row {
 	all := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
 	if limit > 0 {

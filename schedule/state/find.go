@@ -328,19 +328,6 @@ func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool
 	return rows[0], true, nil
 }
 
-// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
-// a time. It counts to most. The run itself need not have a row.
-func (r Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, most int) (n int, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
-			WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
-			WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
-				WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
-			task, run, since.UnixMicro(), most).Scan(&n)
-	})
-	return n, err
-}
-
 // ran is the condition of the index run_ran, in its very words.
 const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
 

@@ -146,6 +146,31 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+// A tick upgrades the file of an earlier version, which keeps its runs. Before that, readers say so.
+func TestTheFileOfAnEarlierSchedIsUpgraded(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	conn, err := sql.Open("sqlite", newFile(dir, writing, Patience).path())
+	must(t, err)
+	_, err = conn.Exec(tables + "PRAGMA user_version = 1")
+	must(t, err)
+	id := outcome.NewID()
+	_, err = conn.Exec(`INSERT INTO run (id, task, mutex, slot, slots, scheduled, phase, outcome, started, ended)
+		VALUES (?1, 'report', 'report', ?2, 1, 1, 'ended', 'succeeded', ?2, ?2)`, id, noon.UnixMicro())
+	must(t, err)
+	must(t, conn.Close())
+	if _, err := OpenRead(dir, Patience); err == nil || !strings.Contains(err.Error(), "an older sched; the next tick brings it up to date") {
+		t.Errorf("%v", err)
+	}
+	db := open(t, dir)
+	if row, err := db.Runs().Get(ctx, id); err != nil || row.NoChain {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if sums, err := db.Past().Summaries(ctx, "", time.Time{}, time.Time{}); err != nil || len(sums) != 1 || sums[0].Slots[outcome.Succeeded] != 1 {
+		t.Errorf("%+v, %v", sums, err)
+	}
+}
+
 // damageHeader overwrites the header, so that SQLite does not take the file for a database. It
 // opens a descriptor of its own: no connection of this process may have the file.
 func damageHeader(t *testing.T, path string) {

@@ -98,7 +98,7 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 }
 
 // failure is the condition of rows that are failures.
-const failure = "outcome IN ('failed', 'timed out', 'stopped', 'lost') AND test = 0"
+const failure = ran + " AND outcome <> 'succeeded'"
 
 // old removes rows that ended before a time, failures before another, the oldest slot first.
 func (p *pruning) old(before, failures time.Time) (done bool, err error) {
@@ -143,7 +143,7 @@ func (p *pruning) surplus(keep Keep) (done bool, err error) {
 func (p *pruning) surplusOf(task string, keep Keep) (done bool, err error) {
 	perTask, counted := keep.RunsPerTask, []string{ran}
 	if keep.Failures > 0 {
-		counted = []string{ran + " AND outcome = 'succeeded'", ran + " AND outcome <> 'succeeded'"}
+		counted = []string{ran + " AND outcome = 'succeeded'", failure}
 	}
 	for _, which := range counted {
 		done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN

@@ -5,7 +5,12 @@ package state
 var migrations = []string{tables, unchained}
 
 // unchained is version 2.
-const unchained = "ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0" // 1: its hooks trigger no other task
+const unchained = `
+ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0;       -- 1: its hooks trigger no other task
+DROP INDEX run_hour;
+CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
+	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
+`
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file
 // with sqlite3.
@@ -81,8 +86,8 @@ CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot 
 	WHERE scheduled = 1 AND last_slot IS NULL;
 CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
 CREATE INDEX run_slot  ON run (slot);                                 -- the newest rows of all
-CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
-	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
+CREATE INDEX run_hour  ON run                                         -- what hours add up to, in the order of the groups
+	(slot / 3600000000, task, outcome, slot, ended - started, last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
 CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
 CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how a task's last runs ended
 	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;

@@ -402,3 +402,16 @@ func tookOf(text string) (took Took, err error) {
 		CPU: micros(percentile(cpu, 50)), Memory: percentile(memory, 95),
 	}, nil
 }
+
+// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
+// a time. It counts to most. The run itself need not have a row.
+func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, most int) (n int, err error) {
+	err = p.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
+			WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
+			WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
+				WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
+			task, run, since.UnixMicro(), most).Scan(&n)
+	})
+	return n, err
+}

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/state"
 )
 
-// FindRun returns the record of the run with that id (see state.DB.Get). Otherwise its error says
+// FindRun returns the record of the run with that id (see state.Runs.Get). Otherwise its error says
 // why there is no record, with a hint.
 func (s Source) FindRun(ctx context.Context, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
