@@ -114,11 +114,10 @@ func (c Caller) GiveUp(row state.Row) error {
 // heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
 const heldAtMost = 24 * time.Hour
 
-// Resume takes the mutex again and hands the run over for its next attempt; a run that waits for
-// its turn is handed over as it is. The result is the run that was handed over. If the mutex is
-// held, and after an error, the run is left to a later tick, and there is no result. When the mutex
-// was held for too long, the run ends.
-func (c Caller) Resume(row state.Row, handOver func(*Run) error) (started *Run, err error) {
+// Resume returns a run with its mutex for its next attempt, or a run that waits for its turn as it
+// is; nil if another process has it. If the mutex is held, the run is left to a later tick, and the
+// result is nil, too. When the mutex was held for too long, the run ends.
+func (c Caller) Resume(row state.Row) (*Run, error) {
 	o, err := c.take(row)
 	if err != nil {
 		return nil, unlessAlive(err)
@@ -129,16 +128,11 @@ func (c Caller) Resume(row state.Row, handOver func(*Run) error) (started *Run, 
 			return nil, nil
 		}
 	}
-	if err := handOver(o.run); err != nil {
-		o.leave()
-		return nil, err
-	}
 	return o.run, nil
 }
 
-// leave leaves a run that this process has taken to a later tick.
-func (o *orphan) leave() {
-	r := o.run
+// Leave leaves a run from Resume to a later tick.
+func (r *Run) Leave() {
 	if r.row.Queued() { // its owner ends with this tick
 		r.Close()
 		return

@@ -108,12 +108,17 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 	case !row.Queued() && (r.early(row.Wait.NotBefore) || r.admission.paused(task, row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
 		return // for a run that waits for its turn, a pause counts when the turn comes
 	}
-	started, err := r.starter.caller().Resume(row, r.starter.resume)
-	if err != nil {
-		r.Report.Problem("%s waits on: %v", task.Name, err)
+	begun, err := r.starter.caller().Resume(row)
+	if err == nil && begun != nil {
+		if err = r.starter.resume(begun); err != nil {
+			begun.Leave()
+		}
 	}
-	if started != nil && !row.Queued() {
-		r.Report.Started(started.Record())
+	switch {
+	case err != nil:
+		r.Report.Problem("%s waits on: %v", task.Name, err)
+	case begun != nil && !row.Queued():
+		r.Report.Started(begun.Record())
 		r.Report.flush()
 	}
 }
