@@ -39,8 +39,8 @@ func recent(t *testing.T, store mutex.Store, q state.Query) (runs []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, record := range records {
-		runs = append(runs, record.ID)
+	for _, row := range records {
+		runs = append(runs, row.ID)
 	}
 	return runs
 }

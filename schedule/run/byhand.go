@@ -23,7 +23,7 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 
 // FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. If
 // there is no such run but another one is running, it returns *AliveError. Otherwise it returns the
-// record of the last run that has ended. If no run has ever ended, it ends the newest run that
+// row of the last run that has ended. If no run has ever ended, it ends the newest run that
 // waits for its turn and that no process watches. If there is no such run either, the error is
 // ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
@@ -86,11 +86,11 @@ func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with
 // the code (nil: 0).
-func (c Caller) FinishUnrecorded(record state.Row, task *schedule.Task, code *int) (state.Row, error) {
+func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) (state.Row, error) {
 	if code == nil {
 		code = new(int)
 	}
-	r, err := c.Begin(record, task, nil)
+	r, err := c.Begin(row, task, nil)
 	if err != nil {
 		return state.Row{}, err
 	}

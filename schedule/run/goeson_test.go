@@ -19,17 +19,17 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report"}
-	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: record.ID, Since: time.Now()})
+	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: row.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	witness := NewCaller(storage, state.Supervisor, nil)
-	if _, err := witness.Begin(record, task, nil); err != nil {
+	if _, err := witness.Begin(row, task, nil); err != nil {
 		t.Fatal(err)
 	}
 	lock.Inherit()[0].Close() // as by the kill
-	if holder, held := heldBy(storage, "report"); !held || holder.Run != record.ID {
+	if holder, held := heldBy(storage, "report"); !held || holder.Run != row.ID {
 		t.Errorf("a tick finds %v, %t", holder, held)
 	}
 	var held *mutex.HeldError
@@ -48,18 +48,18 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report", Pool: schedule.Pool{Name: "few", Seats: 2}}
-	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
-	first, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 1), mutex.Holder{Run: record.ID, Since: time.Now()})
+	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
+	first, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 1), mutex.Holder{Run: row.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Release(ctx)
-	second, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 2), mutex.Holder{Run: record.ID, Since: time.Now()})
+	second, err := storage.Mutexes().Acquire(ctx, mutex.Seat("few", 2), mutex.Holder{Run: row.ID, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	record.Seat = mutex.Seat("few", 2)
-	if _, err := NewCaller(storage, state.Supervisor, nil).Begin(record, task, second); err != nil {
+	row.Seat = mutex.Seat("few", 2)
+	if _, err := NewCaller(storage, state.Supervisor, nil).Begin(row, task, second); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range []bool{false, true} {
@@ -72,10 +72,10 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 // firstAttempt begins a run of the task report, and its first attempt.
 func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background bool) *Run {
 	t.Helper()
-	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
-	r, err := caller.Begin(record, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
+	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
+	r, err := caller.Begin(row, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.row.own.Start(t.Context(), record.ID, state.Attempt{Number: 1, At: time.Now()})
+		err = r.row.own.Start(t.Context(), row.ID, state.Attempt{Number: 1, At: time.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -129,19 +129,19 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	if err := GiveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
 		t.Fatalf("%v; the first has begun: %v", err, !first.Prepared())
 	}
-	if _, err := storage.DB.Runs().Row(ctx, first.Record().ID); !errors.Is(err, state.ErrNotFound) {
+	if _, err := storage.DB.Runs().Row(ctx, first.Row().ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the first has a row: %v", err)
 	}
 	if err := GiveTo(supervisor, first); err != nil {
 		t.Errorf("alone: %v", err)
 	}
-	if row, err := storage.DB.Runs().Row(ctx, first.Record().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
+	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
 		t.Errorf("the first: %+v, %v", row, err)
 	}
 	if err := ours.Begin(); !errors.As(err, &stale) {
 		t.Errorf("the second began twice: %v", err)
 	}
-	if _, err := os.Stat(theirs.Record().Output); err != nil {
+	if _, err := os.Stat(theirs.Row().Output); err != nil {
 		t.Errorf("the output of the other process is gone: %v", err)
 	}
 }

@@ -30,9 +30,9 @@ func NeedOf(task *schedule.Task) mutex.Need {
 	return need
 }
 
-// NewHolder returns the run of a record as the holder of what this process is about to acquire.
-func NewHolder(record state.Row) mutex.Holder {
-	return mutex.Holder{Run: record.ID, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: clock.Now()}
+// NewHolder returns the run of a row as the holder of what this process is about to acquire.
+func NewHolder(row state.Row) mutex.Holder {
+	return mutex.Holder{Run: row.ID, PID: os.Getpid(), Host: row.Server, Task: row.Task, Since: clock.Now()}
 }
 
 // adopt makes the lock ours that another process acquired for the run. The files are its

@@ -58,7 +58,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 }
 
 // runOne runs one hook in its own process group under its own deadline, and notes in the database
-// when it begins and when it has ended. The note says how it failed, for the record; it is empty
+// when it begins and when it has ended. The note says how it failed, for the row; it is empty
 // for a hook that succeeded, and for a hook that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	if !h.begin(name) {

@@ -61,7 +61,7 @@ func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
 // A LeaseOf is a lock, and what its renewals mean for the run.
 type LeaseOf struct {
 	Lock mutex.Lock   // nil if the task needs none
-	Note func(string) // writes a note of the record down, at once
+	Note func(string) // adds a note to the row, at once
 	Stop bool         // a loss stops the command (on_lost_lease: stop)
 
 	Adopted bool // the supervisor that renewed it was killed: it must be renewed at once
@@ -80,7 +80,7 @@ type Renewer struct {
 	mu     sync.Mutex
 	held   time.Time // when the lease began that is held; zero while it is lost
 	killBy time.Time // when a command that stopInTime stopped is killed; else zero
-	lost   []string  // the notes of the record about each loss
+	lost   []string  // the notes of the row about each loss
 }
 
 // Renew renews the lease of a lock until End is called. The context that it returns ends when the
@@ -141,7 +141,7 @@ func (l *Renewer) renew() error {
 	return err
 }
 
-// End ends the renewals, and returns the notes for the record.
+// End ends the renewals, and returns the notes for the row.
 func (l *Renewer) End() []string {
 	l.cancel(nil)
 	if l.until != nil {
@@ -150,7 +150,7 @@ func (l *Renewer) End() []string {
 	return l.Noted()
 }
 
-// Noted returns the notes for the record so far.
+// Noted returns the notes for the row so far.
 func (l *Renewer) Noted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

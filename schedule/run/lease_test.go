@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A time from a record or from another process has no monotonic reading.
+// A time from a row or from another process has no monotonic reading.
 func TestALeaseIsMeasuredWithAndWithoutAMonotonicReading(t *testing.T) {
 	begun := time.Now()
 	for name, now := range map[string]time.Time{

@@ -160,7 +160,7 @@ func (l *link) send(r *Run) error {
 	}
 	for end := time.Now().Add(sendPatience); ; time.Sleep(10 * time.Millisecond) {
 		l.socket.SetWriteDeadline(end)
-		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Record().ID...), unix.UnixRights(fds...), nil)
+		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Row().ID...), unix.UnixRights(fds...), nil)
 		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) { // the descriptors on their way count as open (unix(7))
 			return err
 		}

@@ -39,10 +39,10 @@ func newEndedRuns(t *testing.T, hook string) *endedRuns {
 
 // fails ends a run. queue puts its notifications into the outbox.
 func (w *endedRuns) fails() (*Run, state.Row) {
-	record := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
+	row := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
 	caller := NewCaller(StorageAt(w.dir, nil), state.Tick, nil)
 	caller.Sender = notify.NewSender(context.Background(), caller.DB, nil)
-	r, err := caller.Begin(record, w.task, nil)
+	r, err := caller.Begin(row, w.task, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -50,18 +50,18 @@ func (w *endedRuns) fails() (*Run, state.Row) {
 		r.Close()
 		caller.DB.Close()
 	})
-	record.Outcome, record.Started, record.Ended = outcome.Failed, w.now, w.now
-	return r, record
+	row.Outcome, row.Started, row.Ended = outcome.Failed, w.now, w.now
+	return r, row
 }
 
 // queue puts the notifications of a run into the outbox, except notifications that are marked. It
 // returns the notifications that are to be sent.
-func (w *endedRuns) queue(r *Run, record state.Row, marks ...string) []*notify.Delivery {
+func (w *endedRuns) queue(r *Run, row state.Row, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
 		r.hooks.mark(mark)
 	}
 	r.hooks.deliveries = nil
-	r.hooks.queue(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, record)
+	r.hooks.queue(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)
 	return r.hooks.deliveries
 }
 
@@ -85,14 +85,14 @@ func (w *endedRuns) waiting() int {
 func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 	const mark = "on_failure 1"
 	w := newEndedRuns(t, "{mail: ops@example.com}")
-	r, record := w.fails()
-	if all := w.queue(r, record); len(all) != 1 || all[0].Message.ID != record.ID+" "+mark || all[0].Run != record.ID {
+	r, row := w.fails()
+	if all := w.queue(r, row); len(all) != 1 || all[0].Message.ID != row.ID+" "+mark || all[0].Run != row.ID {
 		t.Errorf("%+v", all)
 	}
 	if !r.hooks.fired(mark) {
 		t.Error("there is no mark")
 	}
-	if all := w.queue(r, record, mark); len(all) != 0 || w.waiting() != 1 {
+	if all := w.queue(r, row, mark); len(all) != 0 || w.waiting() != 1 {
 		t.Errorf("%+v, %d wait", all, w.waiting())
 	}
 }
@@ -101,11 +101,11 @@ func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 func TestALimitCountsEachRunOnce(t *testing.T) {
 	w := newEndedRuns(t, "{mail: ops@example.com, at_most: 1 per 1h}")
 	for i, want := range []int{1, 0, 0} {
-		r, record := w.fails()
-		if all := w.queue(r, record); len(all) != want {
+		r, row := w.fails()
+		if all := w.queue(r, row); len(all) != want {
 			t.Errorf("run %d: %+v", i, all)
 		}
-		w.queue(r, record) // killed before the mark
+		w.queue(r, row) // killed before the mark
 		w.now = w.now.Add(time.Minute)
 	}
 	if n := w.waiting(); n != 2 { // one is on its way, and the newest of the others is held back

@@ -27,9 +27,9 @@ func firstIn(t *testing.T, err error) string {
 // waits begins a run that has waited for so long for what the task needs.
 func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *waiter {
 	t.Helper()
-	record := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
+	row := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
 		Wait: state.Wait{For: state.ForMutex, Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
-	r, err := caller.Begin(record, task, nil)
+	r, err := caller.Begin(row, task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

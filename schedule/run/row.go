@@ -74,7 +74,7 @@ func (r *ownRow) isTaken(err error) bool {
 	return ok && stale.Owner != r.own.ID
 }
 
-// note adds a note, for the case that another process has to make the record.
+// note adds a note, for the case that another process has to end the run.
 func (r *ownRow) note(text string) {
 	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) }, nil)
 }

@@ -53,8 +53,8 @@ type Run struct {
 
 // Begin is Prepare, and writes down that the run is about to start. From here on it will be
 // finished, whatever happens to this process.
-func (c Caller) Begin(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	r, err := c.Prepare(record, task, lock)
+func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+	r, err := c.Prepare(row, task, lock)
 	if err == nil {
 		err = r.Begin()
 	}
@@ -66,23 +66,23 @@ func (c Caller) Begin(record state.Row, task *schedule.Task, lock mutex.Lock) (*
 
 // Prepare opens the output of a run that is to begin: see Begin and GiveTo. The lock (nil: none)
 // belongs to the run; after an error it is still the caller's.
-func (c Caller) Prepare(record state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
-	record.Snapshot = snapshot
-	record.Output = output.Path(c.Dir, record)
-	captured, err := output.Open(record.Output)
+	row.Snapshot = snapshot
+	row.Output = output.Path(c.Dir, row)
+	captured, err := output.Open(row.Output)
 	if err != nil && c.DB.InMemory() { // what cannot be kept is not printed anywhere
-		record.Output = ""
+		row.Output = ""
 		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	if err != nil {
 		return nil, err
 	}
-	record.Pool = task.Pool.Name
-	r := c.newRun(*task, record)
+	row.Pool = task.Pool.Name
+	r := c.newRun(*task, row)
 	r.lock, r.output, r.prepared = lock, captured, true
 	return r, nil
 }
@@ -144,9 +144,9 @@ func (r *Run) begins(own state.Owned, owner int64) {
 }
 
 // newRun returns a run without its row, its lock and its output.
-func (c Caller) newRun(task schedule.Task, record state.Row) *Run {
+func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 	r := &Run{Caller: c, task: task}
-	r.row.Row, r.row.self, r.hooks = record, c.Self, &hooks{r: r}
+	r.row.Row, r.row.self, r.hooks = row, c.Self, &hooks{r: r}
 	return r
 }
 
@@ -180,8 +180,8 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// Record is the row of the run, as far as this process knows.
-func (r *Run) Record() state.Row { return r.row.Row }
+// Row is the row of the run, as far as this process knows.
+func (r *Run) Row() state.Row { return r.row.Row }
 
 // soFar returns what the attempts of the run have come to, without an outcome.
 func (r *Run) soFar() state.Row {

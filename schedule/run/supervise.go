@@ -14,7 +14,7 @@ import (
 	"sched/schedule/state"
 )
 
-// Execute supervises and finishes the run in this process, and returns its record. When terminate
+// Execute supervises and finishes the run in this process, and returns its row. When terminate
 // is done the command is stopped; when kill is done too it is killed at once.
 func (r *Run) Execute(terminate, kill context.Context) state.Row {
 	return r.ExecuteThen(terminate, kill, func() {})

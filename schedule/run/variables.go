@@ -8,20 +8,20 @@ import (
 )
 
 // variables returns the SCHED_ variables of the command at that attempt.
-func variables(record state.Row, attempt int) []string {
-	return append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+func variables(row state.Row, attempt int) []string {
+	return append(TaskVariables(row), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
 // there is an attempt.
-func TaskVariables(record state.Row) []string {
+func TaskVariables(row state.Row) []string {
 	variables := []string{
-		"SCHED_TASK=" + record.Task,
-		"SCHED_RUN=" + record.ID,
-		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
-		"SCHED_MUTEX=" + record.Mutex,
+		"SCHED_TASK=" + row.Task,
+		"SCHED_RUN=" + row.ID,
+		"SCHED_SLOT=" + row.Slot.UTC().Format(time.RFC3339),
+		"SCHED_MUTEX=" + row.Mutex,
 	}
-	if cause := record.Cause; cause != nil {
+	if cause := row.Cause; cause != nil {
 		variables = append(variables,
 			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))
 	}

@@ -146,7 +146,8 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// A tick upgrades the file of an earlier version, which keeps its runs. Before that, readers say so.
+// A tick upgrades the file of an earlier version, which keeps its runs. Before that, readers say
+// so.
 func TestTheFileOfAnEarlierSchedIsUpgraded(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

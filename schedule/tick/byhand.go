@@ -22,7 +22,7 @@ import (
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, error) {
 	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
 	defer caller.Self.Close()
-	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
+	return caller.FinishUnrecorded(t.newRow(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
 // AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
@@ -54,8 +54,8 @@ func (t *Tick) Collect() {
 }
 
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it
-// comes, and returns the record, with the origin: the run stands for no slot of the schedule. It
-// takes the lock of the task; when that is held the record says skipped. When terminate is done the
+// comes, and returns the row, with the origin: the run stands for no slot of the schedule. It
+// takes the lock of the task; when that is held the row says skipped. When terminate is done the
 // command is stopped; when kill is done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (state.Row, error) {
 	r := t.prepare()
@@ -63,32 +63,32 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 	here := *task
 	here.OneServer, here.Background, here.PauseAfter = false, false, 0 // whoever tests it sees that it fails
 	slot := schedule.Slot{Task: &here, At: t.Minute}
-	record := t.newRecord(slot)
-	record.Origin, record.Test = origin, true
-	lock, no := r.locks.take(&record, slot)
+	row := t.newRow(slot)
+	row.Origin, row.Test = origin, true
+	lock, no := r.locks.take(&row, slot)
 	if no.reason != "" {
-		record.Outcome, record.Reason, record.Ended = outcome.Skipped, no.reason, clock.Now()
-		return record, nil
+		row.Outcome, row.Reason, row.Ended = outcome.Skipped, no.reason, clock.Now()
+		return row, nil
 	}
 	r.deliveries.start(kill)
-	begun, err := r.starter.caller().Begin(record, &here, lock)
+	begun, err := r.starter.caller().Begin(row, &here, lock)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())
 		}
-		return record, fmt.Errorf("cannot begin: %w", err)
+		return row, fmt.Errorf("cannot begin: %w", err)
 	}
-	t.Report.begun(begun.Record())
+	t.Report.begun(begun.Row())
 	var shown sync.WaitGroup
 	over := make(chan struct{})
-	shown.Go(func() { follow(begun.Record().Output, out, over) })
-	record = begun.ExecuteThen(terminate, kill, func() {
+	shown.Go(func() { follow(begun.Row().Output, out, over) })
+	row = begun.ExecuteThen(terminate, kill, func() {
 		close(over)
 		shown.Wait()
 	})
 	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.write(0)
-	return record, nil
+	return row, nil
 }
 
 // followEvery is how often the output of a running command is looked at: often enough for the eye.

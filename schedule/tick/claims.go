@@ -25,9 +25,9 @@ const preferredFirst = time.Second
 
 // An ahead is what a tick asks a store for before it reaches a slot. Both functions ask once.
 type ahead struct {
-	record state.Row                    // of the run that it is for
-	claim  func() error                 // of a task of one_server
-	lock   func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
+	row   state.Row                    // of the run that it is for
+	claim func() error                 // of a task of one_server
+	lock  func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
 }
 
 // askAhead begins to claim the slots of an instant for this server, and to take the locks of
@@ -43,7 +43,7 @@ func (s *starter) askAhead(slots []schedule.Slot) {
 			s.locks.aheadOf(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
-		a := &ahead{record: s.newRecord(slot)}
+		a := &ahead{row: s.newRow(slot)}
 		s.locks.ahead.Store(slot, a)
 		var before []*ahead
 		for _, name := range run.QueuesOf(run.NeedOf(task)) {
@@ -54,12 +54,12 @@ func (s *starter) askAhead(slots []schedule.Slot) {
 				last[name] = a
 			}
 		}
-		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.Storage, &a.record, slot) })
+		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.Storage, &a.row, slot) })
 		a.lock = sync.OnceValues(func() (mutex.Lock, refusal) {
 			for _, other := range before {
 				other.lock()
 			}
-			return s.locks.takeNow(&a.record, slot)
+			return s.locks.takeNow(&a.row, slot)
 		})
 		go func() {
 			if task.OneServer {
@@ -88,7 +88,7 @@ type notOursError struct {
 func (e notOursError) Error() string { return e.reason }
 
 // claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
-func (l *locks) claim(storage run.Storage, record *state.Row, slot schedule.Slot) error {
+func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) error {
 	if storage.Store != nil {
 		if wait := l.preferred(slot); wait > 0 {
 			clock.Wait(l.noNewStarts, wait)
@@ -98,7 +98,7 @@ func (l *locks) claim(storage run.Storage, record *state.Row, slot schedule.Slot
 	if l.noNewStarts.Err() != nil {
 		return notOursError{reason: whyDone(l.noNewStarts)}
 	}
-	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
+	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*row))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
 		return notOursError{cluster.Taken(held.Holder), outcome.Elsewhere}
 	}

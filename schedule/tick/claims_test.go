@@ -39,8 +39,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, slot := range slots[:2] {
-		record := tick.newRecord(slot)
-		if lock, no := tick.locks.take(&record, slot); lock == nil {
+		row := tick.newRow(slot)
+		if lock, no := tick.locks.take(&row, slot); lock == nil {
 			t.Errorf("%s: %s", slot.Task.Name, no.reason)
 		}
 	}
@@ -71,8 +71,8 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 		}
 		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
 		holder, claimed := claims[cluster.Key(slots[i])]
-		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.ID != holder.Run {
-			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.ID, holder, err)
+		if row := tick.starter.newRow(slots[i]); !claimed || err != nil || row.ID != holder.Run {
+			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, row.ID, holder, err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 	case err != nil:
 		r.Report.Problem("%s waits on: %v", task.Name, err)
 	case begun != nil && !row.Queued():
-		r.Report.Started(begun.Record())
+		r.Report.Started(begun.Row())
 		r.Report.flush()
 	}
 }

@@ -51,7 +51,7 @@ func (c *conditions) enter(ctx context.Context) (leave func()) {
 type conditional struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
-	record  state.Row
+	row     state.Row
 	verdict Verdict
 	held    bool            // the verdict is to skip it because a pause or a maintenance keeps it
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil for the task's first slot
@@ -62,7 +62,7 @@ type conditional struct {
 func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &conditional{slot: slot, ctx: ctx, record: c.starter.newRecord(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
+	s := &conditional{slot: slot, ctx: ctx, row: c.starter.newRow(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
 	c.newest[slot.Task] = s.decided
 	return s
 }
@@ -84,7 +84,7 @@ func (c *conditions) check(s *conditional) {
 		return
 	}
 	if s.verdict.Skip, s.held = c.starter.admission.refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = AskConditions(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.record))
+		s.verdict = AskConditions(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.row))
 	}
 }
 
@@ -94,18 +94,18 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
 	case v.Skip != "":
-		c.starter.refuse(s.record, task, v.Skip, s.held)
+		c.starter.refuse(s.row, task, v.Skip, s.held)
 	case v.Broken != "":
 		c.failUnanswered(s)
 		return nil, true
 	case s.ctx.Err() != nil:
-		c.starter.skip(s.record, task, whyDone(s.ctx))
+		c.starter.skip(s.row, task, whyDone(s.ctx))
 	default:
 		if late := c.starter.admission.tooLate(s.slot); late != "" { // by now
-			c.starter.skip(s.record, task, late)
+			c.starter.skip(s.row, task, late)
 			return nil, false
 		}
-		begun, _ = c.starter.beginLocked(s.record, s.slot)
+		begun, _ = c.starter.beginLocked(s.row, s.slot)
 	}
 	return begun, false
 }
@@ -114,7 +114,7 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 // silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
 // Its run ends before it starts a command.
 func (c *conditions) failUnanswered(s *conditional) {
-	begun, ok := c.starter.beginRun(s.record, s.slot.Task, nil)
+	begun, ok := c.starter.beginRun(s.row, s.slot.Task, nil)
 	if !ok {
 		return
 	}

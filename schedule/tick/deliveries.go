@@ -38,7 +38,7 @@ func (d *deliveries) sendHeld() {
 }
 
 // reportUndelivered prints that a delivery failed and what becomes of it, and notes both in the
-// record of its run.
+// row of its run.
 func (d *deliveries) reportUndelivered(failed *notify.Delivery, err error, what string) {
 	d.tick.Report.Problem("%s: %s: %v; %s", failed.Message.Task, failed.Hook, err, what)
 	d.records.note(failed.Run, failed.Hook+": "+err.Error()+"; "+what)

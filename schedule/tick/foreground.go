@@ -73,13 +73,13 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
-	q.tick.Report.begun(begun.Record())
+	q.tick.Report.begun(begun.Row())
 	q.tick.records.flushNow()
 	q.tick.db.Rest(0)
-	record := begun.Execute(q.contexts.terminate, q.contexts.kill)
+	row := begun.Execute(q.contexts.terminate, q.contexts.kill)
 	if begun.DB.InMemory() {
-		q.tick.records.keep(record)
+		q.tick.records.keep(row)
 	}
-	q.tick.records.done(record)
-	q.failed = q.failed || record.Outcome.Failure()
+	q.tick.records.done(row)
+	q.failed = q.failed || row.Outcome.Failure()
 }

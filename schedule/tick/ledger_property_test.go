@@ -242,7 +242,7 @@ func (w *world) check(from, to time.Time) {
 
 func isMissed(became string) bool { return strings.HasPrefix(became, string(outcome.Missed)) }
 
-// alone reports whether a slot has a record of its own.
+// alone reports whether a slot has a row of its own.
 func (w *world) alone(records []state.Row, at time.Time) bool {
 	for _, r := range records {
 		if !r.IsRange() && r.Slot.Equal(at) {

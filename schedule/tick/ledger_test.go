@@ -272,11 +272,11 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := skipped(tick.starter.newRecord(slots[0]), "for the test")
-	record.Snapshot = snapshot
+	row := skipped(tick.starter.newRow(slots[0]), "for the test")
+	row.Snapshot = snapshot
 	own, err := tick.owner.Owned(t.Context())
 	if err == nil {
-		err = own.Begin(t.Context(), record) // as run.Caller.Skip does
+		err = own.Begin(t.Context(), row) // as run.Caller.Skip does
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	tick.starter.skip(tick.starter.newRecord(slots[0]), slots[0].Task, "for the test")
+	tick.starter.skip(tick.starter.newRow(slots[0]), slots[0].Task, "for the test")
 	tick.starter.skipHooks.Wait()
 	tick.die()
 	w.run("2026-01-01 10:45:01")
@@ -314,7 +314,7 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
 	tick, slots := w.begin()
 	for range 60 {
-		tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+		tick.starter.skip(tick.newRow(slots[0]), slots[0].Task, "for the test")
 	}
 	tick.starter.skipHooks.Wait()
 	tick.end()

@@ -39,25 +39,25 @@ type locks struct {
 }
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
-// the record what it took. The lock is nil for a task that needs none.
-func (l *locks) take(record *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
+// the row what it took. The lock is nil for a task that needs none.
+func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
 	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
 		lock, no = a.lock()
 		l.ahead.Delete(slot)
-		*record = a.record
+		*row = a.row
 		return lock, no
 	}
-	return l.takeNow(record, slot)
+	return l.takeNow(row, slot)
 }
 
-func (l *locks) takeNow(record *state.Row, slot schedule.Slot) (mutex.Lock, refusal) {
+func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal) {
 	task := slot.Task
 	if !task.Locks() {
 		return nil, refusal{}
 	}
-	lock, err := l.claimAndAcquire(l.tick.Storage, record, slot)
+	lock, err := l.claimAndAcquire(l.tick.Storage, row, slot)
 	if memory, ok := l.memory.instead(err); ok {
-		lock, err = l.claimAndAcquire(memory, record, slot)
+		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
 	no := refusalOf(task, err)
 	if why := no.unknown; why != nil {
@@ -71,8 +71,8 @@ func (l *locks) takeNow(record *state.Row, slot schedule.Slot) (mutex.Lock, refu
 			})
 		}
 		if task.RunWhenStoreDown {
-			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", why))
-			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+			row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
+			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), row, slot) // on this machine it overlaps with nothing all the same
 			if no = refusalOf(task, err); no.unknown != nil {
 				no = refusal{}
 			}
@@ -102,13 +102,13 @@ func refusalOf(task *schedule.Task, err error) refusal {
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
-func (l *locks) claimAndAcquire(storage run.Storage, record *state.Row, slot schedule.Slot) (mutex.Lock, error) {
-	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
+func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
+	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*row)
 	claim := func() error {
 		if a := l.aheadOf(slot); a != nil && storage.Store != nil {
 			return a.claim()
 		}
-		return l.claim(storage, record, slot)
+		return l.claim(storage, row, slot)
 	}
 	acquire := func() (mutex.Holding, error) {
 		need := run.NeedOf(slot.Task)
@@ -134,7 +134,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *state.Row, slot sch
 	}
 	held, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
-		record.Locked, record.Seat = held.Mutex, held.Seat
+		row.Locked, row.Seat = held.Mutex, held.Seat
 	}
 	return held.Lock, err
 }

@@ -26,30 +26,30 @@ type records struct {
 
 // keep collects what became of a run in memory, for the case that the folder can be written again
 // before this tick ends.
-func (r *records) keep(record state.Row) {
+func (r *records) keep(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.collected = append(r.collected, record)
+	r.collected = append(r.collected, row)
 }
 
 // done reports what became of a run, or of a slot without one, which it keeps for the history.
-func (r *records) done(record state.Row) {
-	r.add(record)
-	r.tick.Report.Done(record)
+func (r *records) done(row state.Row) {
+	r.add(row)
+	r.tick.Report.Done(row)
 }
 
 // add is done without the report.
-func (r *records) add(record state.Row) {
+func (r *records) add(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if record.Ran() {
+	if row.Ran() {
 		r.runs++
 	} else {
-		r.collected = append(r.collected, record)
+		r.collected = append(r.collected, row)
 	}
 }
 
-// note keeps a note for the record of a run.
+// note keeps a note for the row of a run.
 func (r *records) note(id, note string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -117,7 +117,7 @@ func (t *Tick) task(name string) *schedule.Task {
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	here := *task
 	here.OneServer, here.Background = false, inBackground(row, task)
-	record := r.requestRecord(row, &here)
+	record := r.requestRow(row, &here)
 	lock, no := r.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
 	case no.held && here.Background && task.WaitAtMost > 0 && r.waitsAlready(task) == "":
@@ -144,10 +144,10 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 
 // beginRow begins a requested run, which takes the place of its row. Of several ticks one does
 // that; the others get nil.
-func (r requests) beginRow(record state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
-	begun, err := r.caller().Begin(record, task, lock)
+func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
+	begun, err := r.caller().Begin(row, task, lock)
 	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
-		r.Report.Problem("%s waits on, since it cannot begin: %v", record.Task, err)
+		r.Report.Problem("%s waits on, since it cannot begin: %v", row.Task, err)
 	}
 	if err != nil {
 		return nil
@@ -172,7 +172,7 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
 	if task := r.taskOf(row); len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
-		r.skip(r.requestRecord(row, task), task, reason)
+		r.skip(r.requestRow(row, task), task, reason)
 		return
 	}
 	record, done, err := r.skipped(r.rows(), row, reason)
@@ -185,7 +185,7 @@ func (r requests) refuse(row state.Row, reason string) {
 
 // skipped gives a request its outcome; done is false when it does not wait any more.
 func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record state.Row, done bool, err error) {
-	record = skipped(t.requestRecord(row, t.taskOf(row)), reason)
+	record = skipped(t.requestRow(row, t.taskOf(row)), reason)
 	done, err = rows.Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
 	return record, done, err
 }
@@ -199,9 +199,9 @@ func (t *Tick) taskOf(row state.Row) *schedule.Task {
 	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
-// requestRecord returns the record of the run of a request.
-func (t *Tick) requestRecord(row state.Row, task *schedule.Task) state.Row {
-	record := t.newRecord(schedule.Slot{Task: task, At: row.Slot})
+// requestRow returns the row of the run of a request.
+func (t *Tick) requestRow(row state.Row, task *schedule.Task) state.Row {
+	record := t.newRow(schedule.Slot{Task: task, At: row.Slot})
 	record.ID, record.Origin, record.Cause, record.NoChain = row.ID, row.Origin, row.Cause, row.NoChain
 	return record
 }

@@ -99,14 +99,14 @@ func (s *starter) handOver(runs ...*run.Run) {
 			s.watchHere(r)
 			continue
 		}
-		s.handedOver.add(r.Record().ID)
+		s.handedOver.add(r.Row().ID)
 		give = append(give, r)
 	}
 	left, err := s.handover.Give(give...)
 	for _, r := range give {
 		switch {
 		case !slices.Contains(left, r):
-			s.Report.Started(r.Record())
+			s.Report.Started(r.Row())
 		case len(give) > 1 && isStale(err): // another process has one of them
 			s.handOver(r)
 		default:
@@ -145,7 +145,7 @@ func (s *starter) cannotGive(r *run.Run, why error) {
 // resume gives a run that has begun to a supervisor. After an error it still belongs to this
 // process.
 func (s *starter) resume(r *run.Run) error {
-	s.handedOver.add(r.Record().ID)
+	s.handedOver.add(r.Row().ID)
 	_, err := s.handover.Give(r)
 	return err
 }
@@ -158,11 +158,11 @@ func (s *starter) watchHere(r *run.Run) {
 			return
 		}
 	}
-	s.Report.Started(r.Record())
+	s.Report.Started(r.Row())
 	s.inside.Go(func() {
-		record := r.Execute(s.terminate, s.kill)
-		s.records.keep(record)
-		s.records.done(record)
+		row := r.Execute(s.terminate, s.kill)
+		s.records.keep(row)
+		s.records.done(row)
 	})
 }
 
@@ -190,43 +190,43 @@ func (i *ids) has(id string) bool {
 // begin begins the run of a slot whose task has no condition commands; false when the slot was
 // skipped or failed, which is recorded.
 func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
-	record := s.newRecord(slot)
+	row := s.newRow(slot)
 	if reason, held := s.admission.refusal(slot); reason != "" {
-		s.refuse(record, slot.Task, reason, held)
+		s.refuse(row, slot.Task, reason, held)
 		return nil, false
 	}
-	return s.beginLocked(record, slot)
+	return s.beginLocked(row, slot)
 }
 
 // beginLocked takes the lock of a slot that may start, and begins its run.
-func (s *starter) beginLocked(record state.Row, slot schedule.Slot) (*run.Run, bool) {
-	lock, no := s.locks.take(&record, slot)
+func (s *starter) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool) {
+	lock, no := s.locks.take(&row, slot)
 	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(slot, no.unknown) {
 		return nil, false
 	}
 	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
-		return s.beginWaiting(record, slot, no)
+		return s.beginWaiting(row, slot, no)
 	}
 	if no.reason != "" {
 		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
-		record.Kind = no.kind
-		s.skip(record, slot.Task, no.reason)
+		row.Kind = no.kind
+		s.skip(row, slot.Task, no.reason)
 		return nil, false
 	}
-	return s.beginRun(record, slot.Task, lock)
+	return s.beginRun(row, slot.Task, lock)
 }
 
 // beginRun begins the run of a slot whose lock is taken, or prepares it if a supervisor is to get
 // it. If the state folder cannot be written, it does so in memory.
-func (s *starter) beginRun(record state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
+func (s *starter) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
 	begin := run.Caller.Begin
 	if task.Background {
 		begin = run.Caller.Prepare
 	}
-	begun, err := begin(s.caller(), record, task, lock)
+	begun, err := begin(s.caller(), row, task, lock)
 	if memory, ok := s.memory.instead(err); ok {
 		s.failed.Store(true)
-		begun, err = begin(s.callerIn(memory), record, task, lock)
+		begun, err = begin(s.callerIn(memory), row, task, lock)
 	}
 	switch {
 	case err == nil:
@@ -236,7 +236,7 @@ func (s *starter) beginRun(record state.Row, task *schedule.Task, lock mutex.Loc
 			lock.Release(context.Background())
 		}
 	default:
-		s.cannotBegin(record, task, lock, err)
+		s.cannotBegin(row, task, lock, err)
 	}
 	return nil, false
 }
@@ -255,9 +255,9 @@ func (s *starter) keep(slot schedule.Slot, why error) bool {
 // refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
 // keeps the slot, and its task says so, the slot waits for the end of that instead
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
-func (s *starter) refuse(record state.Row, task *schedule.Task, reason string, held bool) {
+func (s *starter) refuse(row state.Row, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
-		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: record.Slot}, reason, true)
+		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: row.Slot}, reason, true)
 		if isNew && ok {
 			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}
@@ -265,7 +265,7 @@ func (s *starter) refuse(record state.Row, task *schedule.Task, reason string, h
 			return
 		}
 	}
-	s.skip(record, task, reason)
+	s.skip(row, task, reason)
 }
 
 // caller returns what this tick gives to its runs.
@@ -283,55 +283,55 @@ func (s *starter) callerIn(storage run.Storage) run.Caller {
 	}
 }
 
-// newRecord returns the record of a run that is to begin for a slot.
-func (t *Tick) newRecord(slot schedule.Slot) state.Row {
+// newRow returns the row of a run that is to begin for a slot.
+func (t *Tick) newRow(slot schedule.Slot) state.Row {
 	return state.Row{
 		ID: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Host.Server,
 	}
 }
 
-// newRecord is Tick.newRecord. A slot gets the run that was planned for it.
-func (s *starter) newRecord(slot schedule.Slot) state.Row {
-	record := s.Tick.newRecord(slot)
+// newRow is Tick.newRow. A slot gets the run that was planned for it.
+func (s *starter) newRow(slot schedule.Slot) state.Row {
+	row := s.Tick.newRow(slot)
 	if a := s.locks.aheadOf(slot); a != nil {
-		record.ID = a.record.ID
+		row.ID = a.row.ID
 	}
 	if run, note := s.ledger.RunOf(slot); run != "" {
-		record.ID = run
+		row.ID = run
 		if note != "" {
-			record.Notes = []string{note}
+			row.Notes = []string{note}
 		}
 	}
-	return record
+	return row
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (s *starter) skip(record state.Row, task *schedule.Task, reason string) {
+func (s *starter) skip(row state.Row, task *schedule.Task, reason string) {
 	s.handOverReady()
-	record = skipped(record, reason)
+	row = skipped(row, reason)
 	if len(task.Hooks.OnSkip) == 0 {
-		s.records.done(record)
+		s.records.done(row)
 		return
 	}
-	s.fireSkip(record, task, s.Report.Done)
+	s.fireSkip(row, task, s.Report.Done)
 }
 
-// skipped returns the record of a slot that is skipped now.
-func skipped(record state.Row, reason string) state.Row {
-	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	return record
+// skipped returns the row of a slot that is skipped now.
+func skipped(row state.Row, reason string) state.Row {
+	row.Outcome, row.Reason, row.Ended = outcome.Skipped, reason, clock.Now()
+	return row
 }
 
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
 // everything else. Done is called afterwards.
-func (s *starter) fireSkip(record state.Row, task *schedule.Task, done func(state.Row)) {
+func (s *starter) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
 		defer func() { <-s.skipping }()
-		told, err := s.caller().Skip(record, task)
+		told, err := s.caller().Skip(row, task)
 		if memory, ok := s.memory.instead(err); ok {
-			if told, err = s.callerIn(memory).Skip(record, task); err == nil {
+			if told, err = s.callerIn(memory).Skip(row, task); err == nil {
 				s.records.keep(told)
 			}
 		}
@@ -355,12 +355,12 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 	together := map[*schedule.Task][]state.Row{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
-			s.skip(s.newRecord(slot), slot.Task, reason)
+			s.skip(s.newRow(slot), slot.Task, reason)
 			continue
 		}
-		record := skipped(s.newRecord(slot), reason)
-		s.records.add(record)
-		together[slot.Task] = append(together[slot.Task], record)
+		row := skipped(s.newRow(slot), reason)
+		s.records.add(row)
+		together[slot.Task] = append(together[slot.Task], row)
 	}
 	for _, slot := range slots { // in their order
 		if records := together[slot.Task]; len(records) > 0 {
@@ -372,8 +372,8 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 }
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
-func (s *starter) cannotBegin(record state.Row, task *schedule.Task, lock mutex.Lock, err error) {
+func (s *starter) cannotBegin(row state.Row, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
 	s.handOverReady()
-	s.records.done(s.caller().FailUnbegun(record, task, lock, err))
+	s.records.done(s.caller().FailUnbegun(row, task, lock, err))
 }

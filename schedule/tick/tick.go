@@ -231,9 +231,9 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 // so.
 func (r *running) skipRefused() {
 	for _, refused := range r.ledger.Refused() {
-		record := skipped(r.starter.newRecord(refused.Slot), refused.Reason)
-		record.Kind = refused.Kind
-		r.starter.fireSkip(record, refused.Slot.Task, func(state.Row) {})
+		row := skipped(r.starter.newRow(refused.Slot), refused.Reason)
+		row.Kind = refused.Kind
+		r.starter.fireSkip(row, refused.Slot.Task, func(state.Row) {})
 	}
 }
 
@@ -279,9 +279,9 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 }
 
 // begun reports that a foreground run begins.
-func (r Report) begun(record state.Row) {
+func (r Report) begun(row state.Row) {
 	if r.Begun != nil {
-		r.Begun(record)
+		r.Begun(row)
 	}
 }
 
@@ -298,8 +298,8 @@ func (r Report) skipped(records []state.Row) {
 		r.Skipped(records)
 		return
 	}
-	for _, record := range records {
-		r.Done(record)
+	for _, row := range records {
+		r.Done(row)
 	}
 }
 

@@ -15,20 +15,20 @@ import (
 
 // beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
 // waits. While another run of the task waits already the slot is skipped.
-func (s *starter) beginWaiting(record state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
+func (s *starter) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
 	if reason := s.waitsAlready(slot.Task); reason != "" {
-		s.skip(record, slot.Task, reason)
+		s.skip(row, slot.Task, reason)
 		return nil, false
 	}
-	record.Wait = waitOf(slot.Task)
-	record.Wait.Until = s.admission.waitsUntil(slot, record.Wait.Since).UTC()
-	begun, err := s.caller().Begin(record, slot.Task, nil)
+	row.Wait = waitOf(slot.Task)
+	row.Wait.Until = s.admission.waitsUntil(slot, row.Wait.Since).UTC()
+	begun, err := s.caller().Begin(row, slot.Task, nil)
 	if err != nil {
-		record.Wait = state.Wait{}
-		s.skip(record, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
+		row.Wait = state.Wait{}
+		s.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
 		return nil, false
 	}
-	s.queued.add(slot.Task.Name, record.ID)
+	s.queued.add(slot.Task.Name, row.ID)
 	return begun, true
 }
 

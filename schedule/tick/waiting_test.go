@@ -20,7 +20,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	tick := w.tick().prepare()
 	slots := w.schedule.Due(tick.Minute)
 	begin := func(s *starter, i int) *run.Run {
-		begun, ok := s.beginWaiting(s.newRecord(slots[i]), slots[i], refusal{reason: "held", held: true})
+		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{reason: "held", held: true})
 		if !ok {
 			t.Fatalf("%s does not wait", slots[i].Task.Name)
 		}
