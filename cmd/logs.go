@@ -42,9 +42,8 @@ With --since or --until it prints all runs of the task in that time, the oldest 
 line that says which run it is. The time is the one at which they were due, as in sched history.
 
 With --grep it prints the lines that fit a regular expression, of all runs that are in the history
-or of some tasks or runs, the newest run first, each with its slot, its run and its number. A line
-is searched as a terminal shows it, without colours. The exit code is 1 if no line fits. What hooks
-printed is not searched.
+or of some tasks or runs, the newest run first, each with its slot, its run and its number. Colours
+in a line do not matter. The output of hooks is not searched. If no line fits, the exit code is 1.
 
 With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.
 
@@ -73,7 +72,7 @@ The output of a run of another server of the store is on that server: logs says 
 	}
 	f := c.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "print what is printed until the run ends")
-	f.IntVarP(&o.lines, "lines", "n", 0, "only so many lines at the end of each run (0: all); with --grep so many in all, 1000 unless said")
+	f.IntVarP(&o.lines, "lines", "n", 0, "print at most so many lines: the last of each run (0: all), or with --grep in all (else 1000)")
 	f.StringVar(&o.grep, "grep", "", "the lines that fit this regular expression (RE2), of all runs or of the named tasks and runs")
 	f.BoolVar(&o.json, "json", false, "with --grep: print an object for each line")
 	f.StringVar(&o.since, "since", "", "all runs of the task since then: "+timeForms)

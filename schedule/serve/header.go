@@ -146,7 +146,7 @@ func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...an
 	case !IsName(names[0]):
 		return refuse(h.User + " does not have the name of one user")
 	case h.hopByHop(r):
-		return refuse("a header for signing in is for one hop only")
+		return refuse("Connection names a header for signing in, so that header is for one hop only")
 	}
 	who := Who{Name: names[0], From: from, ByHeader: true}
 	for _, group := range append(strings.Split(strings.Join(groups, ""), ","), Everybody) {
@@ -159,7 +159,7 @@ func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...an
 	case !who.Scope.Allows(ScopeRead):
 		return who, false, NewProblem(http.StatusForbidden, "--group-scope of `sched serve` lets a group in", "%s is in no group that may look", who.Name)
 	case !safe(r.Method) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "":
-		return who, false, NewProblem(http.StatusForbidden, "send a token; or `Sec-Fetch-Site: same-origin` where the proxy signs a script in",
+		return who, false, NewProblem(http.StatusForbidden, "send a token; a script that the proxy signs in sends `Sec-Fetch-Site: same-origin`",
 			"nothing says that a page of this server has sent this")
 	}
 	return who, true, nil
@@ -206,5 +206,5 @@ func (h *HeaderSignIn) sayIgnored(r *http.Request, tell func(string, ...any)) {
 		return
 	}
 	h.refused = time.Now()
-	tell("headers for signing in that came from %s are ignored: it is no --proxy", r.RemoteAddr)
+	tell("headers for signing in that came from %s are ignored: that address is no --proxy", r.RemoteAddr)
 }
