@@ -49,37 +49,37 @@ func (a finishCommand) finish(args []string, run string) error {
 	if err := checkState(s); err != nil {
 		return err
 	}
-	record, err := a.finishRun(s, args[0], run, code)
+	row, err := a.finishRun(s, args[0], run, code)
 	if err != nil {
 		return err
 	}
-	for _, note := range record.Notes {
-		a.problem("%s: %s", record.Task, note)
+	for _, note := range row.Notes {
+		a.problem("%s: %s", row.Task, note)
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.ID, view.Describe(record))
+	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, row.ID, view.Describe(row))
 	return nil
 }
 
 // finishRun ends the run with the id, or else the newest of the mutex that no process watches.
 func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *int) (state.Row, error) {
-	var record state.Row
+	var row state.Row
 	var err error
 	if id != "" {
-		record, err = a.runs(s).FinishByHand(id, code)
+		row, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, state.ErrNotFound) {
-			return a.view(s).FindRun(ctx, id)
+			return view.FindRun(ctx, a.view(s), id)
 		}
 	} else {
-		record, err = a.runs(s).FinishNewest(mutex, code)
+		row, err = a.runs(s).FinishNewest(mutex, code)
 	}
 	var alive *run.AliveError
 	switch {
 	case errors.Is(err, run.ErrNothing):
 		return a.finishUnrecorded(s, mutex, code)
 	case errors.As(err, &alive):
-		return record, failed("it finishes by itself when its command ends", "run %s of %s is still running", alive.Run, mutex)
+		return row, failed("it finishes by itself when its command ends", "run %s of %s is still running", alive.Run, mutex)
 	}
-	return record, err
+	return row, err
 }
 
 // finishUnrecorded fires the after-hooks of a task that never had a recorded run.

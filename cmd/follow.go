@@ -45,9 +45,9 @@ type follower struct {
 
 // Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
 // does not wait.
-func (f *follower) Add(record state.Row) {
-	f.add(record.Task, record.ID, record.Output, false)
-	f.add(record.Task, record.ID, captured.HooksPath(record.Output), true)
+func (f *follower) Add(row state.Row) {
+	f.add(row.Task, row.ID, row.Output, false)
+	f.add(row.Task, row.ID, captured.HooksPath(row.Output), true)
 }
 
 func (f *follower) add(task, id, path string, hooks bool) {

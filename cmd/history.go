@@ -107,7 +107,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if o.all {
 		read = a.view(s).HistoryOfAll
 	}
-	live, lost, records, err := read(ctx, q)
+	live, lost, rows, err := read(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -116,29 +116,29 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
-	if name != "" && len(records)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
+	if name != "" && len(rows)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
 		if _, err := view.FindTask(s, name); err != nil {
 			return err
 		}
 	}
 	switch {
 	case o.json, o.csv:
-		cut := o.limit > 0 && len(records) > o.limit
+		cut := o.limit > 0 && len(rows) > o.limit
 		if cut {
-			records = records[:o.limit]
+			rows = rows[:o.limit]
 		}
 		print := a.printJSON
 		if o.csv {
 			print = a.printCSV
 		}
-		if err := print(view.RecordsOf(records)); err != nil {
+		if err := print(view.RecordsOf(rows)); err != nil {
 			return err
 		}
 		a.sayCut(o, cut)
 		return nil
 	}
-	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
-	if missing := a.view(s).TicksMissing(); missing != "" && len(records) == 0 && o.until == "" {
+	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), rows)
+	if missing := a.view(s).TicksMissing(); missing != "" && len(rows) == 0 && o.until == "" {
 		a.problem("%v", failed(a.ticksHint(), "%s", missing))
 	}
 	return nil
@@ -154,8 +154,8 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 // printHistory prints requests, live runs, lost runs and records, in this order and each with the
 // newest first. The table has a column of servers if the history covers all servers.
 // The limit counts all rows together.
-func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, records []state.Row) {
-	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
+func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, rows []state.Row) {
+	if len(rows)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
@@ -179,7 +179,7 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 	for _, row := range lost {
 		t.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
 	}
-	for _, r := range records {
+	for _, r := range rows {
 		words := view.Describe(r) + view.Late(r)
 		if len(r.Notes) > 0 {
 			words += "; " + strings.Join(r.Notes, "; ")

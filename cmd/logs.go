@@ -106,11 +106,11 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if o.since != "" || o.until != "" {
 		return a.logsOfSpan(s, name, o)
 	}
-	record, err := a.view(s).NewestRun(ctx, name)
+	row, err := view.NewestRun(ctx, a.view(s), name)
 	if err != nil {
-		return a.view(s).ElseThere(ctx, "logs", name, err)
+		return view.ElseThere(ctx, a.view(s), "logs", name, err)
 	}
-	return a.logsOf(s, record, o)
+	return a.logsOf(s, row, o)
 }
 
 // logsOfSpan prints all runs of a task in a time, each under a line that says which run it is. It
@@ -121,11 +121,11 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
 		return err
 	}
-	live, lost, records, err := a.view(s).History(ctx, q)
+	live, lost, rows, err := a.view(s).History(ctx, q)
 	if err != nil {
 		return err
 	}
-	all := slices.DeleteFunc(records, func(r state.Row) bool { return !r.Ran() })
+	all := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
 	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
 		if !row.Waits() {
 			all = append(all, row.WithoutOutcome())
@@ -136,24 +136,24 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		if _, err := view.FindTask(s, name); err == nil {
 			a.problem("no run of %s in this time", name)
 			return nil
-		} else if _, ferr := a.view(s).NewestRun(ctx, name); ferr == nil {
+		} else if _, ferr := view.NewestRun(ctx, a.view(s), name); ferr == nil {
 			return usage("leave them out for one run", "--since and --until are for all runs of a task")
 		} else {
 			return err
 		}
 	}
-	for i, record := range all {
+	for i, row := range all {
 		if i > 0 {
 			fmt.Fprintln(a.out) // what was printed may lack the end of its last line
 		}
 		became := "has not ended"
-		if record.Outcome != "" {
-			became = humanize.Line(view.Describe(record))
+		if row.Outcome != "" {
+			became = humanize.Line(view.Describe(row))
 		}
-		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, humanize.SecondZone(record.Slot, s.Location), humanize.ShortRun(record.ID), became)
+		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", row.Task, humanize.SecondZone(row.Slot, s.Location), humanize.ShortRun(row.ID), became)
 		one := o
 		one.follow = o.follow && i == len(all)-1
-		if err := a.logsOf(s, record, one); err != nil {
+		if err := a.logsOf(s, row, one); err != nil {
 			return err
 		}
 	}
@@ -161,13 +161,13 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 }
 
 // logsOf prints what a run printed, and follows it.
-func (a logsCommand) logsOf(s *schedule.Schedule, record state.Row, o logsOptions) (err error) {
-	path := record.Output
+func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
+	path := row.Output
 	if path == "" {
-		path = captured.Path(s.StateDir, record) // of its hooks
+		path = captured.Path(s.StateDir, row) // of its hooks
 	}
-	if o.follow && record.Outcome == "" {
-		record, err = a.follow(s, record, o.lines)
+	if o.follow && row.Outcome == "" {
+		row, err = a.follow(s, row, o.lines)
 	} else {
 		err = copyFile(a.out, path, o.lines)
 	}
@@ -179,10 +179,10 @@ func (a logsCommand) logsOf(s *schedule.Schedule, record state.Row, o logsOption
 		return failed("", "%w", err)
 	}
 	switch {
-	case o.follow && record.Outcome == "":
-		a.problem("%s vanished; the next tick will finish its run", record.Task)
+	case o.follow && row.Outcome == "":
+		a.problem("%s vanished; the next tick will finish its run", row.Task)
 	case o.follow:
-		a.problem("%s %s", record.Task, humanize.Line(view.Describe(record)))
+		a.problem("%s %s", row.Task, humanize.Line(view.Describe(row)))
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 	}
 	for {
 		// It asks for the end first, and reads afterwards what was printed by then.
-		record, again, err := a.view(s).Poll(ctx, begun)
+		row, again, err := view.Poll(ctx, a.view(s), begun)
 		if err != nil {
 			return begun, err
 		}
@@ -224,7 +224,7 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		case err != nil:
 			return begun, err
 		case again == 0 && n == 0:
-			return record, nil
+			return row, nil
 		case n == 0:
 			time.Sleep(again)
 		}

@@ -58,7 +58,7 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 		}
 	}
 	if err == nil && (len(tasks) > 0 || len(runs) == 0) {
-		for r, rerr := range a.view(s).RunsOf(ctx, q, tasks...) {
+		for r, rerr := range view.RunsOf(ctx, a.view(s), q, tasks...) {
 			if err = rerr; err == nil {
 				err = g.of(r)
 			}
@@ -84,14 +84,14 @@ func (g *logsGrep) named(names []string) (tasks []string, runs []view.Run, err e
 			tasks = append(tasks, name)
 			continue
 		}
-		record, err := g.view(g.s).NewestRun(ctx, name)
+		row, err := view.NewestRun(ctx, g.view(g.s), name)
 		switch {
 		case err != nil:
-			return nil, nil, g.view(g.s).ElseThere(ctx, "logs", name, err)
-		case record.Task == name:
+			return nil, nil, view.ElseThere(ctx, g.view(g.s), "logs", name, err)
+		case row.Task == name:
 			tasks = append(tasks, name)
 		default:
-			runs = append(runs, g.view(g.s).EndedRun(record))
+			runs = append(runs, view.EndedRun(g.view(g.s), row))
 		}
 	}
 	return tasks, runs, nil
@@ -101,7 +101,7 @@ func (g *logsGrep) named(names []string) (tasks []string, runs []view.Run, err e
 func (g *logsGrep) of(r view.Run) error {
 	g.runs++
 	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }
-	for hit, err := range g.view(g.s).Hits(r, r.Size, fits) {
+	for hit, err := range view.Hits(g.view(g.s), r, r.Size, fits) {
 		switch {
 		case err != nil:
 			return err

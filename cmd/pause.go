@@ -125,7 +125,7 @@ func pauseSubject(name string) string {
 
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	live := a.view(s).Live()
-	elsewhere, err := a.view(s).RunningElsewhere(ctx)
+	elsewhere, err := view.RunningElsewhere(ctx, a.view(s))
 	if err != nil {
 		a.view(s).LeftOut(err)
 	}

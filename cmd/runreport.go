@@ -62,28 +62,28 @@ func newReporter(a *app, tick *tick.Tick, o runOptions, onTerminal *terminalRepo
 	return r
 }
 
-func (r *reporter) begun(record state.Row) {
+func (r *reporter) begun(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.logs != nil {
-		r.logs.follower.Add(record)
+		r.logs.follower.Add(row)
 	} else {
-		r.terminal.running(record)
+		r.terminal.running(row)
 	}
 }
 
-func (r *reporter) started(record state.Row) {
+func (r *reporter) started(row state.Row) {
 	if r.logs != nil {
-		r.logs.follower.Add(record)
+		r.logs.follower.Add(row)
 	}
-	words := inBackground(record)
-	if record.Attempt.Number > 0 { // a deferred retry: the next attempt
-		words = fmt.Sprintf("attempt %d %s", record.Attempt.Number+1, words)
+	words := inBackground(row)
+	if row.Attempt.Number > 0 { // a deferred retry: the next attempt
+		words = fmt.Sprintf("attempt %d %s", row.Attempt.Number+1, words)
 	}
-	if record.Origin != "" {
-		words += " (" + record.Origin + ")"
+	if row.Origin != "" {
+		words += " (" + row.Origin + ")"
 	}
-	r.line(record, "started", words, false)
+	r.line(row, "started", words, false)
 }
 
 func (r *reporter) flush() {
@@ -99,50 +99,50 @@ func (r *reporter) writeKept() {
 	}
 }
 
-func inBackground(record state.Row) string {
-	if wait := record.Wait; !wait.Until.IsZero() {
+func inBackground(row state.Row) string {
+	if wait := row.Wait; !wait.Until.IsZero() {
 		return "waits in the background, " + humanize.Duration(wait.Until.Sub(wait.Since)) + " at most"
 	}
 	return "started in the background"
 }
 
-func (r *reporter) done(record state.Row) {
-	r.line(record, string(record.Outcome), view.Describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
+func (r *reporter) done(row state.Row) {
+	r.line(row, string(row.Outcome), view.Describe(row), row.Outcome.Failure() || len(row.Notes) > 0)
 }
 
-func (r *reporter) skipped(records []state.Row) {
-	first := records[0]
+func (r *reporter) skipped(rows []state.Row) {
+	first := rows[0]
 	if r.opts.json {
-		for _, record := range records {
-			r.done(record)
+		for _, row := range rows {
+			r.done(row)
 		}
 		return
 	}
-	if len(records) > 1 {
-		first.Reason += " (" + humanize.Count(len(records), "slot") + ")"
+	if len(rows) > 1 {
+		first.Reason += " (" + humanize.Count(len(rows), "slot") + ")"
 	}
 	r.done(first)
 	if r.terminal != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.terminal.count(string(first.Outcome), toneOf(first.Outcome), len(records)-1)
+		r.terminal.count(string(first.Outcome), toneOf(first.Outcome), len(rows)-1)
 	}
 }
 
-func (r *reporter) line(record state.Row, outcome, words string, wrong bool) {
+func (r *reporter) line(row state.Row, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if outcome != "started" {
-		r.logs.catchUp(record.ID)
+		r.logs.catchUp(row.ID)
 	}
 	r.lines++
 	if r.terminal != nil {
-		r.terminal.ended(record)
+		r.terminal.ended(row)
 	}
 	if r.opts.json {
 		r.tasks = append(r.tasks, runJSON{
-			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Origin, record.ID, record.Background,
-			outcome, record.Reason, record.ExitCode, record.Duration().Seconds(), record.Notes,
+			row.Task, row.Slot.UTC().Format(time.RFC3339), row.Origin, row.ID, row.Background,
+			outcome, row.Reason, row.ExitCode, row.Duration().Seconds(), row.Notes,
 		})
 		return
 	}
@@ -150,27 +150,27 @@ func (r *reporter) line(record state.Row, outcome, words string, wrong bool) {
 		return
 	}
 	if r.terminal != nil {
-		r.terminal.line(record)
+		r.terminal.line(row)
 	} else {
-		r.plain(record, words)
+		r.plain(row, words)
 	}
-	if outcome != "started" || len(record.Notes) > 0 || len(r.kept) >= mostKept {
+	if outcome != "started" || len(row.Notes) > 0 || len(r.kept) >= mostKept {
 		r.writeKept()
 	}
-	for _, note := range record.Notes {
-		r.app.problem("%s: %s", record.Task, note)
+	for _, note := range row.Notes {
+		r.app.problem("%s: %s", row.Task, note)
 	}
-	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(record.ID))))
+	if row.Outcome.Failure() && row.Output != "" {
+		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(row.ID))))
 	}
 }
 
-func (r *reporter) plain(record state.Row, words string) {
+func (r *reporter) plain(row state.Row, words string) {
 	if r.opts.verbose {
-		words += " (run " + record.ID + ")"
+		words += " (run " + row.ID + ")"
 	}
-	clock := humanize.SlotOfDay(record.Slot, r.tick.Schedule.Location)
-	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
+	clock := humanize.SlotOfDay(row.Slot, r.tick.Schedule.Location)
+	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, row.Task, words)
 }
 
 // end prints the JSON, that nothing was due, or the sums. If another tick had covered the minute,

@@ -68,67 +68,67 @@ func (r *terminalReport) head() {
 	}
 }
 
-func (r *terminalReport) running(record state.Row) {
+func (r *terminalReport) running(row state.Row) {
 	if r.opts.quiet {
 		return
 	}
 	r.head()
-	r.run = record.ID
+	r.run = row.ID
 	p := &progress{
-		out: r.out, name: terminal.Pad(record.Task, r.width), stop: r.stop,
-		state: r.tick.Storage.Dir, task: record.Task, begun: time.Now(),
+		out: r.out, name: terminal.Pad(row.Task, r.width), stop: r.stop,
+		state: r.tick.Storage.Dir, task: row.Task, begun: time.Now(),
 	}
 	r.live.Show(p.text)
 }
 
-func (r *terminalReport) ended(record state.Row) {
-	if record.ID == r.run {
+func (r *terminalReport) ended(row state.Row) {
+	if row.ID == r.run {
 		r.live.Hide()
 	}
 }
 
 // line prints what became of a slot; without an outcome the run went to the background.
-func (r *terminalReport) line(record state.Row) {
+func (r *terminalReport) line(row state.Row) {
 	r.head()
-	tone, word := toneOf(record.Outcome), string(record.Outcome)
-	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
+	tone, word := toneOf(row.Outcome), string(row.Outcome)
+	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
 	if word == "" {
-		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(record))
+		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(row))
 	}
 	r.lines++
 	r.count(word, tone, 1)
-	if record.Reason != "" {
-		words += "  " + humanize.Line(record.Reason)
+	if row.Reason != "" {
+		words += "  " + humanize.Line(row.Reason)
 	}
-	if more := r.more(record); more != "" {
+	if more := r.more(row); more != "" {
 		words += "  " + r.out.Paint(terminal.Faint, more)
 	}
-	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(record.Task, r.width), strings.TrimRight(words, " "))
+	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(row.Task, r.width), strings.TrimRight(words, " "))
 }
 
 // took is how long a run took; "" for an unknown end, or none yet.
-func took(record state.Row) string {
-	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
+func took(row state.Row) string {
+	if row.Started.IsZero() || row.Outcome == outcome.Lost || row.Outcome == "" {
 		return ""
 	}
-	return humanize.Duration(record.Duration())
+	return humanize.Duration(row.Duration())
 }
 
-func (r *terminalReport) more(record state.Row) string {
+func (r *terminalReport) more(row state.Row) string {
 	var all []string
-	if record.Outcome == "" && record.Attempt.Number > 0 { // a deferred retry: the next attempt
-		record.Attempt.Number++
+	if row.Outcome == "" && row.Attempt.Number > 0 { // a deferred retry: the next attempt
+		row.Attempt.Number++
 	}
-	if record.Attempt.Number > 1 {
-		all = append(all, fmt.Sprintf("attempt %d", record.Attempt.Number))
+	if row.Attempt.Number > 1 {
+		all = append(all, fmt.Sprintf("attempt %d", row.Attempt.Number))
 	}
-	if record.Origin != "" {
-		all = append(all, record.Origin)
-	} else if slot := record.Slot; !slot.Equal(r.tick.Minute) {
+	if row.Origin != "" {
+		all = append(all, row.Origin)
+	} else if slot := row.Slot; !slot.Equal(r.tick.Minute) {
 		all = append(all, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
 	}
 	if r.opts.verbose {
-		all = append(all, "run "+record.ID)
+		all = append(all, "run "+row.ID)
 	}
 	return strings.Join(all, ", ")
 }

@@ -97,7 +97,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name
 			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}
-	elsewhere := a.view(s).LiveElsewhere(ctx, name)
+	elsewhere := view.LiveElsewhere(ctx, a.view(s), name)
 	if len(elsewhere) == 0 {
 		return nil, a.actor(s).NotRunning(ctx, name)
 	}

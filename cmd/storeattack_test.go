@@ -134,13 +134,13 @@ func TestNoEscapeSequenceOfTheStoreReachesATerminal(t *testing.T) {
 		File: escape, Labels: []string{escape}, Environment: escape + "e", Zone: escape + "z",
 		Running: []cluster.Running{{Run: run, Task: "import", Slot: now, PID: 7, Since: now}}})
 	forge(t, client, "controls", "*", map[string]any{"by": escape + "eve", "server": escape, "reason": escape + "because", "at": now, "since": now, "until": now.Add(time.Hour), "version": now.UnixMicro()})
-	record := state.Row{ID: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute), Server: escape + "web-9", Result: state.Result{Outcome: outcome.Failed, Reason: escape + "reason", Ended: now}, Started: now, Notes: []string{escape + "note"}}
-	text, err := json.Marshal(record)
+	row := state.Row{ID: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute), Server: escape + "web-9", Result: state.Result{Outcome: outcome.Failed, Reason: escape + "reason", Ended: now}, Started: now, Notes: []string{escape + "note"}}
+	text, err := json.Marshal(row)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.LPush(t.Context(), "sched:{shop}:log:runs", text)
-	forge(t, client, "last", "import@web-9", record)
+	forge(t, client, "last", "import@web-9", row)
 	holder, _ := json.Marshal(map[string]any{"run": escape + "run", "host": escape + "host", "task": escape, "since": now})
 	client.Set(t.Context(), "sched:{shop}:lock:import", holder, 0)
 

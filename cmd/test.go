@@ -61,25 +61,25 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
-		tick.Report.Begun = func(record state.Row) {
+		tick.Report.Begun = func(row state.Row) {
 			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.Show(p.text)
 		}
 	}
-	record, err := tick.Test(terminate, kill, t, "test by "+caller(), a.out)
+	row, err := tick.Test(terminate, kill, t, "test by "+caller(), a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
 	live.Hide()
 	live.EndLine()
-	for _, note := range record.Notes {
+	for _, note := range row.Notes {
 		a.problem("%s: %s", t.Name, note)
 	}
-	a.printTested(record)
+	a.printTested(row)
 	switch {
 	case terminate.Err() != nil:
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
-	case record.Outcome != outcome.Succeeded:
+	case row.Outcome != outcome.Succeeded:
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -89,12 +89,12 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 // drawn.
 const testRest = time.Second
 
-func (a testCommand) printTested(record state.Row) {
-	record.Origin = "" // whoever reads this has asked for it
-	out, tone := a.stderr(), toneOf(record.Outcome)
+func (a testCommand) printTested(row state.Row) {
+	row.Origin = "" // whoever reads this has asked for it
+	out, tone := a.stderr(), toneOf(row.Outcome)
 	if !out.IsTerminal() {
-		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, view.Describe(record))
+		fmt.Fprintf(a.err, "sched: %s %s\n", row.Task, view.Describe(row))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, humanize.Line(view.Describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), row.Task, out.Paint(tone, humanize.Line(view.Describe(row))))
 }

@@ -350,15 +350,15 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error)
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := a.view(s).OneWaiting(name); err != nil || r.ID != "" {
+	if r, err := view.OneWaiting(a.view(s), name); err != nil || r.ID != "" {
 		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
 	}
-	record, err := a.view(s).FindRun(ctx, name)
+	row, err := view.FindRun(ctx, a.view(s), name)
 	if err != nil {
 		return nil, err
 	}
-	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(record.ID), record.Task, view.Describe(record))
+	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(row.ID), row.Task, view.Describe(row))
 }

@@ -198,8 +198,8 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	defer storage.DB.Close()
 	handover := &run.Handover{Self: c.Path, Environ: c.Env}
 	handover.Ahead(storage)
-	record := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
-	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(record, s.Tasks[0], nil)
+	row := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
+	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(row, s.Tasks[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,21 +201,21 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	waiting, _ := view.NotBegun(a.Schedule.StateDir)
 	for _, r := range waiting {
 		if r.Task == name {
-			return a.NotBegun(r)
+			return view.StillWaits(a.Source, r)
 		}
 	}
 	if _, err := view.FindTask(a.Schedule, name); err == nil {
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
-	record, err := a.FindRun(ctx, name)
+	row, err := view.FindRun(ctx, a.Source, name)
 	if err != nil {
 		return err
 	}
-	became := view.Describe(record)
-	if !record.Ran() {
+	became := view.Describe(row)
+	if !row.Ran() {
 		became = "was " + became
 	}
-	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(record.ID), record.Task, became)
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(row.ID), row.Task, became)
 }
 
 // Cannot returns why a run was not stopped, given what Stop returned; nil if it was stopped.

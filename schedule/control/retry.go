@@ -43,21 +43,21 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 }
 
 func (a Actor) retriable(ctx context.Context, name string) (state.Row, *schedule.Task, error) {
-	record, err := a.endedRun(ctx, name)
+	row, err := a.endedRun(ctx, name)
 	if err != nil {
-		return record, nil, err
+		return row, nil, err
 	}
-	t, err := view.FindTask(a.Schedule, record.Task)
+	t, err := view.FindTask(a.Schedule, row.Task)
 	if err != nil {
-		return record, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(record.ID), record.Task)
+		return row, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(row.ID), row.Task)
 	}
-	return record, t, Runnable(a.Schedule, t)
+	return row, t, Runnable(a.Schedule, t)
 }
 
 // endedRun returns the record of the run with that id, or an error that says why there is no run to
 // retry.
 func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
-	live, lost, records, err := a.History(ctx, state.Query{Task: name, Limit: 1})
+	live, lost, rows, err := a.History(ctx, state.Query{Task: name, Limit: 1})
 	if err != nil {
 		return state.Row{}, err
 	}
@@ -77,16 +77,16 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 			return state.Row{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, row.Task)
 		}
 	}
-	if len(records) > 0 {
+	if len(rows) > 0 {
 		return state.Row{}, view.Fail(view.NotFound,
-			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(records[0].ID), name),
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(rows[0].ID), name),
 			"no run of %s failed: name one of its runs", name)
 	}
-	record, err := a.FindRun(ctx, name)
+	row, err := view.FindRun(ctx, a.Source, name)
 	if err != nil {
-		err = a.ElseThere(ctx, "retry", name, err)
+		err = view.ElseThere(ctx, a.Source, "retry", name, err)
 	}
-	return record, err
+	return row, err
 }
 
 // changes returns the keys of the task that differ from the snapshot. The snapshot is the task's

@@ -180,8 +180,8 @@ func postStop(r *request) (any, error) {
 	case view.RunEnded:
 		return nil, actor.NotRunning(r.Context(), one.Record.Run)
 	case view.RunWaiting:
-		waits, _ := actor.OneWaiting(one.Record.Run)
-		return nil, cmp.Or(actor.NotBegun(waits), control.Begun(waits))
+		waits, _ := view.OneWaiting(actor.Source, one.Record.Run)
+		return nil, cmp.Or(view.StillWaits(actor.Source, waits), control.Begun(waits))
 	}
 	return r.stop(actor, one, reason)
 }
@@ -225,7 +225,7 @@ func postCancel(r *request) (any, error) {
 	actor, short := r.actor(), humanize.ShortRun(one.Record.Run)
 	switch one.State {
 	case view.RunWaiting:
-		waits, err := actor.OneWaiting(one.Record.Run)
+		waits, err := view.OneWaiting(actor.Source, one.Record.Run)
 		if err != nil {
 			return nil, err
 		}

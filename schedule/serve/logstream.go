@@ -60,7 +60,7 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 			continue
 		case over:
 			if record.Outcome != "" {
-				one = source.EndedRun(record)
+				one = view.EndedRun(source, record)
 			}
 			e.send(strconv.FormatInt(offset, 10), "end", one)
 			return
@@ -81,7 +81,7 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 // up anew.
 func pollRun(e *events, source view.Source, one *view.Run) (record state.Row, again time.Duration, err error) {
 	if one.State != view.RunWaiting {
-		return source.Poll(e.ctx, one.Begin)
+		return view.Poll(e.ctx, source, one.Begin)
 	}
 	now, err := source.Run(e.ctx, one.Begin.ID)
 	if err != nil {

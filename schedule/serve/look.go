@@ -100,7 +100,7 @@ func (r *request) definition(name string) (view.Definition, *schedule.Task, erro
 		all.Close()
 	}
 	tasks := r.view.Tasks(r.Context(), func(other *schedule.Task) bool { return other == t }, r.server.Now(), 5)
-	return r.view.Definition(t, tasks.Items[0], usual), t, nil
+	return view.DefinitionOf(t, tasks.Items[0], usual), t, nil
 }
 
 func getWhy(r *request) (any, error) {

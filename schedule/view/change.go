@@ -44,7 +44,7 @@ type ChangeQuery struct {
 
 // Changes returns the changes that were made on this machine, the newest first.
 func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
-	all, err := s.changes(ctx, q)
+	all, err := changesOf(ctx, s, q)
 	shown := []Change{}
 	for _, c := range all {
 		shown = append(shown, changeOf(c))
@@ -67,7 +67,7 @@ func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (c
 	return changes, len(lines) > limit, err
 }
 
-func (s Source) changes(ctx context.Context, q ChangeQuery) (found []state.Change, err error) {
+func changesOf(ctx context.Context, s Source, q ChangeQuery) (found []state.Change, err error) {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return nil, err
@@ -97,10 +97,10 @@ func concerns(c state.Change, task string) bool {
 }
 
 // lately returns the changes of a task in the last day that no run of it has in its record.
-func (s Source) lately(ctx context.Context, task string) []Change {
+func lately(ctx context.Context, s Source, task string) []Change {
 	const most = 5
 	shown := []Change{}
-	all, err := s.changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
+	all, err := changesOf(ctx, s, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
 	if err != nil {
 		s.LeftOut(err)
 	}

@@ -44,8 +44,8 @@ type Hook struct {
 	Does string `json:"does"` // the command, or who is told
 }
 
-// Definition returns how a task is defined.
-func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) Definition {
+// DefinitionOf returns how a task is defined.
+func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition {
 	out := Definition{
 		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: t.Conditions.String(),
 		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},

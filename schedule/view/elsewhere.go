@@ -26,7 +26,7 @@ func (s Source) Store() (mutex.Store, error) {
 
 // RunningElsewhere returns the runs that live on other servers, as these servers last announced
 // them. Without a store it returns no runs.
-func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err error) {
+func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err error) {
 	if s.Controls.Store == nil {
 		return nil, nil
 	}
@@ -51,8 +51,8 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []state.Row, err err
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as
 // far as the store knows them.
-func (s Source) LiveElsewhere(ctx context.Context, name string) (found []state.Row) {
-	live, err := s.RunningElsewhere(ctx)
+func LiveElsewhere(ctx context.Context, s Source, name string) (found []state.Row) {
+	live, err := RunningElsewhere(ctx, s)
 	if err == nil && s.Controls.Store != nil {
 		live, err = withHolders(ctx, s.Schedule, s.Controls.Store, live, nil)
 	}
@@ -74,9 +74,9 @@ func named(r state.Row, name string) bool {
 }
 
 // ElseThere returns err or, if another server has a run of that name or id, the error of NotHere.
-func (s Source) ElseThere(ctx context.Context, command, name string, err error) error {
+func ElseThere(ctx context.Context, s Source, command, name string, err error) error {
 	var newest state.Row
-	for _, r := range s.LiveElsewhere(ctx, name) {
+	for _, r := range LiveElsewhere(ctx, s, name) {
 		if r.ID > newest.ID {
 			newest = r
 		}
@@ -108,7 +108,7 @@ func NotHere(r state.Row, command string) error {
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
-func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, records []state.Row, err error) {
+func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, nil, nil, err
@@ -116,21 +116,21 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
 		return nil, nil, nil, Fail(Invalid, "call it on each server, without --all-servers", "servers do not tell each other what they skipped or missed")
 	}
-	live, lost, records, err = s.History(ctx, q)
+	live, lost, rows, err = s.History(ctx, q)
 	if err != nil {
 		return live, lost, nil, err
 	}
-	others, err := s.RunningElsewhere(ctx) // before the records: a run that ends meanwhile is in at least one of them
+	others, err := RunningElsewhere(ctx, s) // before the records: a run that ends meanwhile is in at least one of them
 	var copies []state.Row
 	if err == nil {
 		copies, err = cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
 	}
 	if err != nil {
 		s.LeftOut(err)
-		return live, lost, records, nil
+		return live, lost, rows, nil
 	}
 	runs := map[string]state.Row{}
-	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
+	for _, r := range slices.Concat(copies, rows) { // the records of this machine replace their copies
 		runs[r.ID] = r
 	}
 	for _, row := range others {
@@ -185,12 +185,12 @@ func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 }
 
 // withElsewhere adds the live runs and the last runs of other servers to the past of this machine.
-func (s Source) withElsewhere(ctx context.Context, names []string, p past) past {
+func withElsewhere(ctx context.Context, s Source, names []string, p past) past {
 	store := s.Controls.Store
 	if store == nil {
 		return p
 	}
-	live, err := s.RunningElsewhere(ctx)
+	live, err := RunningElsewhere(ctx, s)
 	var last map[string]state.Row
 	if err == nil {
 		last, err = cluster.Last(ctx, store, s.Server, names)

@@ -26,7 +26,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	if store == nil || !w.Task.OneServer || ranHere || liveHere || at.After(w.Now) {
 		return ""
 	}
-	live, err := s.RunningElsewhere(ctx)
+	live, err := RunningElsewhere(ctx, s)
 	var ended []state.Row
 	if err == nil {
 		ofSlot := state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)}
@@ -59,7 +59,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 // records of one_server tasks, and the id of the record is the key of the map. A run that lives has
 // no outcome; of ended runs it searches the last thousand. When the store does not answer it
 // reports that and returns nil.
-func (s Source) RanElsewhere(ctx context.Context, records []state.Row) map[string]state.Row {
+func RanElsewhere(ctx context.Context, s Source, rows []state.Row) map[string]state.Row {
 	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
 	if store == nil {
 		return nil
@@ -70,7 +70,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []state.Row) map[strin
 			shared[t.Name] = t
 		}
 	}
-	for _, r := range records {
+	for _, r := range rows {
 		if t := shared[r.Task]; t != nil && !r.Ran() && !r.IsRange() && r.Origin == "" {
 			wanted[schedule.Slot{Task: t, At: r.Slot.UTC()}] = r.ID
 			if since.IsZero() || r.Slot.Before(since) {
@@ -81,7 +81,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []state.Row) map[strin
 	if len(wanted) == 0 {
 		return nil
 	}
-	live, err := s.RunningElsewhere(ctx) // before the ended runs: a run that ends meanwhile is in at least one of them
+	live, err := RunningElsewhere(ctx, s) // before the ended runs: a run that ends meanwhile is in at least one of them
 	var ended []state.Row
 	if err == nil {
 		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since}, cluster.PageSize)
@@ -110,7 +110,7 @@ func (w *Inquiry) isOf(row state.Row, at time.Time) bool {
 }
 
 // unserved returns a trouble for each task whose `servers` match no server that ticked lately.
-func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
+func unserved(ctx context.Context, s Source, of *Health) (rows []Trouble) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if s.Controls.Store == nil || of.Outage != nil || !slices.ContainsFunc(of.Schedule.Tasks, asks) {
 		return nil
@@ -140,7 +140,7 @@ func (s Source) unserved(ctx context.Context, of *Health) (rows []Trouble) {
 // nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen).
 // It leaves out tasks of which a server of the store is known to have run or claimed that slot or a
 // later one.
-func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
+func nowhere(ctx context.Context, s Source, of *Health) (rows []Trouble) {
 	store := s.Controls.Store
 	if store == nil || of.Outage != nil {
 		return nil
@@ -148,7 +148,7 @@ func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 	candidates := map[string]state.Total{}
 	var names, keys []string
 	for _, t := range of.Tasks {
-		if slot, ok := s.leftOpen(ctx, t); ok {
+		if slot, ok := leftOpen(ctx, s, t); ok {
 			candidates[t.Name] = slot
 			names, keys = append(names, t.Name), append(keys, cluster.Key(schedule.Slot{Task: t.Task, At: slot.Slot}))
 		}
@@ -157,7 +157,7 @@ func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 		return nil
 	}
 	last, err := cluster.Last(ctx, store, s.Server, names)
-	live, lerr := s.RunningElsewhere(ctx)
+	live, lerr := RunningElsewhere(ctx, s)
 	claims, cerr := store.Claims(ctx, keys...)
 	if err != nil || lerr != nil || cerr != nil {
 		return nil // the next tick notes the outage, if it is one
@@ -178,7 +178,7 @@ func (s Source) nowhere(ctx context.Context, of *Health) (rows []Trouble) {
 
 // leftOpen returns the newest slot of a one_server task on this machine. It returns false unless
 // the slot was missed, or was skipped because another server may have run it.
-func (s Source) leftOpen(ctx context.Context, t TaskHealth) (newest state.Total, ok bool) {
+func leftOpen(ctx context.Context, s Source, t TaskHealth) (newest state.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false
 	}

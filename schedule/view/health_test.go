@@ -55,13 +55,13 @@ func missed(task string, ago, slots int) state.Row {
 	return r
 }
 
-func remember(t *testing.T, s *schedule.Schedule, records ...state.Row) {
+func remember(t *testing.T, s *schedule.Schedule, rows ...state.Row) {
 	t.Helper()
 	db, err := state.Open(s.StateDir, state.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Runs().Record(context.Background(), records, false); err != nil {
+	if err := db.Runs().Record(context.Background(), rows, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

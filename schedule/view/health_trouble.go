@@ -127,15 +127,15 @@ func (s *Health) Explain() error {
 }
 
 func (t *TaskTrouble) countMissed(db *state.DB) error {
-	records, err := db.Runs().Find(context.Background(), state.Query{
+	rows, err := db.Runs().Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
-	t.add(records)
+	t.add(rows)
 	return err
 }
 
 // add adds records of missed slots, given newest first.
-func (t *TaskTrouble) add(records []state.Row) {
-	for _, r := range records {
+func (t *TaskTrouble) add(rows []state.Row) {
+	for _, r := range rows {
 		t.Slots += int64(max(r.Slots, 1))
 		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.LastSlot))
 	}

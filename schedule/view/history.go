@@ -98,6 +98,6 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next
 }
 
 // newestBefore calls NewestBefore with the present time.
-func (s Source) newestBefore(ctx context.Context, all *Records, last state.Row) state.Row {
+func newestBefore(ctx context.Context, s Source, all *Records, last state.Row) state.Row {
 	return NewestBefore(last, s.Now(), func(q state.Query) ([]state.Row, error) { return all.Find(ctx, q) })
 }

@@ -135,16 +135,16 @@ func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
 }
 
 func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
-	records, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+	rows, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
 	if err != nil {
 		return err
 	}
-	slices.Reverse(records) // oldest first
+	slices.Reverse(rows) // oldest first
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: w.Task.UnmetCondition(at), Records: []Record{}, At: at}
-		own := slices.ContainsFunc(records, func(r state.Row) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
-		for _, r := range records {
+		own := slices.ContainsFunc(rows, func(r state.Row) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
+		for _, r := range rows {
 			around := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
 			switch {
 			case around && own:
@@ -160,7 +160,7 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 		slot.Elsewhere = w.slotElsewhere(ctx, at, slot.Records)
 		m.Slots = append(m.Slots, slot)
 	}
-	for _, r := range records {
+	for _, r := range rows {
 		if !shown[r.ID] && !r.Slot.Before(m.At) {
 			m.Others = append(m.Others, RecordOf(r))
 			m.Ended[r.ID] = r

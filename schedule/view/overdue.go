@@ -31,9 +31,9 @@ func expectOf(t *schedule.Task) *Expect {
 	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
 }
 
-// overdue returns how tasks are overdue, as far as the last tick found it and it is still so. It
+// overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so. It
 // reads nothing if the schedule expects nothing.
-func (s Source) overdue(ctx context.Context, all *Records, names []string) map[string][]Overdue {
+func overdueNow(ctx context.Context, s Source, all *Records, names []string) map[string][]Overdue {
 	if len(s.Schedule.Expecting()) == 0 {
 		return nil
 	}

@@ -67,7 +67,7 @@ func (s Source) Overview(ctx context.Context, of *Health) Overview {
 		return o
 	}
 	defer all.Close()
-	over, err := s.sinceEvening(ctx, all, of, o.Since)
+	over, err := sinceEvening(ctx, s, all, of, o.Since)
 	if err == nil {
 		known := map[string]bool{}
 		for _, i := range o.Incidents {
@@ -76,7 +76,7 @@ func (s Source) Overview(ctx context.Context, of *Health) Overview {
 		o.Incidents = append(o.Incidents, slices.DeleteFunc(over, func(i Incident) bool { return known[i.Task] })...)
 		o.More = max(0, len(o.Incidents)-mostIncidents)
 		o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
-		err = s.explain(ctx, all, of, o.Incidents)
+		err = explain(ctx, s, all, of, o.Incidents)
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)
@@ -98,16 +98,16 @@ func nextOfEach(of *Health) (next []Upcoming) {
 
 // sinceEvening returns what went wrong since a time: runs that failed, slots that were missed, and
 // last runs that were slow. It has one incident for each task.
-func (s Source) sinceEvening(ctx context.Context, all *Records, of *Health, since time.Time) (over []Incident, err error) {
+func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since time.Time) (over []Incident, err error) {
 	failed, err := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: outcome.Failures})
 	missed, merr := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err = cmp.Or(err, merr); err != nil {
 		return nil, err
 	}
 	slow, err := tookLong(ctx, all, of, since)
-	byTask := func(records []state.Row) map[string][]state.Row {
+	byTask := func(rows []state.Row) map[string][]state.Row {
 		tasks := map[string][]state.Row{}
-		for _, r := range records {
+		for _, r := range rows {
 			tasks[r.Task] = append(tasks[r.Task], r)
 		}
 		return tasks
@@ -168,7 +168,7 @@ func tookLong(ctx context.Context, all *Records, of *Health, since time.Time) (m
 }
 
 // explain adds to failures how many there are in a row, since when, and what the run printed.
-func (s Source) explain(ctx context.Context, all *Records, of *Health, incidents []Incident) error {
+func explain(ctx context.Context, s Source, all *Records, of *Health, incidents []Incident) error {
 	tasks := map[string]TaskHealth{}
 	for _, t := range of.Tasks {
 		tasks[t.Name] = t
@@ -193,13 +193,13 @@ func (s Source) explain(ctx context.Context, all *Records, of *Health, incidents
 				i.failed, i.First = row[0], row[len(row)-1].Ended
 			}
 		}
-		i.Printed = s.lastLines(i.failed)
+		i.Printed = lastLines(s, i.failed)
 	}
 	return nil
 }
 
 // lastLines returns the last lines that a run printed, without those that are empty.
-func (s Source) lastLines(r state.Row) (lines []string) {
+func lastLines(s Source, r state.Row) (lines []string) {
 	const tail = 4 << 10
 	log, err := s.Log(Run{Begin: r}, false, 0, tail, tail)
 	if err != nil || r.Output == "" {

@@ -68,9 +68,9 @@ func RecordOf(r state.Row) Record {
 }
 
 // RecordsOf returns records as they are shown. Without records it returns an empty list.
-func RecordsOf(records []state.Row) []Record {
+func RecordsOf(rows []state.Row) []Record {
 	out := []Record{}
-	for _, r := range records {
+	for _, r := range rows {
 		out = append(out, RecordOf(r))
 	}
 	return out

@@ -104,10 +104,10 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	}
 	past := map[string]Past{}
 	for _, s := range spans {
-		records := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
-		records = append(records, ranges[s.Task]...)
-		slices.SortStableFunc(records, state.NewestFirst)
-		past[s.Task] = Past{Records: records}
+		rows := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
+		rows = append(rows, ranges[s.Task]...)
+		slices.SortStableFunc(rows, state.NewestFirst)
+		past[s.Task] = Past{Records: rows}
 	}
 	return past, r.addHours(ctx, past, many, until)
 }

@@ -48,16 +48,16 @@ type Run struct {
 // characters on). It finds runs that wait, live or have ended, also on another server of the store.
 // If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
 func (s Source) Run(ctx context.Context, name string) (Run, error) {
-	asked, _ := s.OneWaiting(name)
-	found, err := s.runNow(ctx, name)
+	asked, _ := OneWaiting(s, name)
+	found, err := runNow(ctx, s, name)
 	if err != nil && asked.ID != "" { // a tick began it after we read the live runs, and before we read what waits
-		return s.runNow(ctx, name)
+		return runNow(ctx, s, name)
 	}
 	return found, err
 }
 
 // runNow is Run for a run that does not begin meanwhile.
-func (s Source) runNow(ctx context.Context, name string) (Run, error) {
+func runNow(ctx context.Context, s Source, name string) (Run, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return Run{}, err
@@ -78,14 +78,14 @@ func (s Source) runNow(ctx context.Context, name string) (Run, error) {
 		return liveRun(s.Schedule.StateDir, *row, i == 0, hooks), nil
 	}
 	all.Close()
-	record, err := s.FindRun(ctx, name)
+	row, err := FindRun(ctx, s, name)
 	if err == nil {
-		return s.EndedRun(record), nil
+		return EndedRun(s, row), nil
 	}
-	if r, rerr := s.OneWaiting(name); rerr == nil && r.ID != "" {
+	if r, rerr := OneWaiting(s, name); rerr == nil && r.ID != "" {
 		return waitingRun(r), nil
 	}
-	if elsewhere, ok := s.runElsewhere(ctx, name); ok {
+	if elsewhere, ok := runElsewhere(ctx, s, name); ok {
 		return elsewhere, nil
 	}
 	return Run{}, err
@@ -132,25 +132,25 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 }
 
 // EndedRun returns a run of this machine that has ended.
-func (s Source) EndedRun(record state.Row) Run {
-	r := runOf(s.Schedule.StateDir, record)
-	r.State, r.Attempt = RunEnded, record.Attempt.Number
+func EndedRun(s Source, row state.Row) Run {
+	r := runOf(s.Schedule.StateDir, row)
+	r.State, r.Attempt = RunEnded, row.Attempt.Number
 	return r
 }
 
-func runOf(dir string, record state.Row) Run {
-	r := Run{Record: RecordOf(record), Hooks: []string{}, Begin: record}
-	path := outputOf(dir, record)
+func runOf(dir string, row state.Row) Run {
+	r := Run{Record: RecordOf(row), Hooks: []string{}, Begin: row}
+	path := outputOf(dir, row)
 	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
 	return r
 }
 
 // outputOf returns the file with the output of a run of this server; the file may not exist.
-func outputOf(dir string, record state.Row) string {
-	if record.Output != "" {
-		return record.Output
+func outputOf(dir string, row state.Row) string {
+	if row.Output != "" {
+		return row.Output
 	}
-	return output.Path(dir, record) // of its hooks
+	return output.Path(dir, row) // of its hooks
 }
 
 func sizeOf(path string) int64 {
@@ -162,8 +162,8 @@ func sizeOf(path string) int64 {
 }
 
 func waitingRun(r state.Row) Run {
-	record := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
-	out := Run{Record: RecordOf(record), State: RunWaiting, Attempt: 1, At: timeOrNil(waitsUntil(r)), Hooks: []string{}, Begin: record}
+	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
+	out := Run{Record: RecordOf(row), State: RunWaiting, Attempt: 1, At: timeOrNil(waitsUntil(r)), Hooks: []string{}, Begin: row}
 	out.Ended = ""
 	return out
 }
@@ -177,8 +177,8 @@ func waitsUntil(r state.Row) time.Time {
 	return r.Slot
 }
 
-func (s Source) runElsewhere(ctx context.Context, name string) (Run, bool) {
-	live, err := s.RunningElsewhere(ctx)
+func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
+	live, err := RunningElsewhere(ctx, s)
 	if err != nil || s.Controls.Store == nil {
 		return Run{}, false
 	}
@@ -212,7 +212,7 @@ func (r Run) Elsewhere(command string) error {
 // Poll returns the record of a run of this machine, and after how long to ask again. While the run
 // lives or waits, the record has no outcome. When the run is over, again is 0. If the record has no
 // outcome then, no process supervised the run to its end.
-func (s Source) Poll(ctx context.Context, begun state.Row) (record state.Row, again time.Duration, err error) {
+func Poll(ctx context.Context, s Source, begun state.Row) (record state.Row, again time.Duration, err error) {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return begun, 0, err

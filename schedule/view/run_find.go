@@ -13,18 +13,18 @@ import (
 
 // FindRun returns the record of the run with that id (see state.Runs.Get). Otherwise its error says
 // why there is no record, with a hint.
-func (s Source) FindRun(ctx context.Context, name string) (state.Row, error) {
+func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return state.Row{}, err
 	}
 	defer all.Close()
-	record, err := all.Get(ctx, name)
+	row, err := all.Get(ctx, name)
 	if err == nil || !errors.Is(err, state.ErrNotFound) {
-		return record, err
+		return row, err
 	}
-	if r, err := s.OneWaiting(name); err != nil || r.ID != "" {
-		return state.Row{}, errors.Join(err, s.NotBegun(r))
+	if r, err := OneWaiting(s, name); err != nil || r.ID != "" {
+		return state.Row{}, errors.Join(err, StillWaits(s, r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
@@ -39,7 +39,7 @@ func (s Source) FindRun(ctx context.Context, name string) (state.Row, error) {
 // NewestRun returns the run of a task that began last, whatever its slot, or the run with the id
 // name. A run that has not ended has no outcome. If the run printed nothing, its output is empty or
 // names a file that is missing.
-func (s Source) NewestRun(ctx context.Context, name string) (state.Row, error) {
+func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return state.Row{}, err
@@ -53,7 +53,7 @@ func (s Source) NewestRun(ctx context.Context, name string) (state.Row, error) {
 	if newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1}); err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
 		ended, ran = newest[0], true // a test, which Last leaves out
 	}
-	ended = s.newestBefore(ctx, all, ended)
+	ended = newestBefore(ctx, s, all, ended)
 	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {
 			continue
@@ -72,14 +72,14 @@ func (s Source) NewestRun(ctx context.Context, name string) (state.Row, error) {
 		return row.WithoutOutcome(), nil
 	}
 	if !ran {
-		return s.FindRun(ctx, name)
+		return FindRun(ctx, s, name)
 	}
 	return ended, nil
 }
 
 // OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
 // there is no such run, its ID is empty.
-func (s Source) OneWaiting(name string) (state.Row, error) {
+func OneWaiting(s Source, name string) (state.Row, error) {
 	all, _ := NotBegun(s.Schedule.StateDir) // a tick reports the error
 	var ids []string
 	for _, r := range all {
@@ -92,8 +92,8 @@ func (s Source) OneWaiting(name string) (state.Row, error) {
 	return all[slices.Index(ids, id)], nil
 }
 
-// NotBegun is the error for a run that waits and has not begun; nil for an empty row.
-func (s Source) NotBegun(r state.Row) error {
+// StillWaits is the error for a run that waits and has not begun; nil for an empty row.
+func StillWaits(s Source, r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
@@ -108,14 +108,14 @@ func (s Source) NotBegun(r state.Row) error {
 		humanize.ShortRun(r.ID), r.Task, what)
 }
 
-func nearestRun(name string, records []state.Row) string {
+func nearestRun(name string, rows []state.Row) string {
 	var ids []string
-	for _, r := range records {
+	for _, r := range rows {
 		ids = append(ids, humanize.ShortRun(r.ID))
 	}
 	near := humanize.Nearest(humanize.ShortRun(name), ids)
 	if near == "" {
 		return ""
 	}
-	return fmt.Sprintf("did you mean %q, a run of %s?", near, records[slices.Index(ids, near)].Task)
+	return fmt.Sprintf("did you mean %q, a run of %s?", near, rows[slices.Index(ids, near)].Task)
 }

@@ -40,7 +40,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		if err := db.Runs().Record(context.Background(), []state.Row{step.add}, false); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.ID != step.want {
+		if got, err := NewestRun(t.Context(), s, "each"); err != nil || got.ID != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
 		tasks := s.Tasks(t.Context(), func(*schedule.Task) bool { return true }, now, 0)

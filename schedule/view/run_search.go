@@ -22,8 +22,8 @@ const Searched = 16 << 20
 
 // Search returns the first lines, at most so many, of what a run of this machine printed that fit;
 // more says that there are others. It reads Searched bytes at most.
-func (s Source) Search(r Run, most int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
-	for hit, err := range s.Hits(r, Searched, fits) {
+func Search(s Source, r Run, most int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
+	for hit, err := range Hits(s, r, Searched, fits) {
 		if err != nil || len(hits) == most {
 			return hits, err == nil, err
 		}
@@ -34,7 +34,7 @@ func (s Source) Search(r Run, most int, fits func(line []byte) bool) (hits []Hit
 
 // Hits yields the lines that fit, of the first bytes that a run of this machine printed. An error
 // comes last. A line that is longer than a part of the log is judged in parts.
-func (s Source) Hits(r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hit, error] {
+func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hit, error] {
 	const part = 1 << 20
 	return func(yield func(Hit, error) bool) {
 		line := 1
@@ -65,7 +65,7 @@ func (s Source) Hits(r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[H
 // RunsOf yields the runs of some tasks of this machine, or of all if none is named: the runs that
 // live, then those that ended, each the newest slot first. It reads the history in parts. An error
 // comes last.
-func (s Source) RunsOf(ctx context.Context, q state.Query, tasks ...string) iter.Seq2[Run, error] {
+func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		all, err := s.Records(ctx)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s Source) RunsOf(ctx context.Context, q state.Query, tasks ...string) iter
 			if len(tasks) > 0 && !slices.Contains(tasks, r.Task) || seen[r.ID] {
 				return true
 			}
-			return yield(s.EndedRun(r), nil)
+			return yield(EndedRun(s, r), nil)
 		}
 		for _, row := range live {
 			if !give(row.WithoutOutcome()) {
@@ -92,20 +92,20 @@ func (s Source) RunsOf(ctx context.Context, q state.Query, tasks ...string) iter
 			q.Task = tasks[0]
 		}
 		for {
-			records, err := all.Find(ctx, q)
+			rows, err := all.Find(ctx, q)
 			if err != nil {
 				yield(Run{}, err)
 				return
 			}
-			for _, r := range records {
+			for _, r := range rows {
 				if !give(r) {
 					return
 				}
 			}
-			if len(records) < q.Limit {
+			if len(rows) < q.Limit {
 				return
 			}
-			last := records[len(records)-1]
+			last := rows[len(rows)-1]
 			q.Below = state.Position{Slot: last.Slot, ID: last.ID}
 		}
 	}

@@ -63,7 +63,7 @@ func (s Source) Status(of *Health) Status {
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, all.undelivered())
 	}
-	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(r state.Row) bool { return r.Wait.For == state.ForPause }))); words != "" {
+	if words := all.store(len(slices.DeleteFunc(kept(s), func(r state.Row) bool { return r.Wait.For == state.ForPause }))); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
 	for _, f := range of.Findings {
@@ -75,8 +75,8 @@ func (s Source) Status(of *Health) Status {
 	for _, t := range of.Troubles {
 		rows = append(rows, all.trouble(t))
 	}
-	rows = append(rows, s.unserved(context.Background(), of)...)
-	rows = append(rows, s.nowhere(context.Background(), of)...)
+	rows = append(rows, unserved(context.Background(), s, of)...)
+	rows = append(rows, nowhere(context.Background(), s, of)...)
 	paused := pausesOf(of)
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{

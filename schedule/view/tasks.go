@@ -81,9 +81,9 @@ func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule
 	if cerr != nil && s.Controls.Store == nil { // with a store the same error is reported below
 		s.Problem("%v", cerr)
 	}
-	p, err := s.past(ctx, all, names, read.Pauses)
+	p, err := pastOf(ctx, s, all, names, read.Pauses)
 	p.triggers = s.Schedule.Triggers()
-	p = s.withElsewhere(ctx, names, p)
+	p = withElsewhere(ctx, s, names, p)
 	if err == nil {
 		err = cerr
 	}
@@ -106,9 +106,9 @@ type past struct {
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
 
-// past reads what this machine knows of some tasks. If the history cannot be read, past returns the
-// error, and still fills in the runs that live and wait.
-func (s Source) past(ctx context.Context, all *Records, names []string, pauses pause.Pauses) (past, error) {
+// pastOf reads what this machine knows of some tasks. If the history cannot be read, pastOf returns
+// the error, and still fills in the runs that live and wait.
+func pastOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (past, error) {
 	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, row := range all.Live {
 		if !row.Waits() {
@@ -130,9 +130,9 @@ func (p *past) read(ctx context.Context, s Source, all *Records, names []string)
 		return err
 	}
 	for name, last := range p.last {
-		p.last[name] = s.newestBefore(ctx, all, last)
+		p.last[name] = newestBefore(ctx, s, all, last)
 	}
-	p.overdue = s.overdue(ctx, all, names)
+	p.overdue = overdueNow(ctx, s, all, names)
 	return nil
 }
 

@@ -43,13 +43,13 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		w := Waiting{Run: row.ID, Time: row.Slot, Slot: row.Slot, Attempt: 1, Origin: row.Origin}
 		switch {
 		case row.Queued():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
 			w.Until, w.since, w.until = timeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
 		case row.Deferred():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
 			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
 		case row.Requested():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), s.lacks(row.Task)
+			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
 		case row.KeptSlot() && row.Wait.For == state.ForPause:
 			w.AfterPause, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		case row.KeptSlot():
@@ -75,7 +75,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 }
 
 // lacks says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
-func (s Source) lacks(name string) string {
+func lacks(s Source, name string) string {
 	t, err := FindTask(s.Schedule, name)
 	switch {
 	case err != nil || t.Pool.Name == "":
@@ -86,8 +86,8 @@ func (s Source) lacks(name string) string {
 	return "a seat of pool " + t.Pool.Name
 }
 
-// Kept returns the slots that wait for the store, or for the end of a pause.
-func (s Source) Kept() []state.Row {
+// kept returns the slots that wait for the store, or for the end of a pause.
+func kept(s Source) []state.Row {
 	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.KeptSlot() })
 }
 

@@ -68,8 +68,8 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	}
 	w := inquire(s, t, all)
 	w.Answer = w.answer()
-	w.Answer.Overdue = s.overdue(ctx, all, []string{t.Name})[t.Name]
-	w.Answer.Changes = s.lately(ctx, t.Name)
+	w.Answer.Overdue = overdueNow(ctx, s, all, []string{t.Name})[t.Name]
+	w.Answer.Changes = lately(ctx, s, t.Name)
 	if at.IsZero() {
 		err = w.lastAndNext(ctx, &w.Answer)
 	} else {

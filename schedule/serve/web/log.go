@@ -98,7 +98,7 @@ func (p runPage) attempts(r view.Run, log view.Log) {
 	if r.Attempt < 2 {
 		return
 	}
-	begins, _, err := p.View.Search(r, 50, func(line []byte) bool { return bytes.HasPrefix(line, []byte("sched: attempt ")) })
+	begins, _, err := view.Search(p.View, r, 50, func(line []byte) bool { return bytes.HasPrefix(line, []byte("sched: attempt ")) })
 	for i, hit := range begins {
 		if i == 0 && err == nil {
 			p.put(`<a class="chip" href="%s">attempt 1</a>`, p.lineURL(log, view.Hit{}, ""))
@@ -113,7 +113,7 @@ func (p runPage) hits(r view.Run) {
 	if words == "" {
 		return
 	}
-	hits, more, err := p.View.Search(r, hitsOfLog, func(line []byte) bool {
+	hits, more, err := view.Search(p.View, r, hitsOfLog, func(line []byte) bool {
 		return strings.Contains(strings.ToLower(humanize.Plain(string(line))), words)
 	})
 	p.put(`<div id="hits"><p>`)
@@ -176,7 +176,7 @@ func (p runPage) firstTrouble(r view.Run) (view.Hit, bool) {
 		return view.Hit{}, false
 	}
 	for _, fits := range []func([]byte) bool{isRed, tellsOfTrouble} {
-		if hits, _, err := p.View.Search(r, 1, fits); err == nil && len(hits) > 0 {
+		if hits, _, err := view.Search(p.View, r, 1, fits); err == nil && len(hits) > 0 {
 			return hits[0], true
 		}
 	}

@@ -160,7 +160,7 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Server != "" {
 		fact("Server", `%s`, r.Server)
 	}
-	if other, ok := p.View.RanElsewhere(p.request.Context(), []state.Row{r.Begin})[r.Begin.ID]; ok && r.State == view.RunEnded {
+	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && r.State == view.RunEnded {
 		p.put(`<dt>This slot</dt><dd>`)
 		p.elsewhere(other)
 		p.put(`</dd>`)

@@ -206,7 +206,7 @@ func (p runTable) recordTable(records []state.Row, named bool) {
 		p.put(`<th>Server`)
 	}
 	p.put(`<th>Run</tr></thead><tbody>`)
-	elsewhere := p.View.RanElsewhere(p.request.Context(), records)
+	elsewhere := view.RanElsewhere(p.request.Context(), p.View, records)
 	for len(records) > 0 {
 		if n := p.foldable(records, elsewhere); n >= fewestFolded {
 			p.folded(records[:n], named)

@@ -53,7 +53,7 @@ func showTask(made *page) error {
 	p.put(`<section id="durations" data-live aria-labelledby="durations-h"><h2 id="durations-h">How long it takes</h2>`)
 	p.plot(ran, usual[t.Name].Duration)
 	p.put(`</section>`)
-	p.definition(p.View.Definition(t, shown, usual[t.Name].Duration), t)
+	p.definition(view.DefinitionOf(t, shown, usual[t.Name].Duration), t)
 	p.put(`<section id="runs" data-live aria-labelledby="runs-h"><h2 id="runs-h">Runs</h2>`)
 	list := runTable{made}
 	list.outcomeChips()

@@ -122,7 +122,7 @@ func (r *row) rank() int {
 
 func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
 	live := p.View.Live()
-	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
+	elsewhere, err := view.RunningElsewhere(p.request.Context(), p.View)
 	if err != nil {
 		p.View.LeftOut(err)
 	}
