@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 )
 
 type exportCommand struct{ *app }
@@ -50,7 +51,7 @@ func (a exportCommand) export(output string) error {
 		}
 		return homeOf(name)
 	}
-	exported := crontab.Export(s, localZone().String(), self, home)
+	exported := crontab.Export(s, localZone().String(), self, home, load.Settings)
 	for _, kept := range exported.Kept {
 		fmt.Fprintf(a.err, "note: %s\n", kept)
 	}

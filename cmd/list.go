@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/view"
@@ -148,7 +149,7 @@ func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
 		if err != nil {
 			continue
 		}
-		for _, setting := range t.Settings() {
+		for _, setting := range load.Settings(t) {
 			if !setting.IsSet || setting.Value == nil {
 				continue
 			}

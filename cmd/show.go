@@ -10,6 +10,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/view"
 )
 
@@ -62,7 +63,7 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	fmt.Fprintf(out, "%s  %s%s\n", t.Name, line(t.Place), off)
 	table := out.Table()
 	defer table.Flush()
-	for _, setting := range t.Settings() {
+	for _, setting := range load.Settings(t) {
 		if !worthShowing(setting) {
 			continue
 		}
@@ -148,7 +149,7 @@ type originJSON struct {
 
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	shown := shownJSON{Name: t.Name, Place: t.Place, Off: s.Inactive(t)}
-	for _, setting := range t.Settings() {
+	for _, setting := range load.Settings(t) {
 		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
 		if setting.IsSet {
 			row.From = &originJSON{setting.From.Place, levelOf(setting.From)}

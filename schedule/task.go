@@ -76,6 +76,34 @@ type Task struct {
 	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them
 }
 
+// An Origin is the place at which a value in effect was set.
+type Origin = yamldoc.Origin
+
+// A Setting is a key of a task with the value in effect.
+type Setting struct {
+	Key string // as in the file; a key inside of another with a dot: retry.attempts, env.PATH
+
+	// Value is nil for no value, or a bool, Word, string, int, float64, time.Duration, []string,
+	// []int, Command or []Hook. A variable of env, any text that has ${file:…} in it, and
+	// notifications stand as in the file. In all other values ${VAR} is expanded.
+	Value any
+
+	From  Origin
+	IsSet bool // false: the value is the one of a task that sets nothing, and From is empty
+}
+
+// A Word is one of the words that a key accepts.
+type Word string
+
+// PlaceOf returns the place at which a key of the task was set. If the key was not set, or its
+// place is not known, PlaceOf returns the place of the task.
+func (t *Task) PlaceOf(key string) Place {
+	if from, ok := t.Origins[key]; ok {
+		return from.Place
+	}
+	return t.Place
+}
+
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all
 // servers.
 func (t *Task) Locks() bool { return t.OneServer || t.Holds() }
@@ -241,11 +269,9 @@ var TriggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
 
 // Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
 func (t *Task) Triggers() (all []Trigger) {
-	for i, hooks := range [][]Hook{t.Hooks.After, t.Hooks.OnSuccess, t.Hooks.OnFailure, t.Hooks.OnRecovery} {
-		for _, hook := range hooks {
-			if hook.Trigger != "" {
-				all = append(all, Trigger{t.Name, TriggerKeys[i], hook.Trigger, hook.Place})
-			}
+	for key, hook := range t.Hooks.All() {
+		if hook.Trigger != "" {
+			all = append(all, Trigger{t.Name, key, hook.Trigger, hook.Place})
 		}
 	}
 	return all

@@ -21,9 +21,10 @@ type Exported struct {
 }
 
 // Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and
-// user are cron's, and home is the folder in which cron starts the commands of a user.
-func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool)) *Exported {
-	e := &exporter{zone: zone, home: home, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
+// user are cron's, home is the folder in which cron starts the commands of a user, and settings are
+// the keys of a task (load.Settings).
+func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool), settings func(*schedule.Task) []schedule.Setting) *Exported {
+	e := &exporter{zone: zone, home: home, settings: settings, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
 	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
 		fmt.Fprintln(&e.text, "# sched: system")
 	}
@@ -46,13 +47,14 @@ func Export(s *schedule.Schedule, zone, user string, home func(user string) (str
 
 type exporter struct {
 	Exported
-	text    strings.Builder
-	system  bool // lines have a user
-	zone    string
-	home    func(user string) (string, bool)
-	current map[string]string // the settings so far
-	task    *schedule.Task
-	user    string
+	text     strings.Builder
+	system   bool // lines have a user
+	zone     string
+	home     func(user string) (string, bool)
+	settings func(*schedule.Task) []schedule.Setting
+	current  map[string]string // the settings so far
+	task     *schedule.Task
+	user     string
 }
 
 func (e *exporter) lose(key, hint, format string, args ...any) {
@@ -215,7 +217,7 @@ var said = set("cron every timezone command shell dir description enabled user b
 func (e *exporter) keys() string {
 	keys := " name=" + e.task.Name
 	var kept []string
-	for _, setting := range e.task.Settings() {
+	for _, setting := range e.settings(e.task) {
 		if !setting.IsSet || said[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
 			continue
 		}

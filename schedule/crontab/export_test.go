@@ -32,9 +32,9 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 		"HOME=/opt\n# sched: env.C=\"it's\" tags=[a, 'b, c'] success_codes=[0, 3] retry.attempts=3 when=\"test -x 'a'\"\n@daily a\n",
 	} {
 		before := loadAs(t, "x.crontab", text)
-		exported := Export(before, "UTC", "root", homeOfRoot)
+		exported := Export(before, "UTC", "root", homeOfRoot, load.Settings)
 		after := loadAs(t, "x.crontab", exported.Text)
-		again := Export(after, "UTC", "root", homeOfRoot)
+		again := Export(after, "UTC", "root", homeOfRoot, load.Settings)
 		if len(before.Tasks) != len(after.Tasks) || len(after.Left) > 0 || len(before.Left) > 0 {
 			t.Fatalf("%d tasks became %d, %v, of\n%s\nis\n%s", len(before.Tasks), len(after.Tasks), after.Left, text, exported.Text)
 		}
@@ -82,7 +82,7 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 			text = strings.Replace(text, "command: x, ", "", 1)
 			row.lost = "its command has several lines, and a crontab has one"
 		}
-		exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot)
+		exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot, load.Settings)
 		said := func(all []schedule.Problem) string {
 			var texts []string
 			for _, p := range all {

@@ -10,8 +10,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// setCommand reads what a task runs; it replaces an inherited command. It comes after shell in its
-// table.
+// setCommand reads what a task runs; it replaces an inherited command.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
 	t.Command, _ = readCommand(l.Reader, n, t.shell)
@@ -59,7 +58,7 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 // setEnvFiles replaces inherited files. The files win over inherited variables, but not over env of
 // the same level.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
-	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles)(l, t, n)
+	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles).set(l, t, n)
 	t.EnvOver = t.ownEnv
 }
 

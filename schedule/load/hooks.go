@@ -23,11 +23,11 @@ type hookDraft struct {
 	shell []string
 }
 
-// setHooks returns the setter of a key of hooks, which come after the inherited hooks. An empty
+// hooksOf returns the access of a key of hooks, which come after the inherited hooks. An empty
 // list, or false alone or first, takes the inherited hooks away. Hooks without a target are left
 // out.
-func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
-	return func(l *loader, t *taskDraft, n *node) {
+func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
+	set := func(l *loader, t *taskDraft, n *node) {
 		inherited := *field(&t.Hooks)
 		items := []*node{n}
 		if n.IsList() {
@@ -47,6 +47,7 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 		}
 		*field(&t.Hooks) = hooks
 	}
+	return by(set).shows(func(t *taskDraft) any { return shown(*field(&t.Hooks)) })
 }
 
 // traceItem records that item i of the current key was set at the key's current place. Several

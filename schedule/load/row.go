@@ -17,6 +17,28 @@ type (
 	is            = yamldoc.Type
 )
 
+// An access is how a key gets to its value in a T: how it is read, and how it is shown.
+type access[T any] struct {
+	set     setter[T]
+	show    func(*T) any // see Settings; nil for a key that is not shown
+	isEarly bool         // it is set before the other keys
+}
+
+// by returns the access of a key with a setter of its own.
+func by[T any](set setter[T]) access[T] { return access[T]{set: set} }
+
+// shows sets how the value of the key is shown.
+func (a access[T]) shows(show func(*T) any) access[T] {
+	a.show = show
+	return a
+}
+
+// early sets the key before the other keys, which need it.
+func (a access[T]) early() access[T] {
+	a.isEarly = true
+	return a
+}
+
 // The scopes of taskKeys: the mappings that may have the key of a task.
 const (
 	inTask scope = 1 << iota
@@ -37,15 +59,15 @@ func scopeName(in scope) string {
 	return "a task"
 }
 
-// replaces returns the setter of a key whose value replaces the inherited value. false takes the
+// replaces returns the access of a key whose value replaces the inherited value. false takes the
 // inherited value away.
-func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) setter[T] {
+func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) access[T] {
 	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
 }
 
 // replacesBy is replaces for a reader that needs the loader: for earlier keys, or for Options.
-func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
-	return func(l *loader, into *T, n *node) {
+func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) access[T] {
+	set := func(l *loader, into *T, n *node) {
 		l.Forget()
 		if bare, ok := takenAway(l, into, n); ok && !isBool(field(into)) {
 			*field(into) = *field(bare)
@@ -55,19 +77,12 @@ func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)
 			*field(into) = value
 		}
 	}
-}
-
-// merges returns the setter of a key whose reader combines its own value with the inherited value.
-func merges[T, V any](field func(*T) *V, read func(r *reader, n *node, inherited V) V) setter[T] {
-	return func(l *loader, into *T, n *node) { *field(into) = read(l.Reader, n, *field(into)) }
+	return by(set).shows(func(t *T) any { return shown(*field(t)) })
 }
 
 // row makes one row of a table: in is its scope, 0 for any, doc its meaning in one phrase.
-func row[T any](name string, in scope, set setter[T], doc string, types ...is) key[T] {
-	k := key[T]{Name: name, In: in, Set: set, Doc: doc}
-	for _, k.Type = range types {
-	}
-	return k
+func row[T any](name string, in scope, a access[T], doc string, types is) key[T] {
+	return key[T]{Name: name, In: in, Set: a.set, Early: a.isEarly, Show: a.show, Doc: doc, Type: types}
 }
 
 // takenAway reports whether n is the word false in a mapping that can inherit. bare is a mapping of

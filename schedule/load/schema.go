@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sched/schedule"
@@ -115,19 +116,9 @@ func propertySchema(of Mapping, key yamldoc.Entry) jsonObject {
 
 // takesAway reports whether false takes an inherited value of the key away.
 func takesAway(of Mapping, key yamldoc.Entry) bool {
-	switch of {
-	case InTask, InGroup, Defaults:
-		switch key.Name {
-		case "name", "tasks", "command", "cron", "every", "when":
-			return false
-		case "group":
-			return of != InGroup
-		}
-	case InRetry, InExpect, InOutput:
-	default:
-		return false
-	}
-	return key.Type.Of != "flag"
+	inherits := slices.Contains([]Mapping{InTask, InGroup, Defaults, InRetry, InExpect, InOutput}, of)
+	isName := key.Type.Of == "group" && of == InGroup
+	return inherits && !isName && !key.Type.NoFalse && key.Type.Of != "flag"
 }
 
 // valueSchema is the schema of the value alone.
@@ -154,7 +145,7 @@ func valueSchema(of Mapping, key yamldoc.Entry) jsonObject {
 			number = number.with(jsonMember{"maximum", t.Most})
 		}
 		return number
-	case key.Name == "when" && t.Of == "condition":
+	case t.Of == "condition" && t.NoFalse:
 		return ref(t.Of).with(jsonMember{"not", object("const", false)})
 	case t.Of == "output":
 		return anyOf(ref("path"), ref("output"))
@@ -319,10 +310,10 @@ func schemaKinds() jsonObject {
 		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
-		"hooks", hooksSchema(allOf("hook", required("on"), required("after"))),
-		"hooksOfFailures", hooksSchema(allOf("hook", required("on"))),
-		"hooksAfterAll", hooksSchema(allOf("hook", required("after"))),
-		"hooksBeforeARun", hooksSchema(allOf("hook", required("on"), required("after"), required("when"), required("trigger"))),
+		"hooks", hooksSchema(hookWithout(required("on"), required("after"))),
+		"hooksOfFailures", hooksSchema(hookWithout(required("on"))),
+		"hooksAfterAll", hooksSchema(hookWithout(required("after"))),
+		"hooksBeforeARun", hooksSchema(hookWithout(required("on"), required("after"), required("when"), required("trigger"))),
 		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }
@@ -333,12 +324,12 @@ func hooksSchema(mapping jsonObject) jsonObject {
 	return anyOf(item, object("type", "array", "prefixItems", list(anyOf(item, object("const", false))), "items", item))
 }
 
-// allOf is a definition without the values that the other schemas accept.
-func allOf(of string, without ...any) jsonObject {
-	if len(without) == 1 {
-		return ref(of).with(jsonMember{"not", without[0]})
+// hookWithout is a mapping of a hook that is not of the other schemas.
+func hookWithout(others ...any) jsonObject {
+	if len(others) == 1 {
+		return ref("hook").with(jsonMember{"not", others[0]})
 	}
-	return ref(of).with(jsonMember{"not", anyOf(without...)})
+	return ref("hook").with(jsonMember{"not", anyOf(others...)})
 }
 
 // anyCase is the pattern of words in any case.

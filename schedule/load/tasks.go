@@ -226,9 +226,8 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setMutex reads the name of a mutex. It implies without_overlapping. The row of
-// without_overlapping comes later and can override that. false takes an inherited mutex away, with
-// what it implied.
+// setMutex reads the name of a mutex. It implies without_overlapping, which is set later and can
+// override that. false takes an inherited mutex away, with what it implied.
 func setMutex(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		t.Mutex = ""

@@ -7,8 +7,8 @@ import (
 )
 
 // A Table lists the keys that a mapping may have, and what each sets: for reading, suggestions and
-// documentation. Keys are set in the order of the table, not of the file. The setters get C and set
-// T.
+// documentation. Keys are set in the order of the table, the early ones first, and not in the order
+// of the file. The setters get C and set T.
 type Table[C Context, T any] struct {
 	// Rows returns the keys, at most 64. It is called at first use, so that other commands do not
 	// pay.
@@ -33,11 +33,13 @@ type Table[C Context, T any] struct {
 
 // A Key is a row of a Table.
 type Key[C Context, T any] struct {
-	Name string
-	In   Scope              // the mappings that may have it; 0 for all mappings of the table
-	Set  func(C, *T, *Node) // reads the value; records what is wrong with it
-	Doc  string             // what the key means, in one phrase
-	Type Type               // what its value may be
+	Name  string
+	In    Scope              // the mappings that may have it; 0 for all mappings of the table
+	Set   func(C, *T, *Node) // reads the value; records what is wrong with it
+	Early bool               // it is set before the other keys, which need it
+	Show  func(*T) any       // the value in effect, for the caller alone; may be nil
+	Doc   string             // what the key means, in one phrase
+	Type  Type               // what its value may be
 }
 
 // A Type documents the value of a key for editors. Set decides; a test compares the two.
@@ -48,6 +50,7 @@ type Type struct {
 	Default     string   // the value that holds without the key, as YAML
 	Without     string   // what holds without the key, in words, if that is no value
 	Example     string   // a value, as YAML
+	NoFalse     bool     // false is no word for the value that holds without the key
 }
 
 // An Entry is a row of a Table for documentation, without its setter.
@@ -60,7 +63,7 @@ type Entry struct {
 // 0.
 func (t *Table[C, T]) Entries(in Scope) []Entry {
 	var all []Entry
-	for _, key := range t.all() {
+	for _, key := range t.All() {
 		if key.In == 0 || in == 0 || key.In&in != 0 {
 			all = append(all, Entry{key.Name, key.Doc, key.Type})
 		}
@@ -77,7 +80,7 @@ const mostKeys = 64
 // Decode sets into from n. A key that is unknown, misplaced or repeated is a problem; the others
 // are set all the same. While a key is set, r.Key is its full name: retry.delay.
 func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
-	r, keys := c.reader(), t.all()
+	r, keys := c.reader(), t.All()
 	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := (*Node)(n.Content[i])
@@ -90,16 +93,18 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 		}
 	}
 	above := r.Key
-	for j := range keys {
-		if at[j] == 0 {
-			continue
+	for _, early := range []bool{true, false} {
+		for j := range keys {
+			if at[j] == 0 || keys[j].Early != early {
+				continue
+			}
+			r.Key = keys[j].Name
+			if above != "" {
+				r.Key = above + "." + r.Key
+			}
+			r.Trace((*Node)(n.Content[at[j]-1]), (*Node)(n.Content[at[j]]))
+			keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
 		}
-		r.Key = keys[j].Name
-		if above != "" {
-			r.Key = above + "." + r.Key
-		}
-		r.Trace((*Node)(n.Content[at[j]-1]), (*Node)(n.Content[at[j]]))
-		keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
 	}
 	r.Key = above
 }
@@ -115,7 +120,8 @@ func (t *Table[C, T]) Names(in Scope) (names []string) {
 	return names
 }
 
-func (t *Table[C, T]) all() []Key[C, T] {
+// All returns the rows. The caller must not change them.
+func (t *Table[C, T]) All() []Key[C, T] {
 	t.once.Do(func() {
 		t.keys = t.Rows()
 		t.index = make(map[string]int, len(t.keys))

@@ -1,4 +1,4 @@
-package schedule_test
+package load_test
 
 import (
 	"slices"
@@ -11,8 +11,12 @@ import (
 )
 
 func TestSettingsHaveEveryKeyOfATask(t *testing.T) {
+	s, err := load.Text([]byte("tasks: [{name: t, every: hour, command: x, env: {A: b}}]"), "/srv/schedule.yaml", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var shown []string
-	for _, setting := range parsed(t, "tasks: [{name: t, every: hour, command: x, env: {A: b}}]").Tasks[0].Settings() {
+	for _, setting := range load.Settings(s.Tasks[0]) {
 		above, _, _ := strings.Cut(setting.Key, ".")
 		shown = append(shown, above)
 	}
@@ -49,7 +53,7 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]schedule.Setting{}
-	for _, setting := range s.Tasks[0].Settings() {
+	for _, setting := range load.Settings(s.Tasks[0]) {
 		found[setting.Key] = setting
 	}
 	for _, want := range []struct {
