@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -103,9 +102,17 @@ func million(b *testing.B, dir string) {
 		}
 	}
 	exec("DROP TRIGGER total_added")
-	indexes := regexp.MustCompile(`(?s)CREATE (?:UNIQUE )?INDEX (run_\w+).*?;`).FindAllStringSubmatch(tables, -1)
-	for _, index := range indexes {
-		exec("DROP INDEX " + index[1])
+	indexes := map[string]string{} // what makes each, by its name
+	rows, err := db.file.conn.Query("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'run' AND sql IS NOT NULL")
+	must(b, err)
+	for rows.Next() {
+		var name, text string
+		must(b, rows.Scan(&name, &text))
+		indexes[name] = text
+	}
+	must(b, rows.Close())
+	for name := range indexes {
+		exec("DROP INDEX " + name)
 	}
 	exec(`WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 999)
 		INSERT INTO definition (body, digest) SELECT json_object('name', printf('task-%04d', n), 'command', './run'), printf('task-%04d', n) FROM n`)
@@ -118,8 +125,8 @@ func million(b *testing.B, dir string) {
 			iif(bad BETWEEN 20 AND 54, NULL, slot + 1000000), slot + 2000000,
 			CASE WHEN bad < 20 THEN 'failed' WHEN bad < 50 THEN 'skipped' WHEN bad < 55 THEN 'missed' ELSE 'succeeded' END,
 			printf('task-%04d/%d.log', task, n) FROM slot`, noon.UnixMicro())
-	for _, index := range indexes {
-		exec(index[0])
+	for _, text := range indexes {
+		exec(text)
 	}
 }
 
