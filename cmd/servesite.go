@@ -53,7 +53,7 @@ func (a serveCommand) openSeveral(o *serveOptions) (serve.Service, error) {
 		}
 		members = append(members, server)
 	}
-	made := serve.NewSite(members, broken, web.Schedules, web.New)
+	made := serve.NewSite(members, broken, web.ShowSchedules, web.New)
 	return serve.Service{Names: strings.Join(names, ", ") + " are", Handler: made, LoginPath: made.LoginPath}, nil
 }
 

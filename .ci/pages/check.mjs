@@ -411,6 +411,22 @@ try {
     page.wrong.length = 0; // the browser says that nobody answered
   });
 
+  await check("the first page of several schedules is live", {}, async page => {
+    await page.goto(await world.several());
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator("#schedules", { hasText: /shop[^]*side[^]*no tick ever came/i }).waitFor();
+    await accessible(page, "the first page of several schedules");
+    await page.locator("#live", { hasText: /^live/ }).waitFor();
+    await sleep(1500); // the server has looked for the first time
+    const same = await marked(page);
+    world.run("run", "-c", "side/schedule.yaml", "--quiet");
+    await page.locator("#schedules:not(:has-text('no tick ever came'))").waitFor();
+    await same();
+    await page.context().clearCookies();
+    await page.locator("#live", { hasText: "sign in again" }).waitFor();
+    page.wrong.length = 0;
+  });
+
   await check("photographs", {}, async () => photograph(browser, world, state, photos));
 } catch (error) {
   failed.push("the check itself");

@@ -164,6 +164,17 @@ export class World {
     server.stdout.resume?.();
   }
 
+  // several starts a server of this schedule and of another one, whose folder is side, and returns its login link.
+  async several() {
+    mkdirSync(path.join(this.dir, "side"));
+    this.write("side/schedule.yaml", 'name: side\ntasks: [{name: letters, every: minute, command: "true"}]\n');
+    const server = this.start("serve", "-c", "schedule.yaml", "-c", "side/schedule.yaml", "--listen", "127.0.0.1:0", "--link", "read");
+    let text = "";
+    while (!/: (http\S+\/login\S+)\n/.test(text)) text += await once(server.stdout, "data");
+    server.stdout.resume();
+    return /: (http\S+\/login\S+)\n/.exec(text)[1];
+  }
+
   // stopServing ends the server, and serveAgain starts another one at its address.
   async stopServing() {
     this.server.kill("SIGTERM");

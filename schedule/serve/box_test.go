@@ -44,6 +44,10 @@ func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 	t.Helper()
 	b := &box{Folder: controltest.NewFolder(t, text), tokens: map[Scope]string{}, called: map[string]bool{}}
 	os.Mkdir(b.Path("schedule.d"), 0o700)
+	t.Cleanup(func() {
+		for os.RemoveAll(b.State()) != nil { // a watcher opens the database for half a minute after the last stream
+		}
+	})
 	c := Config{StateDir: b.State(), Version: "1", Now: controltest.Now, Edit: b.Path("schedule.d"), Problem: t.Logf,
 		Schedules: Schedules{Load: b.Load, Check: b.Check, View: b.View, Actor: b.Actor, Runs: b.Runs}}
 	for _, change := range change {

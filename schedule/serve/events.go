@@ -36,7 +36,7 @@ const (
 var streams atomic.Int64
 
 // stream answers with a stream until it ends by itself, the reader goes away, or the server ends.
-func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
+func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
 	defer streams.Add(-1)
 	if streams.Add(1) > mostStreams {
 		p := NewProblem(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
@@ -85,7 +85,7 @@ func getEvents(r *request) (any, error) {
 	if len(last) > 100 {
 		return nil, NewProblem(http.StatusBadRequest, "", "Last-Event-ID is too long")
 	}
-	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last, r.server.process) }}, nil
+	return content{stream: func(e *events) { followChanges(e, last, r.server) }}, nil
 }
 
 // A Greeting is the value of the first event, ready or reset.
@@ -94,28 +94,37 @@ type Greeting struct {
 	Server  string `json:"server"` // another one after a restart of the server
 }
 
-// followChanges sends changes until the reader has gone away. If the event that the reader saw last
-// is known, followChanges begins behind it.
-func followChanges(e *events, w *watcher, last, server string) {
-	listener, known := w.Listen(last)
-	defer listener.Leave()
-	greeting := "ready" // with an id, so that nothing is missed by a reader who is cut off before the first change
-	if last != "" && !known {
-		greeting = "reset"
+// followChanges sends what changes in the schedules of some servers of this process, until the
+// reader has gone away. If the event that the reader saw last is known to all, followChanges begins
+// behind it.
+func followChanges(e *events, last string, of ...*Server) {
+	wake := make(chan struct{}, 1)
+	var all []*watchListener
+	greeting := "ready"
+	for _, server := range of {
+		listener, known := server.watcher.Listen(last, wake)
+		defer listener.Leave()
+		if all = append(all, listener); last != "" && !known {
+			greeting = "reset"
+		}
 	}
-	if e.send(listener.ID(), greeting, Greeting{Changed: greeting == "reset", Server: server}) != nil {
+	// The greeting has an id, so that a reader who is cut off before the first change misses
+	// nothing.
+	if e.send(all[0].ID(), greeting, Greeting{Changed: greeting == "reset", Server: of[0].process}) != nil {
 		return
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		all, wake, ok := listener.Next()
-		if !ok {
-			return // events that it has not seen are forgotten: it must connect again
-		}
-		for _, one := range all {
-			if e.send(one.ID, one.Name, one.Value) != nil {
-				return
+		for _, listener := range all {
+			news, ok := listener.Next()
+			if !ok {
+				return // events that it has not seen are forgotten: it must connect again
+			}
+			for _, one := range news {
+				if e.send(one.ID, one.Name, one.Value) != nil {
+					return
+				}
 			}
 		}
 		select {

@@ -224,7 +224,7 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 		c = content{value: value}
 	}
 	if c.stream != nil {
-		r.stream(w, c.stream)
+		stream(w, r.Request, c.stream)
 		return
 	}
 	if c.text == nil && c.value != nil {

@@ -22,9 +22,17 @@ type Site struct {
 	own      *http.ServeMux // of the addresses that belong to no schedule
 }
 
+// A Sighting is a schedule at which the sender of a request may look. The request is for its Visit.
+type Sighting struct {
+	*Server
+	Who     Who
+	Request *http.Request
+}
+
 // NewSite returns the site of servers, which are at least one and have the same SitePath. Overview
-// shows them all, and pages makes the pages of one.
-func NewSite(members []*Server, broken []string, overview func(*Site) http.Handler, pages func(*Server) http.Handler) *Site {
+// shows those at which a visitor may look, which are at least one, and pages makes the pages of
+// one.
+func NewSite(members []*Server, broken []string, overview func(http.ResponseWriter, *Site, []Sighting), pages func(*Server) http.Handler) *Site {
 	s := &Site{Members: members, Broken: broken, own: http.NewServeMux()}
 	var all []*access
 	for _, m := range members {
@@ -41,7 +49,8 @@ func NewSite(members []*Server, broken []string, overview func(*Site) http.Handl
 	}
 	first, base := members[0], members[0].SitePath()
 	first.access.SignIn(s.own)
-	s.own.Handle("GET "+base+"/{$}", s.shown(overview(s)))
+	s.own.HandleFunc("GET "+base+"/{$}", s.shown(func(w http.ResponseWriter, _ *http.Request, seen []Sighting) { overview(w, s, seen) }))
+	s.own.HandleFunc("GET "+base+prefix+"/events", s.shown(streamChanges))
 	s.own.HandleFunc("GET "+base+Assets+"{file}", func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL.Path = first.BasePath + strings.TrimPrefix(r.URL.Path, base)
@@ -68,19 +77,23 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Members[0].access.Guard(s.own).ServeHTTP(w, r)
 }
 
-// shown lets callers through who may look at one of the schedules. Others go to the form.
-func (s *Site) shown(overview http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// shown lets callers through who may look at one of the schedules at least. Others go to the form.
+// A token of another schedule of the site counts as no attempt.
+func (s *Site) shown(show func(http.ResponseWriter, *http.Request, []Sighting)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var seen []Sighting
 		var denied error
 		for _, m := range s.Members {
-			_, err := m.Seen(r)
+			who, _, err := m.access.identify(r)
 			if err == nil {
-				overview.ServeHTTP(w, r)
-				return
-			}
-			if denied == nil || ProblemOf(err).Status != http.StatusUnauthorized {
+				seen = append(seen, Sighting{m, who, r.WithContext(withWho(r.Context(), who))})
+			} else if denied == nil || ProblemOf(err).Status != http.StatusUnauthorized {
 				denied = err
 			}
+		}
+		if len(seen) > 0 {
+			show(w, r, seen)
+			return
 		}
 		if p := ProblemOf(denied); p.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" {
 			s.Members[0].access.slowDown(r, s.Members[0].access.Address(r))
@@ -88,18 +101,18 @@ func (s *Site) shown(overview http.Handler) http.Handler {
 			return
 		}
 		http.Redirect(w, r, s.Members[0].SitePath()+"/login", http.StatusSeeOther)
-	})
+	}
+}
+
+// streamChanges sends what changes in all schedules that the caller sees: their page loads itself
+// again then.
+func streamChanges(w http.ResponseWriter, r *http.Request, seen []Sighting) {
+	var all []*Server
+	for _, one := range seen {
+		all = append(all, one.Server)
+	}
+	stream(w, r, func(e *events) { followChanges(e, r.Header.Get("Last-Event-ID"), all...) })
 }
 
 // LoginPath returns the path of a new login link, which signs in to all schedules.
 func (s *Site) LoginPath(scope Scope) string { return s.Members[0].LoginPath(scope) }
-
-// Seen returns a request for Visit, if its sender may look at the schedule. A token of another
-// schedule of the site counts as no attempt.
-func (s *Server) Seen(r *http.Request) (*http.Request, error) {
-	who, _, err := s.access.identify(r)
-	if err != nil {
-		return nil, err
-	}
-	return r.WithContext(withWho(r.Context(), who)), nil
-}

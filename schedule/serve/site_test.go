@@ -1,12 +1,14 @@
 package serve
 
 import (
-	"io"
+	"bufio"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // newSite makes a site of two schedules, shop and shop2, at /jobs.
@@ -16,14 +18,31 @@ func newSite(t *testing.T) (one, two *box, at string) {
 		return func(c *Config) { c.Mount, c.BasePath = "/s/"+name, "/jobs/s/"+name }
 	}
 	one, two = newBox(t, shop, mounted("shop")), newBox(t, shop, mounted("shop2"))
-	says := func(text string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, text+" for "+whoIs(r.Context()).Name) })
+	overview := func(w http.ResponseWriter, _ *Site, seen []Sighting) {
+		fmt.Fprintf(w, "%d schedules for %s", len(seen), seen[0].Who.Name)
 	}
-	web := httptest.NewServer(NewSite([]*Server{one.server, two.server}, nil, func(*Site) http.Handler { return says("all schedules") },
-		func(s *Server) http.Handler { return says("a page of " + s.Mount) }))
+	pages := func(s *Server) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "a page of %s for %s", s.Mount, whoIs(r.Context()).Name)
+		})
+	}
+	web := httptest.NewServer(NewSite([]*Server{one.server, two.server}, nil, overview, pages))
 	t.Cleanup(web.Close)
 	one.web.Config.Handler, two.web.Config.Handler = web.Config.Handler, web.Config.Handler
 	return one, two, web.URL
+}
+
+// tokenOf returns a token that all boxes have.
+func tokenOf(all ...*box) (text string) {
+	text = tokenStart + newSecret()
+	for _, b := range all {
+		if err := changeTokens(b.State(), func(all []Token) ([]Token, error) {
+			return append(all, Token{Name: "both", Scope: ScopeRead, Hash: tokenHash(text)}), nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return text
 }
 
 func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
@@ -37,7 +56,7 @@ func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
 	}{
 		{"its API", "GET", "/jobs/s/shop/api/v1/status", token, 200, "verdict"},
 		{"its pages", "GET", "/jobs/s/shop/tasks", token, 200, "a page of /s/shop for my-edit"},
-		{"the overview", "GET", "/jobs/", token, 200, "all schedules"},
+		{"the overview", "GET", "/jobs/", token, 200, "1 schedules for my-edit"},
 		{"the API of a schedule that does not have the token", "GET", "/jobs/s/shop2/api/v1/status", token, 401, "not one of this server"},
 		{"a pause there", "POST", "/jobs/s/shop2/api/v1/pauses", token, 401, "not one of this server"},
 		{"its pages", "GET", "/jobs/s/shop2/tasks", token, 401, "not one of this server"},
@@ -45,6 +64,8 @@ func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
 		{"an escaped way round", "POST", "/jobs/s/shop%2F..%2Fshop2/api/v1/pauses", token, 200, "a page of /s/shop for"},
 		{"an API of all", "GET", "/jobs/api/v1/status", token, 404, "each schedule is below /jobs/s/NAME/"},
 		{"a schedule that is not there", "GET", "/jobs/s/sho/tasks", token, 404, "there is nothing at"},
+		{"the stream of all, with a wrong token", "GET", "/jobs/api/v1/events", map[string]string{"Authorization": "Bearer x"}, 401, "not one of this server"},
+		{"nobody for the stream of all", "GET", "/jobs/api/v1/events", nil, 303, ""},
 		{"outside the base path", "GET", "/s/shop/tasks", token, 404, ""},
 		{"a wrong token for the overview", "GET", "/jobs/", map[string]string{"Authorization": "Bearer x"}, 401, "not one of this server"},
 		{"nobody for the overview", "GET", "/jobs/", nil, 303, ""},
@@ -64,14 +85,7 @@ func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
 // out ends every session.
 func TestOneSignInForASite(t *testing.T) {
 	one, two, at := newSite(t)
-	both := "sched_" + newSecret()
-	for _, b := range []*box{one, two} {
-		if err := changeTokens(b.State(), func(all []Token) ([]Token, error) {
-			return append(all, Token{Name: "both", Scope: ScopeRead, Hash: tokenHash(both)}), nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	both := tokenOf(one, two)
 	for _, tt := range []struct {
 		name   string
 		form   url.Values
@@ -113,5 +127,60 @@ func TestOneSignInForASite(t *testing.T) {
 	}
 	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {"sched_x"}}); err != nil || response.StatusCode != 401 {
 		t.Errorf("a wrong token: %v, %v", response, err)
+	}
+}
+
+// The first page of a site has one stream, which tells what changes in each schedule that the
+// caller sees, and in no other one.
+func TestOneStreamForASite(t *testing.T) {
+	one, two, at := newSite(t)
+	both := tokenOf(one, two)
+	client := browser(t)
+	if _, err := client.PostForm(at+"/jobs/login", url.Values{"token": {both}}); err != nil {
+		t.Fatal(err)
+	}
+	open := func(client *http.Client, token string) *bufio.Reader {
+		r, _ := http.NewRequest("GET", at+"/jobs/api/v1/events", nil)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { response.Body.Close() })
+		return bufio.NewReader(response.Body)
+	}
+	all, first := open(client, ""), open(http.DefaultClient, one.tokens[ScopeRead])
+	until(t, all, "event: ready")
+	until(t, first, "event: ready")
+	untilHeard := func(event string, change func(n int)) {
+		quit, done := make(chan bool), make(chan bool)
+		go func() {
+			defer close(done)
+			for n := 0; ; n++ {
+				change(n)
+				select {
+				case <-quit:
+					return
+				case <-time.After(1200 * time.Millisecond): // the watcher may have looked for the first time
+				}
+			}
+		}()
+		until(t, all, event)
+		close(quit)
+		<-done
+	}
+	untilHeard("event: pauses", func(n int) {
+		two.call(call{scope: ScopeOperate, method: "POST", route: "/pauses", body: fmt.Sprintf(`{"reason": "%d"}`, n)})
+	})
+	untilHeard("event: schedule", func(n int) {
+		one.write("schedule.yaml", shop+fmt.Sprintf("  - {name: more-%d, every: day, command: x}\n", n))
+	})
+	for text := ""; text != "event: schedule\n"; {
+		var err error
+		if text, err = first.ReadString('\n'); err != nil || text == "event: pauses\n" {
+			t.Fatalf("%q, %v: somebody hears of a schedule at which they may not look", text, err)
+		}
 	}
 }

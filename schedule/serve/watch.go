@@ -19,8 +19,7 @@ type watcher struct {
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
 
 	mu        sync.Mutex
-	cond      chan struct{} // closed when there is something new
-	listeners int
+	listeners map[*watchListener]bool
 	began     string // begins the ids; ids of other servers, or from before a pause in listening, begin otherwise
 	number    int    // of the newest event
 	recent    []watchEvent
@@ -62,34 +61,39 @@ type Changed struct {
 // A watchListener is told what changes. It belongs to one goroutine.
 type watchListener struct {
 	w      *watcher
+	wake   chan<- struct{} // gets a value when there is something new; it has room for one
 	began  string
 	number int
 }
 
 // Listen returns a listener, and begins to watch if nobody watches yet. The listener goes on behind
 // the event with the id last. If that event is not known, known is false, and the listener begins
-// with the next change. The caller must call Leave.
-func (w *watcher) Listen(last string) (l *watchListener, known bool) {
+// with the next change. Several listeners may share wake, which has room for one value. The caller
+// must call Leave.
+func (w *watcher) Listen(last string, wake chan<- struct{}) (l *watchListener, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listeners++; !w.running {
+	if !w.running {
 		w.running, w.recent, w.number = true, nil, 0
-		w.began, w.cond = strconv.FormatInt(time.Now().UnixNano(), 36), make(chan struct{})
+		w.began, w.listeners = strconv.FormatInt(time.Now().UnixNano(), 36), map[*watchListener]bool{}
 		go w.watch()
 	}
+	l = &watchListener{w, wake, w.began, w.number}
+	w.listeners[l] = true
 	start, text, _ := strings.Cut(last, "-")
 	seen, err := strconv.Atoi(text)
 	if err != nil || start != w.began || seen < w.number-len(w.recent) || seen > w.number {
-		return &watchListener{w, w.began, w.number}, false
+		return l, false
 	}
-	return &watchListener{w, w.began, seen}, true
+	l.number = seen
+	return l, true
 }
 
 // Leave ends the listening.
 func (l *watchListener) Leave() {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.w.listeners--
+	delete(l.w.listeners, l)
 }
 
 // ID is the id of the event that the listener heard last.
@@ -97,18 +101,17 @@ func (l *watchListener) ID() string { return eventID(l.began, l.number) }
 
 func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
 
-// Next returns the events since the last call, and a channel that is closed when there are more;
-// false if some of the events are forgotten.
-func (l *watchListener) Next() (all []watchEvent, wake <-chan struct{}, ok bool) {
+// Next returns the events since the last call; false if some of the events are forgotten.
+func (l *watchListener) Next() (all []watchEvent, ok bool) {
 	w := l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.began != w.began || l.number < w.number-len(w.recent) {
-		return nil, nil, false
+		return nil, false
 	}
 	all = w.recent[len(w.recent)-(w.number-l.number):]
 	l.number = w.number
-	return all, w.cond, true
+	return all, true
 }
 
 func (w *watcher) tell(name string, value any) {
@@ -118,8 +121,12 @@ func (w *watcher) tell(name string, value any) {
 	if w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value}); len(w.recent) > mostRecentEvents {
 		w.recent = append([]watchEvent(nil), w.recent[len(w.recent)-mostRecentEvents:]...)
 	}
-	close(w.cond)
-	w.cond = make(chan struct{})
+	for l := range w.listeners {
+		select {
+		case l.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
 }
 
 // watch looks until nobody has listened for a while, so that a browser that connects again finds
@@ -131,7 +138,7 @@ func (w *watcher) watch() {
 		w.look(&seen)
 		time.Sleep(watchEvery)
 		w.mu.Lock()
-		if unheard++; w.listeners > 0 {
+		if unheard++; len(w.listeners) > 0 {
 			unheard = 0
 		}
 		if unheard == patience {

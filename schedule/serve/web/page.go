@@ -98,10 +98,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	if p.Visit != nil {
 		name = p.Schedule.Name
 	}
-	head.put(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>%s – %s</title><link rel="icon" href="%s/assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="%s/assets/style.css"><script src="%s/assets/live.js" defer data-base="%s"></script></head>
-<body><a class="skip" href="#main">To the content</a><header>`, p.title, name, p.base, p.base, p.base, p.base)
+	head.begin(p.title, name, p.base)
 	if p.server.Mount != "" {
 		head.put(`<a href="%s/">All schedules</a>`, p.server.SitePath())
 	}
@@ -117,12 +114,8 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	if p.Visit != nil {
 		p.zoneControl(&head)
 	}
-	switch {
-	case p.Visit == nil, p.Who.From == "socket":
-	case p.Who.ByHeader:
-		head.put(`<span class="who">%s</span>`, p.Who.Name)
-	default:
-		head.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, p.server.SitePath(), p.Who.Name)
+	if p.Visit != nil {
+		head.visitor(p.Who, p.server.SitePath())
 	}
 	head.put(`</header><main id="main">`)
 	if p.Visit != nil {
@@ -142,11 +135,35 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		}
 		head.put(`</div>`)
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	w.Write(head.Bytes())
-	w.Write(p.Bytes())
-	w.Write([]byte("</main></body></html>\n"))
+	head.put(`%s`, markup(p.String()))
+	head.send(w, status)
+}
+
+// begin writes all that comes before the links in the head of a page.
+func (w *writer) begin(title, name, base string) {
+	w.put(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>%s – %s</title><link rel="icon" href="%s/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="%s/assets/style.css"><script src="%s/assets/live.js" defer data-base="%s"></script></head>
+<body><a class="skip" href="#main">To the content</a><header>`, title, name, base, base, base, base)
+}
+
+// visitor says who looks at a page. Base is the path of the form to sign out.
+func (w *writer) visitor(who serve.Who, base string) {
+	switch {
+	case who.From == "socket":
+	case who.ByHeader:
+		w.put(`<span class="who">%s</span>`, who.Name)
+	default:
+		w.put(`<form method="post" action="%s/logout" class="who"><span>%s</span><button class="quiet">Sign out</button></form>`, base, who.Name)
+	}
+}
+
+// send ends a page and answers with it.
+func (w *writer) send(to http.ResponseWriter, status int) {
+	w.put("</main></body></html>\n")
+	to.Header().Set("Content-Type", "text/html; charset=utf-8")
+	to.WriteHeader(status)
+	to.Write(w.Bytes())
 }
 
 // when writes a time with how far away it is.

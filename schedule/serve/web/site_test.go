@@ -30,7 +30,7 @@ func TestTheOverviewOfSeveralSchedules(t *testing.T) {
 		}
 		members, folders = append(members, server), append(folders, f)
 	}
-	site := serve.NewSite(members, []string{"old.yaml is not served"}, Schedules, New)
+	site := serve.NewSite(members, []string{"old.yaml is not served"}, ShowSchedules, New)
 	get := func(path, token string) (status int, body string) {
 		r := httptest.NewRequest("GET", "http://localhost"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -40,7 +40,8 @@ func TestTheOverviewOfSeveralSchedules(t *testing.T) {
 	}
 	folders[1].Write("schedule.yaml", "tasks: [")
 	if status, page := get("/", token); status != http.StatusOK || !strings.Contains(page, `<a href="/s/shop/">shop</a>`) || strings.Contains(page, "mail") ||
-		strings.Contains(page, "secret") || !strings.Contains(page, "old.yaml is not served") || !strings.Contains(page, `action="/logout"`) {
+		strings.Contains(page, "secret") || !strings.Contains(page, "old.yaml is not served") || !strings.Contains(page, `action="/logout"`) ||
+		!strings.Contains(page, `src="/assets/live.js" defer data-base=""`) || !strings.Contains(page, `id="live"`) || !strings.Contains(page, `id="schedules" data-live`) {
 		t.Errorf("%d: %s", status, page)
 	}
 	if status, page := get("/s/shop/tasks", token); status != http.StatusOK || !strings.Contains(page, `<a href="/">All schedules</a>`) || !strings.Contains(page, `href="/s/shop/tasks/one"`) {

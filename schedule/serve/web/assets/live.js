@@ -207,10 +207,8 @@ function connect() {
     const failed = stream;
     if (!known.lost) tell({ lost: Date.now() });
     if (failed.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    const answer = await fetch(`${base}/api/v1/pauses`).catch(() => null);
-    if (stream !== failed) return;
-    if (answer) tell({ signIn: answer.status === 401 });
-    retry = setTimeout(connect, answer?.ok ? 2000 : 10000);
+    await refresh(); // it is sent to the form when the session is over
+    if (stream === failed) retry = setTimeout(connect, known.signIn ? 10000 : 2000);
   });
 }
 
