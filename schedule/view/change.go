@@ -42,16 +42,6 @@ type ChangeQuery struct {
 	Limit        int // 0: all
 }
 
-// Changes returns the changes that were made on this machine, the newest first.
-func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
-	all, err := changesOf(ctx, s, q)
-	shown := []Change{}
-	for _, c := range all {
-		shown = append(shown, changeOf(c))
-	}
-	return shown, err
-}
-
 // ChangesBelow returns the changes in a state folder below an id (0: all), at most limit, the
 // newest first. More says whether there are others.
 func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (changes []Change, more bool, err error) {
@@ -67,10 +57,12 @@ func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (c
 	return changes, len(lines) > limit, err
 }
 
-func changesOf(ctx context.Context, s Source, q ChangeQuery) (found []state.Change, err error) {
+// Changes returns the changes that were made on this machine, the newest first.
+func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
+	found := []Change{}
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer db.Close()
 	const block = 500
@@ -81,7 +73,7 @@ func changesOf(ctx context.Context, s Source, q ChangeQuery) (found []state.Chan
 				return found, err
 			}
 			if (q.Until.IsZero() || c.At.Before(q.Until)) && concerns(c, q.Target) {
-				found = append(found, c)
+				found = append(found, changeOf(c))
 			}
 		}
 		if err != nil || len(lines) < block {
@@ -99,17 +91,14 @@ func concerns(c state.Change, task string) bool {
 // lately returns the changes of a task in the last day that no run of it has in its record.
 func lately(ctx context.Context, s Source, task string) []Change {
 	const most = 5
-	shown := []Change{}
-	all, err := changesOf(ctx, s, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
+	all, err := s.Changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
 	if err != nil {
 		s.LeftOut(err)
 	}
-	for _, c := range all {
-		if recorded := c.Action == "trigger" || c.Action == "retry" || c.Action == "cancel"; !recorded && len(shown) < most {
-			shown = append(shown, changeOf(c))
-		}
-	}
-	return shown
+	others := slices.DeleteFunc(all, func(c Change) bool {
+		return c.Action == "trigger" || c.Action == "retry" || c.Action == "cancel"
+	})
+	return others[:min(most, len(others))]
 }
 
 // Text returns in words what was changed, by whom, when and why.

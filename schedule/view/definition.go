@@ -49,18 +49,19 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 	out := Definition{
 		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: t.Conditions.String(),
 		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},
-		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: t.SuccessCodes,
+		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes),
 		StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
 	}
 	for _, file := range t.EnvFiles {
 		out.EnvFiles = append(out.EnvFiles, filepath.Base(file))
 	}
-	if out.SuccessCodes == nil {
-		out.SuccessCodes = []int{}
-	}
 	for key, hook := range t.Hooks.All() {
-		out.Hooks = append(out.Hooks, Hook{key, hookText(hook) + afterText(hook)})
+		does := hookText(hook)
+		if hook.After > 1 {
+			does += fmt.Sprintf(", after %d in a row", hook.After)
+		}
+		out.Hooks = append(out.Hooks, Hook{key, does})
 	}
 	return out
 }
@@ -76,28 +77,5 @@ func hookText(h schedule.Hook) string {
 	return notify.TargetOf(*h.Notify).String()
 }
 
-// afterText says from how many failures in a row on a hook fires.
-func afterText(h schedule.Hook) string {
-	if h.After < 2 {
-		return ""
-	}
-	return fmt.Sprintf(", after %d in a row", h.After)
-}
-
 // Place is the file and the line that define a task: schedule.yaml:14.
 func Place(t *schedule.Task) string { return t.Place.File + ":" + strconv.Itoa(t.Place.Line) }
-
-func secondsOrNil(d time.Duration) *float64 {
-	if d == 0 {
-		return nil
-	}
-	s := d.Seconds()
-	return &s
-}
-
-func listOf(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -109,29 +108,21 @@ func NotHere(r state.Row, command string) error {
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
 func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
-	store, err := s.Store()
-	if err != nil {
+	if err := ofAll(s, &q, "call it on each server, without --all-servers"); err != nil {
 		return nil, nil, nil, err
-	}
-	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
-		return nil, nil, nil, Fail(Invalid, "call it on each server, without --all-servers", "servers do not tell each other what they skipped or missed")
 	}
 	live, lost, rows, err = s.History(ctx, q)
 	if err != nil {
 		return live, lost, nil, err
 	}
 	others, err := RunningElsewhere(ctx, s) // before the records: a run that ends meanwhile is in at least one of them
-	var copies []state.Row
+	var runs map[string]state.Row
 	if err == nil {
-		copies, err = cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
+		runs, err = withCopies(ctx, s, q, rows)
 	}
 	if err != nil {
 		s.LeftOut(err)
 		return live, lost, rows, nil
-	}
-	runs := map[string]state.Row{}
-	for _, r := range slices.Concat(copies, rows) { // the records of this machine replace their copies
-		runs[r.ID] = r
 	}
 	for _, row := range others {
 		if _, ended := runs[row.ID]; !ended {
@@ -146,12 +137,8 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 // store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
 // covers this machine alone.
 func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
-	store, err := s.Store()
-	if err != nil {
+	if err := ofAll(s, &q, "ask each server for its own"); err != nil {
 		return nil, next, err
-	}
-	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
-		return nil, next, Fail(Invalid, "ask each server for its own", "servers do not tell each other what they skipped or missed")
 	}
 	page, next, err = s.Page(ctx, q)
 	if err != nil {
@@ -159,14 +146,10 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row,
 	}
 	limit := q.Limit
 	q.Limit++ // whether there is a next page
-	copies, err := cluster.Recent(ctx, store, s.Server, q, cluster.MaxRuns)
+	runs, err := withCopies(ctx, s, q, page)
 	if err != nil {
 		s.LeftOut(err)
 		return page, next, nil
-	}
-	runs := map[string]state.Row{}
-	for _, r := range slices.Concat(copies, page) { // the records of this machine replace their copies
-		runs[r.ID] = r
 	}
 	page = cluster.Newest(runs, limit)
 	if len(runs) > limit {
@@ -175,13 +158,31 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row,
 	return page, next, nil
 }
 
-// ran returns the given outcomes that runs have which took place. If no outcomes are given, it
-// returns all such outcomes.
-func ran(outcomes []outcome.Outcome) []outcome.Outcome {
-	if len(outcomes) == 0 {
-		return outcome.Ran
+// ofAll limits a query to the slots that ran, which are all that servers tell each other. If
+// nothing is left of the query, the error has the hint.
+func ofAll(s Source, q *state.Query, hint string) error {
+	if _, err := s.Store(); err != nil {
+		return err
 	}
-	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
+	if len(q.Outcomes) == 0 {
+		q.Outcomes = outcome.Ran
+	}
+	q.Outcomes = slices.DeleteFunc(slices.Clone(q.Outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
+	if len(q.Outcomes) == 0 {
+		return Fail(Invalid, hint, "servers do not tell each other what they skipped or missed")
+	}
+	return nil
+}
+
+// withCopies returns, by id, the rows of this machine and the ended runs of other servers that
+// match q.
+func withCopies(ctx context.Context, s Source, q state.Query, rows []state.Row) (map[string]state.Row, error) {
+	copies, err := cluster.Recent(ctx, s.Controls.Store, s.Server, q, cluster.MaxRuns)
+	runs := map[string]state.Row{}
+	for _, r := range slices.Concat(copies, rows) { // the rows of this machine replace their copies
+		runs[r.ID] = r
+	}
+	return runs, err
 }
 
 // withElsewhere adds the live runs and the last runs of other servers to the past of this machine.
@@ -205,16 +206,12 @@ func withElsewhere(ctx context.Context, s Source, names []string, p past) past {
 	for _, row := range live {
 		p.addRunning(row)
 	}
-	merged := maps.Clone(p.last)
-	if merged == nil {
-		merged = map[string]state.Row{}
-	}
-	for name, r := range last {
-		if r.ID > merged[name].ID {
-			merged[name] = r
+	for name, r := range p.last {
+		if r.ID >= last[name].ID {
+			last[name] = r
 		}
 	}
-	p.last = merged
+	p.last = last
 	return p
 }
 
@@ -238,4 +235,54 @@ func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, l
 		}
 	}
 	return live, err
+}
+
+// A Server is one of the machines that share the schedule.
+type Server struct {
+	Name        string      `json:"name"`
+	Version     string      `json:"version"`
+	Minute      string      `json:"minute"`
+	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
+	Age         float64     `json:"age"`          // seconds from then until now
+	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of Redis's
+	Labels      []string    `json:"labels"`       // labels that tasks ask for
+	Running     []ServerRun `json:"running"`
+	More        int         `json:"more"`        // more runs, which are not listed
+	Environment string      `json:"environment"` // of its schedule
+	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
+	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if they do not depend on it
+}
+
+// A ServerRun is a run on a server.
+type ServerRun struct {
+	Run   string `json:"run"`
+	Task  string `json:"task"`
+	PID   *int   `json:"pid"` // null until the command has started
+	Since string `json:"since"`
+}
+
+// Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
+func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.List(ctx, store)
+}
+
+// ServersOf returns servers as they are shown.
+func ServersOf(all []cluster.Server) []Server {
+	out := []Server{}
+	for _, s := range all {
+		one := Server{
+			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
+			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Labels: listOf(s.Labels), Running: []ServerRun{}, More: s.More,
+			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone,
+		}
+		for _, r := range s.Running {
+			one.Running = append(one.Running, ServerRun{r.Run, r.Task, pidOrNil(r.PID), timeText(r.Since)})
+		}
+		out = append(out, one)
+	}
+	return out
 }

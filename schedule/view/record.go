@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"time"
 
@@ -45,21 +46,14 @@ func RecordOf(r state.Row) Record {
 		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
-		Cause: r.Cause, Triggered: r.Triggered,
-	}
-	if out.Triggered == nil {
-		out.Triggered = []outcome.Triggered{}
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
+		Cause: r.Cause, Triggered: listOf(r.Triggered),
 	}
 	if r.PeakMemory > 0 {
 		out.PeakMemory = &r.PeakMemory
 	}
-	if out.Notes == nil {
-		out.Notes = []string{}
-	}
 	if out.Started != nil {
-		late := r.Lateness().Seconds()
-		out.Lateness = &late
+		out.Lateness = new(r.Lateness().Seconds())
 	}
 	if out.Slots = max(r.Slots, 1); r.IsRange() {
 		out.Until = timeOrNil(r.LastSlot)
@@ -94,6 +88,84 @@ func timeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	text := timeText(t)
-	return &text
+	return new(timeText(t))
+}
+
+// secondsOrNil returns nil for 0.
+func secondsOrNil(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	return new(d.Seconds())
+}
+
+// listOf returns an empty list for nil, because the lists of docs/json.md are never null.
+func listOf[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// A Summary is what the slots of one task in a time add up to.
+type Summary struct {
+	Task           string   `json:"task"`
+	Runs           int      `json:"runs"`
+	Succeeded      int      `json:"succeeded"`
+	Failed         int      `json:"failed"`
+	TimedOut       int      `json:"timed_out"`
+	Stopped        int      `json:"stopped"`
+	Lost           int      `json:"lost"`
+	Skipped        int      `json:"skipped"`
+	Missed         int      `json:"missed"`
+	SuccessRate    *float64 `json:"success_rate"` // of the runs, from 0 to 1
+	Duration       *float64 `json:"duration"`     // seconds: the median of those that succeeded
+	Duration95     *float64 `json:"duration_95"`  // seconds: 95 of 100 took no longer
+	DurationMax    *float64 `json:"duration_max"` // seconds
+	Lateness       *float64 `json:"lateness"`     // seconds: the median of those that ran as scheduled
+	LatenessMax    *float64 `json:"lateness_max"` // seconds
+	LastFailure    *string  `json:"last_failure"` // its slot
+	LastFailureRun *string  `json:"last_failure_run"`
+}
+
+// Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
+// before until, by task. A zero time is no bound.
+func (s Source) Summaries(ctx context.Context, task string, since, until time.Time) ([]state.Summary, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	return all.Summaries(ctx, task, since, until)
+}
+
+// SummariesOf returns summaries as they are encoded.
+func SummariesOf(all []state.Summary) []Summary {
+	out := make([]Summary, len(all))
+	for i, one := range all {
+		out[i] = summaryOf(one)
+	}
+	return out
+}
+
+func summaryOf(s state.Summary) Summary {
+	out := Summary{
+		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[outcome.Succeeded], Failed: s.Slots[outcome.Failed],
+		TimedOut: s.Slots[outcome.TimedOut], Stopped: s.Slots[outcome.Stopped], Lost: s.Slots[outcome.Lost],
+		Skipped: s.Slots[outcome.Skipped], Missed: s.Slots[outcome.Missed],
+	}
+	seconds := func(d time.Duration) *float64 { return new(d.Seconds()) }
+	if rate, ok := s.SuccessRate(); ok {
+		out.SuccessRate = &rate
+	}
+	if s.Took.Runs > 0 {
+		out.Duration, out.Duration95, out.DurationMax = seconds(s.Took.Median), seconds(s.Took.P95), seconds(s.Took.Max)
+	}
+	if s.Late.Runs > 0 {
+		out.Lateness, out.LatenessMax = seconds(s.Late.Median), seconds(s.Late.Max)
+	}
+	if s.FailedID != "" {
+		out.LastFailure, out.LastFailureRun = timeOrNil(s.Failed), &s.FailedID
+	}
+	return out
 }

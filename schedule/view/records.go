@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -58,17 +59,14 @@ func NotBegun(dir string) ([]state.Row, error) {
 // clock is taken to have been wrong then.
 const aheadBy = time.Minute
 
-// NewestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
-// the run that began last by the clock of now, among the newest hundred that find returns. If it
-// finds no such run, it returns last.
-func NewestBefore(last state.Row, now time.Time, find func(state.Query) ([]state.Row, error)) state.Row {
+// newestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
+// the run that began last by the clock of now, among the newest hundred of its task. If there is no
+// such run, it returns last.
+func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time.Time) state.Row {
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
 	}
-	past, err := find(state.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
-	if err != nil {
-		return last
-	}
+	past, _ := runs.Find(ctx, state.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
 	var newest state.Row
 	for _, r := range past {
 		if !r.Started.After(now) && r.Started.After(newest.Started) {
@@ -163,4 +161,89 @@ func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[stri
 // rows.
 func ended(rows []state.Row) []state.Row {
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return row.Outcome == "" })
+}
+
+// Records opens the records of the schedule.
+func (s Source) Records(ctx context.Context) (*Records, error) {
+	if err := readable(s.Schedule.StateDir); err != nil {
+		return &Records{Err: err}, err
+	}
+	return Look(ctx, s.Schedule.StateDir)
+}
+
+// Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
+func (s Source) Live() []state.Row {
+	r, err := s.Records(context.Background())
+	if _, denied := errors.AsType[*DeniedError](err); err != nil && !denied {
+		s.Problem("%v", err)
+	}
+	defer r.Close()
+	return r.Live
+}
+
+// History returns the live and the lost runs of all tasks, and the records that the query covers.
+func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.Row, found []state.Row, err error) {
+	r, err := s.Records(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer r.Close()
+	found, err = find(ctx, r, q, s.Now())
+	return r.Live, r.Lost, found, err
+}
+
+// find returns the records that the query covers, newest first. A run of --at may have a slot that
+// is yet to come: its record stands at the time at which its outcome came. If that is yet to come,
+// too, the clock was wrong, and the record stands at the end.
+func find(ctx context.Context, all *Records, q state.Query, now time.Time) ([]state.Row, error) {
+	past, future := q, q
+	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
+	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
+		return all.Find(ctx, q)
+	}
+	found, err := all.Find(ctx, past)
+	if err != nil {
+		return nil, err
+	}
+	toCome, err := all.Find(ctx, future)
+	if len(toCome) == 0 {
+		return found, err
+	}
+	cameAt := func(r state.Row) time.Time {
+		switch {
+		case !r.Slot.After(now):
+			return r.Slot
+		case !r.Ended.After(now):
+			return r.Ended
+		}
+		return time.Time{}
+	}
+	found = append(slices.DeleteFunc(toCome, func(r state.Row) bool { return !r.Slot.After(now) }), found...)
+	slices.SortStableFunc(found, func(x, y state.Row) int { return cameAt(y).Compare(cameAt(x)) })
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	return found, err
+}
+
+// MostOfAPage is the most records of one page.
+const MostOfAPage = 1000
+
+// Page returns the records of the query, the newest slot first, and the position of the next page
+// (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
+// MostOfAPage.
+func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return nil, next, err
+	}
+	defer all.Close()
+	limit := q.Limit
+	q.Limit++ // whether there is a next page
+	page, err = all.Find(ctx, q)
+	if err == nil && len(page) > limit {
+		page = slices.Clip(page[:limit])
+		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
+	}
+	return page, next, err
 }

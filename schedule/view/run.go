@@ -2,11 +2,15 @@ package view
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
 
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -62,22 +66,17 @@ func runNow(ctx context.Context, s Source, name string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
+	defer all.Close()
 	for i, rows := range [][]state.Row{all.Live, all.Lost} {
-		row, err := oneRow(slices.DeleteFunc(rows, state.Row.NotBegun), name)
-		if err == nil && row == nil {
-			continue
-		}
-		var hooks []state.Hook
-		if err == nil {
-			hooks, err = all.Hooks(ctx, row.ID)
-		}
-		all.Close()
+		row, err := OneRow(slices.DeleteFunc(rows, state.Row.NotBegun), name)
 		if err != nil {
 			return Run{}, err
 		}
-		return liveRun(s.Schedule.StateDir, *row, i == 0, hooks), nil
+		if row.ID != "" {
+			hooks, err := all.Hooks(ctx, row.ID)
+			return liveRun(s.Schedule.StateDir, row, i == 0, hooks), err
+		}
 	}
-	all.Close()
 	row, err := FindRun(ctx, s, name)
 	if err == nil {
 		return EndedRun(s, row), nil
@@ -91,17 +90,18 @@ func runNow(ctx context.Context, s Source, name string) (Run, error) {
 	return Run{}, err
 }
 
-// oneRow returns the row of the run that name stands for; nil if no row fits.
-func oneRow(rows []state.Row, name string) (*state.Row, error) {
+// OneRow returns the row of the run that name stands for (see state.OneRun). Its ID is empty if no
+// row fits.
+func OneRow(rows []state.Row, name string) (state.Row, error) {
 	var ids []string
 	for _, row := range rows {
 		ids = append(ids, row.ID)
 	}
 	id, err := state.OneRun(ids, name)
 	if id == "" {
-		return nil, err
+		return state.Row{}, err
 	}
-	return &rows[slices.Index(ids, id)], nil
+	return rows[slices.Index(ids, id)], nil
 }
 
 func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
@@ -182,10 +182,9 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	if err != nil || s.Controls.Store == nil {
 		return Run{}, false
 	}
-	if row, err := oneRow(live, name); err == nil && row != nil {
-		record := *row
-		r := Run{Record: RecordOf(record), State: RunRunning, Attempt: 1, PID: pidOrNil(row.Attempt.PID),
-			Since: timeOrNil(row.Attempt.At), Hooks: []string{}, Begin: record, elsewhere: true}
+	if row, err := OneRow(live, name); err == nil && row.ID != "" {
+		r := Run{Record: RecordOf(row), State: RunRunning, Attempt: 1, PID: pidOrNil(row.Attempt.PID),
+			Since: timeOrNil(row.Attempt.At), Hooks: []string{}, Begin: row, elsewhere: true}
 		r.Ended = ""
 		return r, true
 	}
@@ -209,10 +208,10 @@ func (r Run) Elsewhere(command string) error {
 	return NotHere(r.Begin, command)
 }
 
-// Poll returns the record of a run of this machine, and after how long to ask again. While the run
-// lives or waits, the record has no outcome. When the run is over, again is 0. If the record has no
+// Poll returns the row of a run of this machine, and after how long to ask again. While the run
+// lives or waits, the row has no outcome. When the run is over, again is 0. If the row has no
 // outcome then, no process supervised the run to its end.
-func Poll(ctx context.Context, s Source, begun state.Row) (record state.Row, again time.Duration, err error) {
+func Poll(ctx context.Context, s Source, begun state.Row) (now state.Row, again time.Duration, err error) {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return begun, 0, err
@@ -237,3 +236,104 @@ const (
 	pollEvery = 100 * time.Millisecond
 	waitEvery = time.Second
 )
+
+// FindRun returns the record of the run with that id (see state.Runs.Get). Otherwise its error says
+// why there is no record, with a hint.
+func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return state.Row{}, err
+	}
+	defer all.Close()
+	row, err := all.Get(ctx, name)
+	if err == nil || !errors.Is(err, state.ErrNotFound) {
+		return row, err
+	}
+	if r, err := OneWaiting(s, name); err != nil || r.ID != "" {
+		return state.Row{}, errors.Join(err, StillWaits(s, r))
+	}
+	if _, err := FindTask(s.Schedule, name); err == nil {
+		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
+	}
+	hint := DidYouMean(name, TaskNames(s.Schedule))
+	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+		hint = nearestRun(name, newest)
+	}
+	return state.Row{}, Fail(NotFound, hint, "there is no task and no run %q", name)
+}
+
+// NewestRun returns the run of a task that began last, whatever its slot, or the run with the id
+// name. A run that has not ended has no outcome. If the run printed nothing, its output is empty or
+// names a file that is missing.
+func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return state.Row{}, err
+	}
+	defer all.Close()
+	last, err := all.Last(ctx, []string{name})
+	if err != nil {
+		return state.Row{}, err
+	}
+	ended, ran := last[name]
+	if newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1}); err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
+		ended, ran = newest[0], true // a test, which Last leaves out
+	}
+	ended = newestBefore(ctx, all.Runs, ended, s.Now())
+	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
+		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {
+			continue
+		}
+		if row.Queued() {
+			s.Problem("run %s waits for its turn", humanize.ShortRun(row.ID))
+		}
+		if row.Deferred() {
+			if row.Task == name && ran && ended.ID > row.ID {
+				continue // a newer one has ended
+			}
+			until := row.Wait.NotBefore
+			s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(row.ID), row.Attempt.Number+1,
+				humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+		}
+		return row.WithoutOutcome(), nil
+	}
+	if !ran {
+		return FindRun(ctx, s, name)
+	}
+	return ended, nil
+}
+
+// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
+// there is no such run, its ID is empty.
+func OneWaiting(s Source, name string) (state.Row, error) {
+	all, _ := NotBegun(s.Schedule.StateDir) // a tick reports the error
+	return OneRow(all, name)
+}
+
+// StillWaits is the error for a run that waits and has not begun; nil for an empty row.
+func StillWaits(s Source, r state.Row) error {
+	if r.ID == "" {
+		return nil
+	}
+	what := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
+	switch {
+	case r.KeptSlot() && r.Wait.For == state.ForPause:
+		what = "for the end of a pause"
+	case r.KeptSlot():
+		what = "for the store"
+	}
+	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits %s",
+		humanize.ShortRun(r.ID), r.Task, what)
+}
+
+func nearestRun(name string, rows []state.Row) string {
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, humanize.ShortRun(r.ID))
+	}
+	near := humanize.Nearest(humanize.ShortRun(name), ids)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q, a run of %s?", near, rows[slices.Index(ids, near)].Task)
+}

@@ -1,11 +1,17 @@
 package view
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
+	"iter"
 	"os"
+	"slices"
 
+	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -48,4 +54,105 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	log.Offset = from
 	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
 	return log, err
+}
+
+// A Hit is a line of a log that fits a search.
+type Hit struct {
+	Offset int64
+	Line   int // from 1
+	Text   string
+}
+
+// Searched is how many bytes of a log Search reads at most.
+const Searched = 16 << 20
+
+// Search returns the first lines, at most so many, of what a run of this machine printed that fit;
+// more says that there are others. It reads Searched bytes at most.
+func Search(s Source, r Run, most int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
+	for hit, err := range Hits(s, r, Searched, fits) {
+		if err != nil || len(hits) == most {
+			return hits, err == nil, err
+		}
+		hits = append(hits, hit)
+	}
+	return hits, false, nil
+}
+
+// Hits yields the lines that fit, of the first bytes that a run of this machine printed. An error
+// comes last. A line that is longer than a part of the log is judged in parts.
+func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hit, error] {
+	const part = 1 << 20
+	return func(yield func(Hit, error) bool) {
+		line := 1
+		for at := int64(0); at < upTo; {
+			log, err := s.Log(r, false, at, 0, part)
+			if err != nil {
+				yield(Hit{}, err)
+			}
+			if err != nil || len(log.Text) == 0 {
+				return
+			}
+			text := log.Text
+			if end := bytes.LastIndexByte(text, '\n'); end >= 0 && log.Offset+int64(len(text)) < log.Size {
+				text = text[:end+1] // the next part begins with a line
+			}
+			at = log.Offset
+			for one := range bytes.Lines(text) {
+				if fits(one) && !yield(Hit{at, line, string(bytes.TrimRight(one, "\r\n"))}, nil) {
+					return
+				}
+				at += int64(len(one))
+				line++
+			}
+		}
+	}
+}
+
+// RunsOf yields the runs of some tasks of this machine, or of all if none is named: the runs that
+// live, then those that ended, each the newest slot first. It reads the history in parts. An error
+// comes last.
+func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		all, err := s.Records(ctx)
+		if err != nil {
+			yield(Run{}, err)
+			return
+		}
+		defer all.Close()
+		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool { return row.NotBegun() || !q.Matches(row) })
+		slices.SortFunc(live, state.NewestFirst)
+		seen := map[string]bool{}
+		give := func(r state.Row) bool {
+			if len(tasks) > 0 && !slices.Contains(tasks, r.Task) || seen[r.ID] {
+				return true
+			}
+			return yield(EndedRun(s, r), nil)
+		}
+		for _, row := range live {
+			if !give(row.WithoutOutcome()) {
+				return
+			}
+			seen[row.ID] = true // it may end meanwhile
+		}
+		if q.Limit, q.Outcomes = 500, outcome.Ran; len(tasks) == 1 {
+			q.Task = tasks[0]
+		}
+		for {
+			rows, err := all.Find(ctx, q)
+			if err != nil {
+				yield(Run{}, err)
+				return
+			}
+			for _, r := range rows {
+				if !give(r) {
+					return
+				}
+			}
+			if len(rows) < q.Limit {
+				return
+			}
+			last := rows[len(rows)-1]
+			q.Below = state.Position{Slot: last.Slot, ID: last.ID}
+		}
+	}
 }

@@ -1,10 +1,14 @@
 package view
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -55,4 +59,122 @@ func HolderOf(live []state.Row, t *schedule.Task) string {
 		}
 	}
 	return ""
+}
+
+// A Pool says which runs have the seats of a pool at one moment.
+type Pool struct {
+	Name    string `json:"pool"`
+	Seats   int    `json:"seats"`
+	Holders []Seat `json:"holders"` // of the seats that are taken
+
+	holders []mutex.Holder
+}
+
+// A Seat is a run that has a seat of a pool.
+type Seat struct {
+	Task string `json:"task"`
+	Running
+}
+
+// Pool returns the runs that have the seats of a pool; nil for a task without a pool. The live runs
+// are runs of this machine. If the schedule's store does not answer, Pool reports that and leaves
+// out the runs of other servers.
+func (s Source) Pool(ctx context.Context, live []state.Row, of schedule.Pool) *Pool {
+	if of.Name == "" {
+		return nil
+	}
+	holders, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Sitting(ctx, live, of)
+	if err != nil {
+		s.LeftOut(err)
+	}
+	return poolOf(of, holders)
+}
+
+func poolOf(of schedule.Pool, holders []mutex.Holder) *Pool {
+	p := &Pool{Name: of.Name, Seats: of.Seats, Holders: []Seat{}, holders: holders}
+	for _, holder := range holders {
+		p.Holders = append(p.Holders, Seat{holder.Task, runningOf(holder)})
+	}
+	return p
+}
+
+// Full says in words that every seat is taken, and by whom. It returns "" while a seat is free, and
+// for nil.
+func (p *Pool) Full() string {
+	if p == nil || len(p.holders) < p.Seats {
+		return ""
+	}
+	return (&mutex.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.holders}).Error()
+}
+
+// Text says how many seats are taken, and by which tasks: "pool db: 1 of 2 (report)".
+func (p *Pool) Text() string {
+	var tasks []string
+	for _, seat := range p.Holders {
+		tasks = append(tasks, seat.Task)
+	}
+	text := fmt.Sprintf("pool %s: %d of %d", p.Name, len(p.Holders), p.Seats)
+	if len(tasks) > 0 {
+		text += " (" + strings.Join(tasks, ", ") + ")"
+	}
+	return text
+}
+
+// A Pause keeps a task from starting.
+type Pause struct {
+	Everything bool    `json:"everything"` // all tasks are paused, and not this one by its name
+	By         string  `json:"by"`
+	Server     string  `json:"server"`
+	Since      string  `json:"since"`
+	Until      *string `json:"until"` // null for a pause without an end
+	Reason     string  `json:"reason"`
+
+	Raw pause.Pause `json:"-"`
+}
+
+// A TaskPause is a pause in effect.
+type TaskPause struct {
+	Task string `json:"task"` // empty for the pause of everything
+	Pause
+}
+
+// PauseOf returns the pause that keeps the task from starting at a time; nil if no pause does.
+func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
+	pause, ok := all.Of(t.Name, t.EvenWhenPaused, at)
+	if !ok {
+		return nil
+	}
+	out := toPause(pause)
+	out.Everything = !all[t.Name].InEffect(at)
+	return &out
+}
+
+func toPause(p pause.Pause) Pause {
+	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: timeOrNil(p.Until), Reason: p.Reason, Raw: p}
+}
+
+// Text says in few words that a task is paused. If everything is paused, it leaves out by whom:
+// another line says that once.
+func (p *Pause) Text(now time.Time, zone *time.Location) string {
+	if p.Everything {
+		return "paused"
+	}
+	return p.Raw.Text(now, zone)
+}
+
+// PausesInEffect returns the pauses in effect: the pause of everything, without the name of a task,
+// and the pauses of active tasks.
+func PausesInEffect(all pause.Pauses, active func(task string) bool, now time.Time) []TaskPause {
+	paused := []TaskPause{}
+	for _, name := range append([]string{pause.Everything}, all.Tasks(now)...) {
+		everything := name == pause.Everything
+		if pause := all[name]; pause.InEffect(now) && (everything || active(name)) {
+			one := TaskPause{name, toPause(pause)}
+			if one.Everything = everything; everything {
+				one.Task = ""
+			}
+			paused = append(paused, one)
+		}
+	}
+	return paused
 }

@@ -81,7 +81,7 @@ func (s Source) Status(of *Health) Status {
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
-		Troubles: rows, Paused: paused, Pools: poolsOf(of),
+		Troubles: listOf(rows), Paused: paused, Pools: poolsOf(of),
 	}
 	figures := figuresOf(of, answer)
 	switch {
@@ -93,9 +93,6 @@ func (s Source) Status(of *Health) Status {
 		answer.First = "ok: " + figures
 	}
 	answer.Verdict, _, _ = strings.Cut(answer.First, ":")
-	if answer.Troubles == nil {
-		answer.Troubles = []Trouble{}
-	}
 	return answer
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/overdue"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -130,7 +132,7 @@ func (p *past) read(ctx context.Context, s Source, all *Records, names []string)
 		return err
 	}
 	for name, last := range p.last {
-		p.last[name] = newestBefore(ctx, s, all, last)
+		p.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
 	}
 	p.overdue = overdueNow(ctx, s, all, names)
 	return nil
@@ -144,10 +146,9 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 	row := Task{
 		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
-		Cron: []string{}, Triggers: []Chained{}, TriggeredBy: []Chained{},
-		Conditions: t.Conditions.String(), Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
+		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, TriggeredBy: []Chained{},
+		Conditions: t.Conditions.String(), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
 	}
-	row.Cron = append(row.Cron, t.When.Texts()...)
 	for _, trigger := range t.Triggers() {
 		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
 	}
@@ -163,12 +164,6 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 	}
 	row.Paused = PauseOf(p.pauses, t, p.now)
 	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]
-	if row.Running == nil {
-		row.Running = []Running{}
-	}
-	if row.Waiting == nil {
-		row.Waiting = []Waiting{}
-	}
 	return row
 }
 
@@ -226,4 +221,64 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 		}
 		after = pause.Until.Add(-1)
 	}
+}
+
+// An Expect says how long a run of a task may take, and how often the task has to succeed.
+type Expect struct {
+	Within *float64 `json:"within"` // seconds; null for no bound
+	Every  *float64 `json:"every"`  // seconds; null for no bound
+}
+
+// An Overdue says in which way a task is overdue.
+type Overdue struct {
+	Kind  string `json:"kind"`  // within or every
+	Since string `json:"since"` // when the run began, or the last success ended
+	Run   string `json:"run"`   // the run that takes too long; "" if a success is overdue
+	Text  string `json:"text"`
+}
+
+func expectOf(t *schedule.Task) *Expect {
+	if t.Expect == (schedule.Expect{}) {
+		return nil
+	}
+	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
+}
+
+// overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so. It
+// reads nothing if the schedule expects nothing.
+func overdueNow(ctx context.Context, s Source, all *Records, names []string) map[string][]Overdue {
+	if len(s.Schedule.Expecting()) == 0 {
+		return nil
+	}
+	open, err := overdue.Open(ctx, all.DB)
+	if err != nil {
+		s.Problem("what is overdue cannot be read: %v", err)
+	}
+	live := map[string]bool{}
+	for _, row := range all.Live {
+		live[row.ID] = true
+	}
+	rows := map[string][]Overdue{}
+	for _, name := range names {
+		t, err := FindTask(s.Schedule, name)
+		if err != nil || len(open[name]) == 0 || t.Expect == (schedule.Expect{}) || !s.Schedule.Active(t) {
+			continue
+		}
+		for _, i := range overdue.StillOpen(open[name], live, newestSuccess(ctx, all, name)) {
+			row := Overdue{Kind: string(i.Kind), Since: i.Since.UTC().Format(time.RFC3339), Text: i.Text(s.Now())}
+			if i.Kind == overdue.Within {
+				row.Run = i.ID
+			}
+			rows[name] = append(rows[name], row)
+		}
+	}
+	return rows
+}
+
+func newestSuccess(ctx context.Context, all *Records, name string) (ended time.Time) {
+	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
+	for _, r := range found {
+		ended = r.Ended
+	}
+	return ended
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	words "sched/schedule/humanize"
+	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -99,20 +100,20 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	}
 	switch {
 	case w.Store != nil:
-		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, words.MinuteNear(w.until, now, zone), w.why)
+		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
 	case w.Until != nil:
-		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", words.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), words.MinuteNear(w.until, now, zone))
+		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), humanize.MinuteNear(w.until, now, zone))
 	case w.AfterPause != nil:
-		return fmt.Sprintf("%s, until %s at the latest: %s", text, words.MinuteNear(w.until, now, zone), w.why)
+		return fmt.Sprintf("%s, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
 		until := w.pause.Raw.Until
-		text += " until " + words.MinuteNear(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
+		text += " until " + humanize.MinuteNear(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
 		text += " until " + cmp.Or(w.lacks, "its mutex") + " is free"
 	default:
-		text += " until " + words.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
+		text += " until " + humanize.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
 	}
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"
@@ -144,4 +145,61 @@ type Request struct {
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
 func RequestOf(r state.Row, tick time.Time, server string) Request {
 	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server, r.NoChain}
+}
+
+// An Upcoming is a slot that is to come, or was to come.
+type Upcoming struct {
+	Task   string `json:"task"`
+	Slot   string `json:"slot"`   // UTC
+	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty: none
+	Paused bool   `json:"paused"` // it will be skipped unless it is resumed
+
+	At time.Time `json:"-"` // Slot, exactly
+}
+
+// Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
+// time come in file order. It returns at most limit slots. It begins after the slot of the task
+// that after names; the zero value is before all slots. More reports whether there are others.
+func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
+	pauses := s.Pauses()
+	names := TaskNames(s.Schedule)
+	last := slices.Index(names, after.Task)
+	if from.Before(after.At) {
+		from = after.At
+	}
+	var next []dueTask
+	for i, t := range s.Schedule.Tasks {
+		start := from.Add(-1)
+		if i <= last && from.Equal(after.At) {
+			start = from
+		}
+		if at, ok := t.When.Next(start); ok && at.Before(to) && s.Schedule.Active(t) {
+			next = append(next, dueTask{t, at})
+		}
+	}
+	slots = []Upcoming{}
+	for len(next) > 0 {
+		if len(slots) == limit {
+			return slots, true
+		}
+		first := 0
+		for i := range next {
+			if next[i].at.Before(next[first].at) {
+				first = i
+			}
+		}
+		t, at := next[first].task, next[first].at
+		slots = append(slots, Upcoming{t.Name, timeText(at), t.UnmetCondition(at), PauseOf(pauses, t, at) != nil, at.UTC()})
+		if again, ok := t.When.Next(at); ok && again.Before(to) {
+			next[first].at = again
+		} else {
+			next = slices.Delete(next, first, first+1)
+		}
+	}
+	return slots, false
+}
+
+type dueTask struct {
+	task *schedule.Task
+	at   time.Time
 }

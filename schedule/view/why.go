@@ -106,15 +106,11 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 // answer returns what can be said of the task without a minute in mind.
 func (w *Inquiry) answer() Why {
 	t, s := w.Task, w.source.Schedule
-	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name), Cron: []string{}, Triggers: []Chained{}}
+	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name), Waiting: listOf(w.Waiting),
+		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, NoTicks: w.source.TicksMissing(), Off: s.Inactive(t), Paused: PauseOf(w.Pauses, t, w.Now)}
 	for _, trigger := range s.Triggers()[t.Name] {
 		answer.Triggers = append(answer.Triggers, Chained{trigger.From, trigger.Key})
 	}
-	answer.Paused = PauseOf(w.Pauses, t, w.Now)
-	answer.Waiting = append([]Waiting{}, w.Waiting...)
-	answer.Cron = t.When.Texts()
-	answer.NoTicks = w.source.TicksMissing()
-	answer.Off = s.Inactive(t)
 	if !t.EvenInMaintenance {
 		answer.Down = w.source.Maintenance()
 	}
@@ -141,8 +137,7 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 		return err
 	} else if len(ran) > 0 {
 		w.LastRun = ran[0]
-		shown := RecordOf(w.LastRun)
-		answer.LastRun = &shown
+		answer.LastRun = new(RecordOf(w.LastRun))
 	}
 	if answer.Last == nil && t.When.Boot {
 		if answer.Last, err = w.lastBoot(ctx); err != nil {
@@ -193,8 +188,7 @@ func (w *Inquiry) free(next time.Time) *string {
 		return nil
 	}
 	if met, ok := w.Task.NextRun(next); ok {
-		text := w.zoned(met).Format(time.RFC3339)
-		return &text
+		return new(w.zoned(met).Format(time.RFC3339))
 	}
 	return nil
 }
