@@ -18,7 +18,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	if n.IsFalse() {
-		l.Forget()
+		l.Origins.Forget(l.Key)
 		t.Retry, t.retries = l.bare.Retry, false
 		return
 	}
@@ -54,7 +54,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 func setOutput(l *loader, t *taskDraft, n *node) {
 	switch {
 	case n.IsFalse():
-		l.Forget()
+		l.Origins.Forget(l.Key)
 		t.Output = l.bare.Output
 	case n.IsMapping():
 		outputKeys.Decode(l, &t.Output, n, 0)
@@ -100,7 +100,7 @@ func readOutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return 
 // expect away.
 func setExpect(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
-		l.Forget()
+		l.Origins.Forget(l.Key)
 		t.Expect = schedule.Expect{}
 		return
 	}

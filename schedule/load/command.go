@@ -44,7 +44,7 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 // the file.
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
-		l.Forget()
+		l.Origins.Forget(l.Key)
 		t.Env, t.EnvOver = l.bare.Env, nil
 		return
 	}
@@ -121,7 +121,7 @@ func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]stri
 	all := make(map[string]string, len(inherited)+8)
 	maps.Copy(all, inherited)
 	above := r.Key
-	for name, value := range r.Named(n) {
+	for name, value := range yamldoc.Named(r, n) {
 		if name.Value == "" || len(name.Value) > 256 || strings.ContainsAny(name.Value, "=\x00") {
 			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
 			continue

@@ -34,28 +34,20 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 			items = n.Items()
 		}
 		if len(items) == 0 || items[0].IsFalse() {
-			l.Forget()
+			l.Origins.Forget(l.Key)
 			inherited, items = nil, items[min(1, len(items)):]
 		}
 		hooks := slices.Clip(inherited)
 		for _, item := range items {
 			hook, ok := readHook(l, item, t.shell)
 			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
-				traceItem(l, len(hooks))
+				l.Origins.Same(l.Key, l.Key+"."+strconv.Itoa(len(hooks))) // several levels can add hooks
 				hooks = append(hooks, hook)
 			}
 		}
 		*field(&t.Hooks) = hooks
 	}
 	return by(set).shows(func(t *taskDraft) any { return shown(*field(&t.Hooks)) })
-}
-
-// traceItem records that item i of the current key was set at the key's current place. Several
-// levels can add items to such a list.
-func traceItem(l *loader, i int) {
-	if l.Origins != nil {
-		l.Origins[l.Key+"."+strconv.Itoa(i)] = l.Origins[l.Key]
-	}
 }
 
 // readHook reads a text for the shell, {run: …}, or a notification.

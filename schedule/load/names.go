@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -196,12 +195,7 @@ func durationOrNone(least time.Duration, without, effect string) func(*yamldoc.R
 	}
 }
 
-// integerFrom returns the reader of a whole number that is at least least.
-func integerFrom(least int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
-}
-
-// integerTo is integerFrom with an upper bound.
+// integerTo returns the reader of a whole number from least to most.
 func integerTo(least, most int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, most) }
 }

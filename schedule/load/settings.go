@@ -156,7 +156,7 @@ func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
 	}
-	for name, value := range l.Named(n) {
+	for name, value := range yamldoc.Named(l.Reader, n) {
 		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
 		if requireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + yamldoc.Shorten(name.Value)

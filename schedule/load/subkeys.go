@@ -17,7 +17,7 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 		row("keep_failures", 0, replaces(func(h *schedule.History) *time.Duration { return &h.KeepFailures }, durationFrom(time.Minute)),
 			"how long failures are kept, and counted apart from successes",
 			is{Of: "duration", Without: "as long as successes, and counted with them", Example: "180d"}),
-		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerFrom(1)),
+		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, math.MaxInt32)),
 			"how many runs of a task are kept",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
 	}
@@ -54,7 +54,7 @@ func mailRows() []key[mailSettings] {
 
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
-		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerFrom(1)),
+		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, math.MaxInt32)),
 			"how many attempts there are, the first included",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
 		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),

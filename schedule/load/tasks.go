@@ -233,7 +233,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		t.Mutex = ""
 		if t.impliedNoOver {
 			t.WithoutOverlapping, t.impliedNoOver = false, false
-			l.TraceAs("without_overlapping")
+			l.Origins.Same(l.Key, "without_overlapping")
 		}
 		return
 	}
@@ -244,6 +244,6 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		t.Mutex = text
 		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
 		t.WithoutOverlapping = true
-		l.TraceAs("without_overlapping")
+		l.Origins.Same(l.Key, "without_overlapping")
 	}
 }

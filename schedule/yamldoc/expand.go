@@ -165,7 +165,7 @@ func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 	if !r.RefuseBool(n, QuotesHint) {
 		return "", false
 	}
-	return r.nonEmpty(n, r.Expanded)
+	return nonEmpty(r, n, r.Expanded)
 }
 
 // warnOfBareVariable warns of $HOME, which is not expanded. Other dollars may be in passwords.

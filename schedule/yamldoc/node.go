@@ -82,7 +82,7 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 // Named yields the names and values of a mapping whose keys are names of the user's own, such as
 // variables. A name that is no text, or comes twice, is a problem of the current key and left out.
 // The caller may set r.Key for a value.
-func (r *Reader) Named(n *Node) iter.Seq2[*Node, *Node] {
+func Named(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {
 		above, first := r.Key, map[string]*Node{}
 		defer func() { r.Key = above }()
@@ -177,19 +177,19 @@ func (r *Reader) Trace(name, n *Node) {
 	r.Origins[r.Key] = origin
 }
 
-// TraceAs records that the value of the current key decides the value of another key, too.
-func (r *Reader) TraceAs(other string) {
-	if r.Origins != nil {
-		r.Origins[other] = r.Origins[r.Key]
+// Same records that the value of a key decides the value of another key, too.
+func (o Origins) Same(key, other string) {
+	if o != nil {
+		o[other] = o[key]
 	}
 }
 
-// Forget removes the records of the keys below the current one, whose value is about to be replaced
-// as a whole.
-func (r *Reader) Forget() {
-	for key := range r.Origins {
-		if strings.HasPrefix(key, r.Key+".") {
-			delete(r.Origins, key)
+// Forget removes the records of the keys below a key whose value is about to be replaced as a
+// whole.
+func (o Origins) Forget(key string) {
+	for name := range o {
+		if strings.HasPrefix(name, key+".") {
+			delete(o, name)
 		}
 	}
 }

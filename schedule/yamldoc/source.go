@@ -24,9 +24,6 @@ type Source struct {
 	Data []byte // its text; nil when it could not be read
 }
 
-// Sources returns the files in the order in which they were read.
-func (r *Reader) Sources() []*Source { return r.sources }
-
 // Digest returns the SHA-256 of the names and texts of the sources, in hexadecimal.
 func Digest(sources []*Source) string {
 	h := sha256.New()

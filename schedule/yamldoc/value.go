@@ -62,13 +62,22 @@ func (r *Reader) RequireList(n *Node, hint string) bool {
 	return true
 }
 
-// Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
-func (r *Reader) Text(n *Node) (string, bool) {
+// requireScalar refuses nothing at all, a list and a mapping. The message says what the value must
+// be.
+func requireScalar(r *Reader, n *Node, what string) bool {
 	if !r.RequireValue(n, "") {
-		return "", false
+		return false
 	}
 	if !n.IsScalar() {
-		r.Problemf(n, "", "%s must be text, not %s", r.Key, n.Describe())
+		r.Problemf(n, "", "%s must be %s, not %s", r.Key, what, n.Describe())
+		return false
+	}
+	return true
+}
+
+// Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
+func (r *Reader) Text(n *Node) (string, bool) {
+	if !requireScalar(r, n, "text") {
 		return "", false
 	}
 	if strings.IndexByte(n.Value, 0) >= 0 {
@@ -79,9 +88,9 @@ func (r *Reader) Text(n *Node) (string, bool) {
 }
 
 // NonEmptyText reads a text that is more than white space.
-func (r *Reader) NonEmptyText(n *Node) (string, bool) { return r.nonEmpty(n, r.Text) }
+func (r *Reader) NonEmptyText(n *Node) (string, bool) { return nonEmpty(r, n, r.Text) }
 
-func (r *Reader) nonEmpty(n *Node, read func(*Node) (string, bool)) (string, bool) {
+func nonEmpty(r *Reader, n *Node, read func(*Node) (string, bool)) (string, bool) {
 	text, ok := read(n)
 	if ok && strings.TrimSpace(text) == "" {
 		r.Problemf(n, "", "%s is empty", r.Key)
@@ -198,11 +207,7 @@ func alternatives(words []string) string {
 
 // Duration reads a duration that is at least least (ParseDuration).
 func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
-	if !r.RequireValue(n, "") {
-		return 0, false
-	}
-	if !n.IsScalar() {
-		r.Problemf(n, "", "%s must be a duration such as 90s, not %s", r.Key, n.Describe())
+	if !requireScalar(r, n, "a duration such as 90s") {
 		return 0, false
 	}
 	d, err := ParseDuration(n.Value)
@@ -346,11 +351,7 @@ func SizeText(bytes int64) string {
 
 // Size reads a number of bytes that is at least least (ParseSize).
 func (r *Reader) Size(n *Node, least int64) (int64, bool) {
-	if !r.RequireValue(n, "") {
-		return 0, false
-	}
-	if !n.IsScalar() {
-		r.Problemf(n, "", "%s must be a size such as 10MB, not %s", r.Key, n.Describe())
+	if !requireScalar(r, n, "a size such as 10MB") {
 		return 0, false
 	}
 	bytes, ok := ParseSize(n.Value)
