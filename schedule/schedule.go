@@ -158,6 +158,15 @@ func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
 	}
 }
 
+// Task returns the task with the name, active or not; nil if no task has it.
+func (s *Schedule) Task(name string) *Task {
+	i := slices.IndexFunc(s.Tasks, func(t *Task) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.Tasks[i]
+}
+
 // Active reports whether the task runs here at all: it is enabled, of this environment, and for
 // this server.
 func (s *Schedule) Active(t *Task) bool { return s.InUse(t) && s.Here(t) }

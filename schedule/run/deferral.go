@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sched/schedule/clock"
@@ -44,18 +45,17 @@ func (o *orphan) finishUnlessLost() (again bool) {
 	r := o.run
 	switch {
 	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
-		so := r.soFar()
+		so := r.row.soFar()
 		so.Reason = r.row.Reason
 		if r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) != nil {
 			o.finish(nil)
 			return false
 		}
-	case r.row.Phase == state.Finishing || !r.mayRetryLost():
+	case r.row.Phase == state.Finishing || r.row.Resting() || r.row.Queued():
 		o.finish(nil)
 		return false
 	default:
-		result := r.unwatched(nil)
-		if r.deferLost(result) != nil {
+		if result := r.unwatched(nil); !r.retryLost(result) {
 			r.finish(result)
 			return false
 		}
@@ -66,24 +66,23 @@ func (o *orphan) finishUnlessLost() (again bool) {
 	return true
 }
 
-// mayRetryLost reports whether the task wants a lost run to be tried again, and has an attempt
-// left, and nobody asked to stop the run.
-func (r *Run) mayRetryLost() bool {
-	return r.row.Stop == nil && r.task.Retry.Lost && max(1, r.row.Attempt.Number) < r.task.Retry.Attempts
-}
-
-// deferLost leaves the attempt after a lost one to the next tick.
-func (r *Run) deferLost(result state.Row) error {
-	result.Attempt.Number = max(1, r.row.Attempt.Number)
-	result.Notes = append(result.Notes[:len(result.Notes):len(result.Notes)], fmt.Sprintf("attempt %d was lost: %s", result.Attempt.Number, result.Reason))
-	return r.row.deferTo(clock.Now().Truncate(time.Minute), result.Result, result.Notes)
+// retryLost leaves the attempt after a lost one to the next tick, if the task wants that, has an
+// attempt left, and nobody asked to stop the run. It reports whether it did.
+func (r *Run) retryLost(result state.Row) bool {
+	attempt := max(1, r.row.Attempt.Number)
+	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts {
+		return false
+	}
+	result.Attempt.Number = attempt
+	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
+	return r.row.deferTo(clock.Now().Truncate(time.Minute), result.Result, notes) == nil
 }
 
 // giveUp returns the result of a run whose next attempt will not start. It is the result of the
 // attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
 func (o *orphan) giveUp(code *int) state.Row {
 	r := o.run
-	result := r.soFar()
+	result := r.row.soFar()
 	result.Ended = clock.Now()
 	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
 	switch {
@@ -92,7 +91,7 @@ func (o *orphan) giveUp(code *int) state.Row {
 		return result
 	case code != nil:
 		result.ExitCode = code
-		result.Outcome, result.Reason = r.judge(*code)
+		result.Outcome, result.Reason = judge(&r.task, *code)
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}

@@ -2,13 +2,18 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
+	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // FailBeforeStart finishes a run whose command cannot be started, or must not start because a
@@ -21,7 +26,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 		}
 	}
 	r.output.Write(printed)
-	result := r.soFar()
+	result := r.row.soFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
 	return r.finish(result)
 }
@@ -35,7 +40,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
 func (r *Run) finish(result state.Row) state.Row {
-	if r.row.Phase != state.Finishing && !r.endsAtOnce() && !r.unsettled && r.row.isTaken(r.settled(result)) {
+	if r.row.Phase != state.Finishing && !endsAtOnce(&r.task) && !r.unsettled && r.row.isTaken(r.settled(result)) {
 		r.Close()
 		return result
 	}
@@ -78,11 +83,11 @@ func (r *Run) settled(result state.Row) error {
 	return err
 }
 
-// endsAtOnce reports whether nothing stands between the result of the run and its end: it has no
-// hooks to fire, no copy of its output to make, and does not pause its task.
-func (r *Run) endsAtOnce() bool {
-	hooks := r.task.Hooks
-	return r.task.Output.File == "" && r.task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+// endsAtOnce reports whether nothing stands between the result of a run and its end: its task has
+// no hooks to fire, no copy of its output to make, and does not pause its task.
+func endsAtOnce(task *schedule.Task) bool {
+	hooks := task.Hooks
+	return task.Output.File == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
 // A finisher finishes a run. The result gets notes of what fails meanwhile.
@@ -108,9 +113,9 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && !f.run.row.none && f.result.Ran() && f.run.hooks.begin(outputCopied) {
+	if f.run.task.Output.File != "" && !f.run.row.none && f.result.Ran() && f.run.hooks.marks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
-		f.run.hooks.ended(outputCopied, "")
+		f.run.hooks.marks.ended(outputCopied, "")
 	}
 }
 
@@ -149,4 +154,106 @@ func (f *finisher) hasOutput() bool {
 func hasBytes(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > 0
+}
+
+// outputCopied is the name under which the copy is noted among the hooks of the run.
+const outputCopied = "output"
+
+// copyOutput makes the copy for the key output of the task
+// (docs/internals/decisions.md#the-copy-of-the-output-is-made-at-the-end).
+func (f *finisher) copyOutput() error {
+	r, to := f.run, f.run.task.Output
+	from, err := statedir.OpenPlain(f.result.Output, os.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	defer from.Close()
+	ctx, cancel := f.copyContext()
+	defer cancel()
+	if r.task.As == (schedule.As{}) {
+		err = process.CopyTo(ctx, to, from)
+	} else {
+		err = process.Spec{Task: &r.task, Caller: r.Environ}.CopyOutput(ctx, to, from)
+	}
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+const (
+	// copyTimeout is how long the copy may take: it may go to a named pipe without a reader.
+	copyTimeout = 30 * time.Second
+	// stoppedCopyTimeout is how long it may take once this process was asked to end.
+	stoppedCopyTimeout = 2 * time.Second
+)
+
+// copyContext bounds the copy.
+func (f *finisher) copyContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	timer := time.AfterFunc(copyTimeout, func() { cancel(fmt.Errorf("no end after %s", copyTimeout)) })
+	ending := f.run.Terminate
+	if ending == nil {
+		ending = context.Background()
+	}
+	release := context.AfterFunc(ending, func() {
+		time.AfterFunc(stoppedCopyTimeout, func() { cancel(fmt.Errorf("stopped (%w)", context.Cause(ending))) })
+	})
+	return ctx, func() {
+		timer.Stop()
+		release()
+		cancel(nil)
+	}
+}
+
+// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
+// a time. It counts to most.
+func (h *hooks) failuresBefore(most int, since time.Time) int {
+	n, _ := h.r.DB.Past().FailuresBefore(context.Background(), h.r.row.Task, h.r.row.ID, since, most)
+	return n
+}
+
+// pauseAfter pauses the task if its run was the last of so many failures in a row (pause_after).
+// The reason of the run says so, and with it each message about the run. A finish that begins again
+// finds the pause of the one before.
+func (f *finisher) pauseAfter() {
+	r, most := f.run, f.run.task.PauseAfter
+	if most == 0 || !f.result.Outcome.Failure() || r.DB.InMemory() {
+		return
+	}
+	paused, err := f.pause(most)
+	f.noteError(err)
+	if paused {
+		f.result.Reason = join(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", most, r.task.Name))
+	}
+}
+
+// pause pauses the task if it has failed so often since its last pause was over, and reports
+// whether sched has paused it. It leaves a pause in effect alone.
+func (f *finisher) pause(most int) (paused bool, err error) {
+	r, now := f.run, clock.Now()
+	source := pause.Source{Dir: r.Dir, Store: r.Store, DB: r.DB}
+	controls, err := source.Read()
+	if err != nil {
+		return false, err
+	}
+	last := controls.Pauses[r.task.Name]
+	if last.InEffect(now) {
+		return last.By == pause.BySched, nil
+	}
+	since := last.Ended
+	if since.IsZero() {
+		since = last.Until
+	}
+	if 1+r.hooks.failuresBefore(most-1, since) < most {
+		return false, nil
+	}
+	made := pause.Pause{By: pause.BySched, Server: r.row.Server, Since: now.UTC().Round(0), Reason: fmt.Sprintf("%d failures in a row", most)}
+	err = source.Pause(func(all pause.Pauses) pause.Pauses {
+		if all[r.task.Name].InEffect(now) {
+			return nil
+		}
+		return pause.Pauses{r.task.Name: made}
+	})
+	return err == nil, err
 }

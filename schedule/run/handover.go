@@ -2,9 +2,19 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"sched/schedule"
+	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -92,3 +102,200 @@ func (c *Receiver) Receive(id string, d Descriptors) (*Run, error) {
 	r.adopt(d.Locks)
 	return r, nil
 }
+
+// A Handover gives the background runs of a tick to supervisors: to one for all runs, or to more if
+// one process may not have that many descriptors open. Safe for concurrent use.
+type Handover struct {
+	Self    string   // the path of sched
+	Environ []string // of the tick
+
+	mu      sync.Mutex
+	newest  *link // nil before the first run
+	earlier []*link
+	failed  error // why no supervisor could be started; it is not tried again
+}
+
+// A link is the tick's end of the socket to a supervisor.
+type link struct {
+	supervisor *state.Owner
+	socket     *net.UnixConn
+	given      int // runs
+}
+
+// sendPatience bounds the wait for a supervisor that does not read. A supervisor that was stopped
+// is left alone, and the runs go to another.
+const sendPatience = 5 * time.Second
+
+// Give gives runs of one storage to a supervisor, which it starts if there is no supervisor yet.
+// Then this process has no part in the runs any more. It returns the runs that still belong to this
+// process, and why.
+func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for tries := 0; len(runs) > 0 && tries < 2; { // witness and supervisor may have been killed, or stand still
+		l, err := h.link(runs[0].Storage)
+		if err != nil {
+			return runs, err
+		}
+		n := min(len(runs), max(1, mostRuns()-l.given))
+		if err := GiveTo(l.supervisor, runs[:n]...); err != nil {
+			return runs, err
+		}
+		if left, failed = l.pass(runs[:n]); failed != nil {
+			h.leave()
+			tries++
+		}
+		runs = append(left, runs[n:]...)
+	}
+	return runs, failed
+}
+
+// Ahead starts the supervisor for the runs of the storage, so that it gets ready meanwhile. The
+// first Give returns the error.
+func (h *Handover) Ahead(storage Storage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.link(storage)
+}
+
+// Close tells the supervisors that they have got all runs. They end with the last of them.
+func (h *Handover) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leave()
+	for _, l := range h.earlier {
+		l.socket.SetWriteDeadline(time.Now().Add(sendPatience))
+		l.socket.Write([]byte{noMore})
+		l.socket.Close()
+	}
+	h.earlier = nil
+}
+
+// leave has the next run start another supervisor.
+func (h *Handover) leave() {
+	if h.newest != nil {
+		h.earlier, h.newest = append(h.earlier, h.newest), nil
+	}
+}
+
+// link returns the link to the supervisor for the next run, which it starts if need be.
+func (h *Handover) link(storage Storage) (*link, error) {
+	if h.newest != nil && h.newest.given >= mostRuns() {
+		h.leave()
+	}
+	if h.newest == nil && h.failed == nil {
+		h.newest, h.failed = h.start(storage)
+	}
+	return h.newest, h.failed
+}
+
+// start starts a witness, which starts its supervisor.
+func (h *Handover) start(storage Storage) (*link, error) {
+	owner, err := storage.DB.Owners().New(state.Supervisor)
+	if err != nil {
+		return nil, err
+	}
+	defer owner.Close()
+	if _, err := storage.DB.Enroll(context.Background(), owner); err != nil {
+		return nil, errors.Join(err, owner.Release())
+	}
+	ours, theirs, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}
+	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
+	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
+	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), How: &syscall.SysProcAttr{Setsid: true}}.Fork()
+	if err != nil {
+		ours.Close()
+		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())
+	}
+	return &link{supervisor: owner, socket: ours}, nil
+}
+
+// pass sends the supervisor runs that it owns, and returns the runs that are ours again. After a
+// run that could not be sent it sends no other. A run that was not sent is ours again, unless a
+// witness has begun it or the database cannot be written: then it stays with the supervisor.
+func (l *link) pass(runs []*Run) (left []*Run, failed error) {
+	for _, r := range runs {
+		if failed == nil {
+			failed = l.send(r)
+		}
+		if failed != nil && r.row.takeBack() == nil {
+			left = append(left, r)
+			continue
+		}
+		l.given++
+		r.Close()
+	}
+	if len(left) == 0 {
+		failed = nil
+	}
+	return left, failed
+}
+
+// send sends the supervisor the run with its descriptors.
+func (l *link) send(r *Run) error {
+	files := append([]*os.File{r.output}, inherited(r.lock)...)
+	var fds []int
+	for _, file := range files {
+		fds = append(fds, int(file.Fd()))
+	}
+	for end := time.Now().Add(sendPatience); ; time.Sleep(10 * time.Millisecond) {
+		l.socket.SetWriteDeadline(end)
+		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Row().ID...), unix.UnixRights(fds...), nil)
+		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) { // the descriptors on their way count as open (unix(7))
+			return err
+		}
+	}
+}
+
+// socketpair returns both ends of a socket. No process inherits them unless they are passed to it.
+func socketpair() (ours *net.UnixConn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(ends[0])
+		unix.CloseOnExec(ends[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs = os.NewFile(uintptr(ends[1]), "the socket of a supervisor")
+	ours, err = connection(os.NewFile(uintptr(ends[0]), "the socket to a supervisor"))
+	if err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
+}
+
+// connection returns the socket of a file, which it closes.
+func connection(file *os.File) (*net.UnixConn, error) {
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, err
+	}
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		conn.Close()
+		return nil, errors.New("it is no socket of ours")
+	}
+	return socket, nil
+}
+
+// A supervisor has this many descriptors open at most: for each run, and others.
+const perRun, otherDescriptors = 8, 64
+
+// mostRuns is how many runs one supervisor may get: each run needs a few descriptors, and a process
+// may have only so many.
+var mostRuns = sync.OnceValue(func() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Max > 1<<20 {
+		return 1 << 20 / perRun
+	}
+	return max(1, (int(limit.Max)-otherDescriptors)/perRun)
+})

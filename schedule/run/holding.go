@@ -141,15 +141,6 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 	return fmt.Sprintf("still running for %s, %s", humanize.Duration(max(0, now.Sub(holder.Since))), holder)
 }
 
-// describeLock names a process of the run in its lock, for people. It decides nothing.
-func (r *Run) describeLock(pid int) {
-	if r.lock != nil {
-		holder := NewHolder(r.row.Row)
-		holder.PID = pid
-		r.lock.Describe(holder)
-	}
-}
-
 // goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
 // the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
 // the command has closed its own descriptor. Then the witness goes on with the run. If the witness

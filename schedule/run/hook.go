@@ -29,7 +29,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 	defer h.send()
 	begun := map[string]state.Hook{}
 	if h.r.left != nil {
-		for _, hook := range h.begun() {
+		for _, hook := range h.marks.begun() {
 			begun[hook.Name] = hook
 		}
 	}
@@ -39,14 +39,14 @@ func (h *hooks) before(terminate context.Context) (note string) {
 		name := hookName("before", i)
 		switch {
 		case hook.Notify != nil:
-			h.queueOne(name, name, notify.Start, *hook.Notify, h.r.soFar())
+			h.queueOne(name, name, notify.Start, *hook.Notify, h.r.row.soFar())
 			h.send()
 		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
 		case i == last && over:
 			note = begun[name].Note
 		case i == last && h.r.left != nil && h.r.left.hookPID != 0:
 			note = h.awaitOrphan(terminate, name)
-			h.ended(name, note)
+			h.marks.ended(name, note)
 		default:
 			note = h.runOne(terminate, name, hook, variables(h.r.row.Row, 1))
 		}
@@ -61,10 +61,10 @@ func (h *hooks) before(terminate context.Context) (note string) {
 // when it begins and when it has ended. The note says how it failed, for the row; it is empty
 // for a hook that succeeded, and for a hook that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
-	if !h.begin(name) {
+	if !h.marks.begin(name) {
 		return ""
 	}
-	defer func() { h.ended(name, note) }()
+	defer func() { h.marks.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.r.Environ, Variables: variables,
@@ -80,7 +80,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
-	h.forked(name, p.PID)
+	h.marks.forked(name, p.PID)
 	if spec.Keep {
 		h.r.kept.add(p)
 	}
@@ -109,73 +109,6 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	return ""
 }
 
-// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
-// hook that a killed process had begun fires again, unless its command lives on: then begin waits
-// for the command.
-func (h *hooks) begin(name string) bool {
-	if h.r.row.none {
-		return true
-	}
-	for _, hook := range h.begun() {
-		if hook.Name != name {
-			continue
-		}
-		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(h.r.row.ID, hook.PID) {
-			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(h.r.row.ID, hook.PID); {
-				time.Sleep(pollEvery)
-			}
-			h.ended(name, "")
-			return false
-		}
-		if !hook.Ended.IsZero() {
-			return false
-		}
-	}
-	fire := true
-	err := h.r.row.write(func(ctx context.Context) (err error) {
-		fire, err = h.r.row.own.HookBegun(ctx, h.r.row.ID, name, clock.Now())
-		return err
-	}, nil)
-	return fire || err != nil && !h.r.row.isTaken(err)
-}
-
-// forked notes the process of a hook.
-func (h *hooks) forked(name string, pid int) {
-	h.r.row.write(func(ctx context.Context) error { return h.r.row.own.HookForked(ctx, h.r.row.ID, name, pid) }, nil)
-}
-
-// ended notes that a hook has ended, with a note on how it failed, or none.
-func (h *hooks) ended(name, note string) {
-	h.r.row.write(func(ctx context.Context) error {
-		return h.r.row.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), note)
-	}, nil)
-}
-
-// mark notes that a notification or a request of a hook was made.
-func (h *hooks) mark(name string) {
-	h.r.row.write(func(ctx context.Context) error {
-		if _, err := h.r.row.own.HookBegun(ctx, h.r.row.ID, name, clock.Now()); err != nil {
-			return err
-		}
-		return h.r.row.own.HookEnded(ctx, h.r.row.ID, name, clock.Now(), "")
-	}, nil)
-}
-
-// fired reports whether a hook has ended, or was made (mark).
-func (h *hooks) fired(name string) bool {
-	return slices.ContainsFunc(h.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
-}
-
-// begun returns the hooks that have begun, in this process or in earlier ones; none if the database
-// cannot be read.
-func (h *hooks) begun() []state.Hook {
-	if h.r.row.none {
-		return nil
-	}
-	begun, _ := h.r.row.own.Hooks(context.Background(), h.r.row.ID)
-	return begun
-}
-
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
@@ -202,4 +135,75 @@ func (h *hooks) hookDir() string {
 		return h.r.task.Dir
 	}
 	return h.r.task.Folder
+}
+
+// hookMarks say in the database which hooks of a run have begun and ended, in this process or in
+// earlier ones.
+type hookMarks struct{ row *ownRow }
+
+// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
+// hook that a killed process had begun fires again, unless its command lives on: then begin waits
+// for the command.
+func (m hookMarks) begin(name string) bool {
+	if m.row.none {
+		return true
+	}
+	for _, hook := range m.begun() {
+		if hook.Name != name {
+			continue
+		}
+		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(m.row.ID, hook.PID) {
+			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(m.row.ID, hook.PID); {
+				time.Sleep(pollEvery)
+			}
+			m.ended(name, "")
+			return false
+		}
+		if !hook.Ended.IsZero() {
+			return false
+		}
+	}
+	fire := true
+	err := m.row.write(func(ctx context.Context) (err error) {
+		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
+		return err
+	}, nil)
+	return fire || err != nil && !m.row.isTaken(err)
+}
+
+// forked notes the process of a hook.
+func (m hookMarks) forked(name string, pid int) {
+	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) }, nil)
+}
+
+// ended notes that a hook has ended, with a note on how it failed, or none.
+func (m hookMarks) ended(name, note string) {
+	m.row.write(func(ctx context.Context) error {
+		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
+	}, nil)
+}
+
+// mark notes that a notification or a request of a hook was made.
+func (m hookMarks) mark(name string) {
+	m.row.write(func(ctx context.Context) error {
+		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
+			return err
+		}
+		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
+	}, nil)
+}
+
+// fired reports whether a hook has ended, or was made (mark).
+func (m hookMarks) fired(name string) bool {
+	return slices.ContainsFunc(m.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
+}
+
+// begun returns the hooks that have begun, in this process or in earlier ones; none if the database
+// cannot be read.
+func (m hookMarks) begun() []state.Hook {
+	if m.row.none {
+		return nil
+	}
+	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)
+	return begun
 }

@@ -48,14 +48,14 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 // newLeftover finds the command of the last attempt among the children of this process.
 func newLeftover(r *Run) *leftover {
 	l := &leftover{}
-	for _, hook := range r.hooks.begun() {
+	for _, hook := range r.hooks.marks.begun() {
 		if !hook.Ended.IsZero() {
 			continue
 		}
 		l.hookPID = hook.PID
 		if hook.PID == 0 { // the supervisor was killed before it could write that down
 			l.hookPID = process.OrphanOf(r.row.ID, 1) // hooks before the command have the number of the first attempt
-			r.hooks.forked(hook.Name, l.hookPID)
+			r.hooks.marks.forked(hook.Name, l.hookPID)
 		}
 	}
 	if r.row.Phase != state.Running {

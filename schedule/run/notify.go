@@ -52,6 +52,7 @@ func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks
 // delivered.
 type hooks struct {
 	r          *Run
+	marks      hookMarks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
 }
@@ -106,7 +107,7 @@ func (h *hooks) queueStartPings() {
 	for i, hook := range h.r.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.r.soFar())
+			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.r.row.soFar())
 		}
 	}
 }
@@ -119,7 +120,7 @@ const tailBytes = notify.OutputLimit + 4
 // and was not put there before. The mark in the database is the name of the hook, or another one
 // for the start of a run.
 func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
-	if h.fired(mark) {
+	if h.marks.fired(mark) {
 		return
 	}
 	if n.On != nil && event == notify.Finish {
@@ -141,7 +142,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	if h.r.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
-	h.mark(mark) // after a kill before this, the message is put in again, and may be sent again
+	h.marks.mark(mark) // after a kill before this, the message is put in again, and may be sent again
 }
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a

@@ -22,6 +22,20 @@ type ownRow struct {
 	none bool       // the database has no such row, and nothing is written: no folder could hold it
 }
 
+// result is the result that the row has.
+func (r *ownRow) result() state.Row {
+	result := r.Row
+	result.Snapshot = nil
+	return result
+}
+
+// soFar returns what the attempts of the run have come to, without an outcome.
+func (r *ownRow) soFar() state.Row {
+	result := r.WithoutOutcome()
+	result.Snapshot = nil
+	return result
+}
+
 // write changes the row of the run, and notes in our copy of it what has changed. If the database
 // was damaged, and the new one has no such row, the row is added again.
 func (r *ownRow) write(change func(context.Context) error, then func()) error {
@@ -170,4 +184,13 @@ func (r *ownRow) stopRequest() *state.Stop {
 	}
 	stop, _ := r.own.Stop(context.Background(), r.ID)
 	return stop
+}
+
+// stopAsked reports whether the run was asked to stop, and then sets that in result.
+func (r *ownRow) stopAsked(result *state.Row) bool {
+	stop := r.stopRequest()
+	if stop != nil {
+		stoppedBy(result, *stop)
+	}
+	return stop != nil
 }

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
+	"time"
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -146,7 +150,8 @@ func (r *Run) begins(own state.Owned, owner int64) {
 // newRun returns a run without its row, its lock and its output.
 func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 	r := &Run{Caller: c, task: task}
-	r.row.Row, r.row.self, r.hooks = row, c.Self, &hooks{r: r}
+	r.row.Row, r.row.self = row, c.Self
+	r.hooks = &hooks{r: r, marks: hookMarks{&r.row}}
 	return r
 }
 
@@ -183,29 +188,103 @@ func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
 // Row is the row of the run, as far as this process knows.
 func (r *Run) Row() state.Row { return r.row.Row }
 
-// soFar returns what the attempts of the run have come to, without an outcome.
-func (r *Run) soFar() state.Row {
-	result := r.row.WithoutOutcome()
-	result.Snapshot = nil
-	return result
-}
-
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
 func (r *Run) Close() {
 	r.Leases.Drop(r.lock)
 	if r.output != nil {
 		r.output.Close()
 	}
-	for _, lock := range r.inheritedLocks() {
+	for _, lock := range inherited(r.lock) {
 		lock.Close()
 	}
 }
 
-// inheritedLocks returns the files of the lock that every process of the command inherits: the lock
-// is held as long as one of them lives. A run without a lock has no such files.
-func (r *Run) inheritedLocks() []*os.File {
-	if r.lock == nil {
+// inherited returns the files of a lock that every process of the command inherits: the lock is
+// held as long as one of them lives. A run without a lock (nil) has no such files.
+func inherited(lock mutex.Lock) []*os.File {
+	if lock == nil {
 		return nil
 	}
-	return r.lock.Inherit()
+	return lock.Inherit()
+}
+
+// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
+// the outcome. The row that Skip returns also has the notes about hooks that failed. A tick that
+// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
+// not ended. The error is *state.StaleError when another process has the row.
+func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
+	snapshot, err := json.Marshal(task)
+	if err != nil {
+		return row, err
+	}
+	row.Snapshot = snapshot
+	own, err := c.Self.Owned(context.Background())
+	if err == nil {
+		err = own.Begin(context.Background(), row)
+	}
+	if err != nil {
+		return row, err
+	}
+	r := c.newRun(*task, row)
+	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
+	return r.finish(row), nil
+}
+
+// Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
+// the database notes which have ended. It returns notes about hooks that failed. The caller makes
+// sure that no other process does the same.
+func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
+	r := c.newRun(*task, row)
+	r.row.own = c.DB.Unowned()
+	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
+	notes = r.hooks.run(fired, row)
+	r.hooks.queue(fired, row)
+	r.hooks.send()
+	return notes
+}
+
+// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
+// come after a failed run, releases the lock (nil: none) between commands and notifications, and
+// returns the row with the notes about hooks that failed.
+func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
+	r := c.newRun(*task, row)
+	r.lock, r.row.none = lock, true
+	return r.finish(row)
+}
+
+// variables returns the SCHED_ variables of the command at that attempt.
+func variables(row state.Row, attempt int) []string {
+	return append(TaskVariables(row), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+}
+
+// TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
+// there is an attempt.
+func TaskVariables(row state.Row) []string {
+	variables := []string{
+		"SCHED_TASK=" + row.Task,
+		"SCHED_RUN=" + row.ID,
+		"SCHED_SLOT=" + row.Slot.UTC().Format(time.RFC3339),
+		"SCHED_MUTEX=" + row.Mutex,
+	}
+	if cause := row.Cause; cause != nil {
+		variables = append(variables,
+			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))
+	}
+	return variables
+}
+
+// outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
+func outcomeVariables(result state.Row) []string {
+	code := ""
+	if result.ExitCode != nil {
+		code = strconv.Itoa(*result.ExitCode)
+	}
+	return []string{
+		"SCHED_OUTCOME=" + string(result.Outcome),
+		"SCHED_EXIT_CODE=" + code,
+		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
+		"SCHED_OUTPUT=" + result.Output,
+		"SCHED_REASON=" + result.Reason,
+	}
 }

@@ -159,15 +159,6 @@ func (s *stopper) late(row state.Row) error {
 	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
 }
 
-// stopAsked reports whether the run was asked to stop, and then sets that in result.
-func (r *Run) stopAsked(result *state.Row) bool {
-	stop := r.row.stopRequest()
-	if stop != nil {
-		stoppedBy(result, *stop)
-	}
-	return stop != nil
-}
-
 func stoppedBy(result *state.Row, stop state.Stop) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }

@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
@@ -32,11 +33,11 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.R
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
 func (r *Run) supervise(terminate, kill context.Context) state.Row {
-	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.soFar()}
+	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
-		return r.soFar()
+		return r.row.soFar()
 	}
 	s.result.Ended = clock.Now()
 	s.result.Notes = append(s.result.Notes, s.lease.End()...)
@@ -57,7 +58,7 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.firstAttempt()
-	if s.result.Outcome == outcome.Lost && s.run.mayRetryLost() && s.run.deferLost(s.result) == nil {
+	if s.result.Outcome == outcome.Lost && s.run.retryLost(s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -126,7 +127,7 @@ func (s *supervision) attempt(n int) {
 	} else if s.result.Outcome, s.result.Reason = s.wait(p, age); s.result.Outcome != "" {
 		s.row.ending(endingKind(s.result.Outcome), s.result.Reason)
 	}
-	if s.result.Outcome != "" || s.run.stopAsked(&s.result) {
+	if s.result.Outcome != "" || s.row.stopAsked(&s.result) {
 		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
 		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
 	}
@@ -139,7 +140,7 @@ func (s *supervision) attempt(n int) {
 	case s.result.Outcome == "" && p.Refusal != "":
 		s.unstartable(code, p.Refusal)
 	case s.result.Outcome == "":
-		s.result.Outcome, s.result.Reason = s.run.judge(code)
+		s.result.Outcome, s.result.Reason = judge(&s.run.task, code)
 	}
 	measure(&s.result, p)
 }
@@ -151,7 +152,7 @@ func (s *supervision) start(n int) *process.Process {
 		s.stopped("before attempt %d", n)
 		return nil
 	}
-	if s.run.stopAsked(&s.result) || s.mustNotStart(n) || !s.announce(n) {
+	if s.row.stopAsked(&s.result) || s.mustNotStart(n) || !s.announce(n) {
 		return nil
 	}
 	s.run.kept.release() // of the hooks before it
@@ -160,7 +161,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	p, err := process.Spec{
 		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
-		Caller: s.run.Environ, Variables: variables(s.row.Row, n), Output: s.run.output, Locks: s.run.inheritedLocks(), Keep: s.row.Background,
+		Caller: s.run.Environ, Variables: variables(s.row.Row, n), Output: s.run.output, Locks: inherited(s.run.lock), Keep: s.row.Background,
 	}.Start()
 	if err != nil {
 		s.unstartable(process.StartExitCode(err), err.Error())
@@ -172,8 +173,17 @@ func (s *supervision) start(n int) *process.Process {
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
 	s.row.forked(p.PID)
-	s.run.describeLock(p.PID)
+	s.describeLock(p.PID)
 	return p
+}
+
+// describeLock names a process of the run in its lock, for people. It decides nothing.
+func (s *supervision) describeLock(pid int) {
+	if s.run.lock != nil {
+		holder := NewHolder(s.row.Row)
+		holder.PID = pid
+		s.run.lock.Describe(holder)
+	}
 }
 
 // announce writes down that the attempt is about to start: before the command is forked, so a row
@@ -279,8 +289,8 @@ func (k *keptProcesses) release() {
 }
 
 // judge returns the outcome and the reason for the exit code of a command that ended by itself.
-func (r *Run) judge(code int) (outcome.Outcome, string) {
-	if slices.Contains(r.task.SuccessCodes, code) {
+func judge(task *schedule.Task, code int) (outcome.Outcome, string) {
+	if slices.Contains(task.SuccessCodes, code) {
 		return outcome.Succeeded, ""
 	}
 	return outcome.Failed, process.ExitText(code)
@@ -305,4 +315,53 @@ func leftBehind(survivors []int) (notes []string) {
 		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
 	}
 	return notes
+}
+
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
+const startDeliveryPatience = 5 * time.Second
+
+// Supervise supervises a background run to the end of its command, and calls finish to start its
+// trailing `sched finish`. finish returns nil when that process owns the run; after an error the
+// run is still ours. A run without hooks ends here. If the next attempt was deferred, finish is not
+// called. When terminate is done it stops the command, when kill is done too it kills it.
+func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) error) {
+	r.Terminate = terminate
+	defer r.kept.release()
+	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
+	result, err := r.row.result(), error(nil)
+	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
+		if result = r.awaitLock(terminate); result.Outcome == "" {
+			result = r.supervise(terminate, kill)
+		}
+		if result.Outcome == "" { // a later tick goes on with the deferred retry
+			r.leaveDeferred()
+			return
+		}
+		if endsAtOnce(&r.task) {
+			r.Sender.Wait(terminate, startDeliveryPatience)
+			r.finish(result)
+			return
+		}
+		// If the result cannot be written, as on a full disk, this process alone knows it: the exit
+		// code alone is no proof of a result
+		// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+		if err = r.settled(result); err == nil {
+			r.kept.release()
+		}
+		r.Sender.Wait(terminate, startDeliveryPatience)
+	}
+	if err != nil || finish(Trailing{r, result}) != nil { // this process finishes the run
+		defer r.sendAlone()()
+		r.finish(result)
+	}
+}
+
+// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts.
+// Messages that are not delivered stay in the outbox, and ticks report them.
+func (r *Run) sendAlone() (wait func()) {
+	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	return func() { r.Sender.Wait(context.Background(), notify.Patience) }
 }

@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
@@ -21,12 +28,12 @@ func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 		}
 		name := hookName(f.key, i)
 		r := h.request(name, hook.Trigger, *result)
-		if !h.fired(name) {
+		if !h.marks.fired(name) {
 			if err := h.ask(r); err != nil {
 				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
 				continue
 			}
-			h.mark(name) // after a kill before this, asking again changes nothing
+			h.marks.mark(name) // after a kill before this, asking again changes nothing
 		}
 		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
 	}
@@ -58,3 +65,91 @@ func (h *hooks) startTriggered(result state.Row) {
 	}
 	StartTriggered(h.r.Dir, h.r.task.Sender.File, h.r.Environ) // after an error the next tick does
 }
+
+// This file starts what a hook or a person has triggered without waiting for the next tick: by
+// a process of sched that answers such requests, and nothing else (`sched run --triggered`).
+//
+// It only hurries. The requests are rows of sched.db that any tick answers, so each request becomes
+// its run exactly once, with the next tick at the latest, whatever is killed here.
+//
+// However many runs end at once, at most two such processes live: one that answers, and one that
+// waits for its turn. A run that finds such a process waiting starts no other: the waiting process
+// will list the requests later than that.
+
+// TriggeredFlag is the flag of `sched run` by which a process answers what was triggered.
+const TriggeredFlag = "triggered"
+
+// nextDescriptor is the descriptor of the lock that the waiting process holds and has inherited.
+const nextDescriptor = 3
+
+// The locks are two files: of the process that waits for its turn, and of the one whose turn
+// it is.
+func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
+func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
+
+// StartTriggered has a process answer the requests for the schedule in that file that wait in the
+// state folder. It returns at once. environ is the environment of the tick, so that the process
+// reads the file as the tick read it.
+func StartTriggered(dir, file string, environ []string) error {
+	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, statedir.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	argv := []string{"sched", "run", "--" + TriggeredFlag, "--config", file}
+	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
+	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, How: &unix.SysProcAttr{Setsid: true}}.Fork()
+	return err
+}
+
+// errNotStarted is the error of a process that no run has started.
+var errNotStarted = errors.New("--" + TriggeredFlag + " is for processes that sched starts itself")
+
+// turnPatience bounds the wait for a turn: ticks answer what is left then.
+const turnPatience = time.Minute
+
+// AwaitTriggered waits for the turn of this process, which StartTriggered has started, and then
+// lets the next one wait. The turn ends with release, or with this process. The error is
+// statedir.ErrLocked if the turn did not come in time.
+func AwaitTriggered(dir string) (release func(), err error) {
+	var inherited, there unix.Stat_t
+	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
+		return nil, errNotStarted
+	}
+	unix.CloseOnExec(nextDescriptor)
+	next := os.NewFile(nextDescriptor, nextLock(dir))
+	defer next.Close()
+	turn, err := statedir.Open(turnLock(dir), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := statedir.LockWithin(turn, turnPatience); err != nil {
+		turn.Close()
+		return nil, err
+	}
+	return func() { turn.Close() }, nil
+}
+
+// holdPatience bounds how long HoldTriggered waits for a process whose turn comes in a moment.
+const holdPatience = time.Second
+
+// HoldTriggered keeps StartTriggered from starting anything as long as this process lives. A
+// process that is told to end calls it: what is triggered from here on is left to the next tick.
+func HoldTriggered(dir string) {
+	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
+	if err != nil {
+		return // nothing was ever triggered
+	}
+	if statedir.LockWithin(file, holdPatience) != nil {
+		file.Close()
+		return
+	}
+	held = append(held, file)
+}
+
+// held has the files that HoldTriggered has locked, so that the garbage collector does not close
+// them.
+var held []*os.File

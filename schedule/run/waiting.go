@@ -51,13 +51,13 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 		r.left = nil // nothing of it had started before
 		return result
 	}
-	result = r.soFar()
+	result = r.row.soFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case !errors.Is(err, errStopAsked) || !r.stopAsked(&result):
+	case !errors.Is(err, errStopAsked) || !r.row.stopAsked(&result):
 		stopped(&result, "while it waited: %v", err)
 	}
 	return result

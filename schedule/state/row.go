@@ -180,10 +180,11 @@ func SeatsOf(pool string) string { return pool + "#" }
 // yet.
 func (r Row) Requested() bool { return r.Phase == Waiting && !r.Scheduled && r.Attempt.Number == 0 }
 
-// KeptSlot reports whether a slot of the schedule waits for the store, or for the end of a pause.
-func (r Row) KeptSlot() bool { return r.Phase == Waiting && r.Scheduled && r.Attempt.Number == 0 }
+// DelayedSlot reports whether a slot of the schedule waits for the store, or for the end of a
+// pause.
+func (r Row) DelayedSlot() bool { return r.Phase == Waiting && r.Scheduled && r.Attempt.Number == 0 }
 
-// NotBegun reports whether the run is Requested or a KeptSlot.
+// NotBegun reports whether the run is Requested or a DelayedSlot.
 func (r Row) NotBegun() bool { return r.Phase == Waiting && r.Attempt.Number == 0 }
 
 // Deferred reports whether the run waits for a tick to go on with its next attempt. No process

@@ -141,18 +141,18 @@ func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last ti
 		return nil, err
 	}
 	rows := &backfill{account: a, missed: map[string][]miss{}}
-	kept, err := a.keptSlots(ctx, rows)
+	delayed, err := rows.delayedSlots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return a.isKept(s) }) // of a clock that was set back
+	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return a.wasDelayed(s) }) // of a clock that was set back
 	if slots, err = a.atBoot(ctx, slots, last); err != nil {
 		return nil, err
 	}
 	if slots, err = rows.takeOver(ctx, slots, a.gap(ctx, last), left); err != nil {
 		return nil, err
 	}
-	slots = append(a.newestPaused(rows, kept, slots, live), slots...)
+	slots = append(rows.newestPaused(delayed, slots, live), slots...)
 	if rows.needsPauses {
 		return nil, errPauses
 	}

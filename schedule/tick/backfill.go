@@ -20,7 +20,7 @@ const (
 // A backfill collects outcomes for the slots that have none, and that nobody starts any more.
 type backfill struct {
 	account     *Account
-	accounted   accounted
+	settled     settled
 	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
 	resumed     []schedule.Slot   // what dead ticks left and runs in this one
@@ -43,10 +43,10 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 	if gap == nil && len(left) == 0 {
 		return slots, nil
 	}
-	if b.accounted, err = b.account.accountedFor(ctx, gap, left); err != nil {
+	b.gap = gap
+	if b.settled, err = b.findSettled(ctx, left); err != nil {
 		return nil, err
 	}
-	b.gap = gap
 	for _, row := range left {
 		b.addLeft(row)
 	}
@@ -71,10 +71,10 @@ func (b *backfill) addLeft(row state.Row) {
 	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
 	case !row.Slot.Before(b.account.Minute):
 		b.account.runs[due{row.Task, row.Slot}] = planned{run: row.ID}
-	case b.accounted.has(row.Task, row.Slot):
+	case b.settled.has(row.Task, row.Slot):
 	case b.resumes(row, task):
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
-		b.accounted.add(row.Task, row.Slot, row.Slot)
+		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.once++
 		b.account.runs[due{row.Task, row.Slot}] = planned{
@@ -123,7 +123,7 @@ func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 		}
 		if newest := b.newest(task); !newest.slot.IsZero() {
 			starts = append(starts, schedule.Slot{Task: task, At: newest.slot})
-			b.accounted.add(task.Name, newest.slot, newest.slot)
+			b.settled.add(task.Name, newest.slot, newest.slot)
 			b.count(task.Name, 1, newest.reason)
 			b.once++
 		}
@@ -144,7 +144,7 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 		}
 	}
 	for _, one := range b.missed[task.Name] {
-		if one.slot.After(newest.slot) && !one.slot.Before(first) && !b.accounted.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
+		if one.slot.After(newest.slot) && !one.slot.Before(first) && !b.settled.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
 			newest = one
 		}
 	}
@@ -153,7 +153,7 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 			if !at.After(newest.slot) {
 				break
 			}
-			if !b.accounted.has(task.Name, at) && b.allowed(task, at) {
+			if !b.settled.has(task.Name, at) && b.allowed(task, at) {
 				newest = miss{at, b.gap.reason(b.account.Schedule.Location)}
 			}
 		}
@@ -188,4 +188,91 @@ func (b *backfill) task(name string) *schedule.Task {
 		}
 	}
 	return b.tasks[name]
+}
+
+// settled are the slots that have an outcome, or for which a live tick will account, by task.
+type settled map[string]*outcomes
+
+// outcomes are the settled slots of one task.
+type outcomes struct {
+	single map[time.Time]bool
+	ranges []state.Slot // each stands for several
+}
+
+// findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
+// left.
+func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
+	s, from, to := settled{}, b.account.Minute, b.account.Minute.Add(time.Minute)
+	if b.gap != nil {
+		from = b.gap.from
+	}
+	for _, row := range left { // some may lie ahead: the clock was set back
+		if row.Slot.Before(from) {
+			from = row.Slot
+		}
+		to = humanize.Later(to, row.Slot.Add(time.Second))
+	}
+	for d := range b.account.waiting {
+		s.add(d.task, d.slot, d.slot)
+	}
+	slots, err := b.account.plan.Runs().Slots(ctx, from, to)
+	for _, slot := range slots {
+		s.add(slot.Task, slot.At, slot.Until)
+	}
+	return s, err
+}
+
+// add adds the slots of a task from at through until.
+func (s settled) add(name string, at, until time.Time) {
+	o := s[name]
+	if o == nil {
+		o = &outcomes{single: map[time.Time]bool{}}
+		s[name] = o
+	}
+	if until.After(at) {
+		o.ranges = append(o.ranges, state.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
+	} else {
+		o.single[at.UTC()] = true
+	}
+}
+
+// has reports whether a slot is settled.
+func (s settled) has(name string, at time.Time) bool {
+	return s.itself(name, at) || s.inRange(name, at)
+}
+
+// itself reports whether a slot is settled by itself.
+func (s settled) itself(name string, at time.Time) bool {
+	o := s[name]
+	return o != nil && o.single[at.UTC()]
+}
+
+func (s settled) inRange(name string, at time.Time) bool {
+	o := s[name]
+	return o != nil && slices.ContainsFunc(o.ranges, func(s state.Slot) bool { return !at.Before(s.At) && !at.After(s.Until) })
+}
+
+// firstOpen returns the first slot of the task from a time on that is not settled.
+func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
+	first, ok := task.When.Next(from.Add(-time.Second))
+	for ok && s.has(task.Name, first) {
+		first, ok = task.When.Next(first)
+	}
+	return first
+}
+
+// inRanges returns how many slots of the task in [from, to) lie in ranges.
+func (s settled) inRanges(task *schedule.Task, from, to time.Time) (n int) {
+	o := s[task.Name]
+	if o == nil {
+		return 0
+	}
+	for _, s := range o.ranges {
+		end := s.Until.Add(time.Second)
+		if to.Before(end) {
+			end = to
+		}
+		n += task.When.Count(humanize.Later(s.At, from), end)
+	}
+	return n
 }

@@ -3,11 +3,14 @@ package tick
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/notify"
+	"sched/schedule/overdue"
 	"sched/schedule/state"
 )
 
@@ -95,7 +98,7 @@ func (r *running) reportEnded() {
 
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
 func (r *running) resume(noNewStarts context.Context, row state.Row) {
-	task := r.task(row.Task)
+	task := r.Schedule.Task(row.Task)
 	if task == nil { // it goes by its snapshot
 		task = &schedule.Task{Name: row.Task}
 	}
@@ -128,4 +131,93 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 // (docs/internals/decisions.md#requests-never-come-early).
 func (t *Tick) early(at time.Time) bool {
 	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
+}
+
+// deliveries are the notifications that a tick sends, beside everything else.
+type deliveries struct {
+	tick    *running
+	records *records
+	sender  *notify.Sender // nil until start
+}
+
+// start begins to deliver notifications, so that no server that hangs delays a task. When kill is
+// done the undelivered ones are left to a later tick.
+func (d *deliveries) start(kill context.Context) {
+	d.sender = notify.NewSender(kill, d.tick.db, d.tick.Host.Environ)
+	d.sender.Undelivered = d.reportUndelivered
+	d.sender.Delivered = func(sent *notify.Delivery, target string) {
+		d.tick.Report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
+	}
+}
+
+// sendWaiting tries again to deliver what earlier attempts did not.
+func (d *deliveries) sendWaiting() {
+	d.sender.SendWaiting()
+}
+
+// sendHeld sends what at_most held back, if it may be sent now. Call it after the tasks of the tick
+// have run: they may have newer messages, which take over the number of messages that were held
+// back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
+func (d *deliveries) sendHeld() {
+	if !d.tick.quiet {
+		d.sender.Release()
+	}
+}
+
+// reportUndelivered prints that a delivery failed and what becomes of it, and notes both in the
+// row of its run.
+func (d *deliveries) reportUndelivered(failed *notify.Delivery, err error, what string) {
+	d.tick.Report.Problem("%s: %s: %v; %s", failed.Message.Task, failed.Hook, err, what)
+	d.records.note(failed.Run, failed.Hook+": "+err.Error()+"; "+what)
+}
+
+// watch returns what looks for tasks that are overdue. It returns nil if nothing is expected of any
+// task, and for ticks with --at or --only.
+func (r *running) watch() *overdue.Watch {
+	tasks := r.Schedule.Expecting()
+	if len(tasks) == 0 || r.Replay || r.Only != "" {
+		return nil
+	}
+	w := &overdue.Watch{DB: r.Storage.DB, Tasks: tasks, Server: r.Host.Server, Now: clock.Now}
+	if r.Storage.Store != nil {
+		w.Elsewhere = overdue.Elsewhere(r.Storage.Store, r.Host.Server)
+	}
+	return w
+}
+
+// lookForOverdue finds tasks that are overdue, says so once, and fires their on_overdue hooks
+// beside everything else.
+func (r *running) lookForOverdue() {
+	w := r.watch()
+	if w == nil {
+		return
+	}
+	began, untold, err := w.Look(r.liveRuns(w.Tasks))
+	if err != nil {
+		r.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
+	}
+	for _, i := range began {
+		r.Report.Problem("%s is overdue: %s", i.Task, i.Text(i.Found))
+	}
+	for _, i := range untold {
+		task := r.Schedule.Task(i.Task)
+		r.starter.skipHooks.Go(func() {
+			notes, err := w.Tell(r.starter.caller(), task, i)
+			for _, note := range notes {
+				r.Report.Problem("%s: %s", i.Task, note)
+			}
+			if err != nil {
+				r.Report.Problem("that %s is overdue is told later: %v", i.Task, err)
+			}
+		})
+	}
+}
+
+// liveRuns returns the runs that live, if a task has a bound for them.
+func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
+	if r.quiet || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
+		return nil
+	}
+	live, _, _ := r.Storage.DB.Going(context.Background()) // collectLost reports an error
+	return live
 }

@@ -117,8 +117,8 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 
 // holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks
 // themselves would get in the way of a tick.
-func (t *Tick) holding() (holding []state.Row) {
-	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
+func (r *running) holding() (holding []state.Row) {
+	db, err := state.OpenRead(r.Storage.Dir, state.Patience)
 	if err != nil {
 		return nil
 	}

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // records collects the slots that have no run, for the history. Runs write down themselves what
@@ -92,7 +94,7 @@ func (r *records) write(recorded int) {
 	r.notes, r.runs = nil, 0
 	r.mu.Unlock()
 	if err == nil {
-		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.tick.publish(r.db), r.prune(added))
+		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.publish(), r.prune(added))
 	} else {
 		r.collectAgain(notes)
 	}
@@ -161,4 +163,43 @@ func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) e
 	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
 		return db.Runs().Unknown(context.Background(), runs)
 	})
+}
+
+// A memory is the storage that a tick uses instead of its own, once that could not be written, or
+// belongs to a newer sched: a database that ends with the tick, and the locks of the kernel as far
+// as their files can be opened. Safe for concurrent use.
+type memory struct {
+	storage run.Storage
+	problem func(format string, a ...any)
+
+	mu   sync.Mutex
+	used *run.Storage // nil until it is needed
+}
+
+// instead returns the storage in memory if err means that the other one cannot be written. The
+// first time it says so.
+func (m *memory) instead(err error) (run.Storage, bool) {
+	var newer *state.NewerError
+	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
+		return run.Storage{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used == nil {
+		db, merr := state.OpenMemory()
+		if merr != nil {
+			return run.Storage{}, false
+		}
+		m.storage.DB.GiveUp()
+		m.used = &run.Storage{Dir: m.storage.Dir, DB: db, Store: m.storage.Store}
+		m.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
+	}
+	return *m.used, true
+}
+
+// inUse reports whether the storage in memory was needed.
+func (m *memory) inUse() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used != nil
 }

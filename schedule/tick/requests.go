@@ -89,7 +89,7 @@ func (r requests) each(ctx context.Context, waiting []state.Row, start func(stat
 		if !triggered(row) && r.early(row.Wait.NotBefore) || r.Only != "" && r.Only != row.Task {
 			continue
 		}
-		switch task := r.task(row.Task); {
+		switch task := r.Schedule.Task(row.Task); {
 		case task == nil:
 			r.refuse(row, "it is no longer in the schedule")
 		case !r.Schedule.Active(task):
@@ -99,16 +99,6 @@ func (r requests) each(ctx context.Context, waiting []state.Row, start func(stat
 			start(row, task)
 		}
 	}
-}
-
-// task returns the task with the name, or nil.
-func (t *Tick) task(name string) *schedule.Task {
-	for _, task := range t.Schedule.Tasks {
-		if task.Name == name {
-			return task
-		}
-	}
-	return nil
 }
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick.
@@ -175,7 +165,7 @@ func (r requests) refuse(row state.Row, reason string) {
 		r.skip(r.requestRow(row, task), task, reason)
 		return
 	}
-	record, done, err := r.skipped(r.rows(), row, reason)
+	record, done, err := r.skipped(row, reason)
 	if err != nil {
 		r.Report.Problem("%s waits on: %v", row.Task, err)
 	} else if done {
@@ -184,24 +174,24 @@ func (r requests) refuse(row state.Row, reason string) {
 }
 
 // skipped gives a request its outcome; done is false when it does not wait any more.
-func (t *Tick) skipped(rows state.Runs, row state.Row, reason string) (record state.Row, done bool, err error) {
-	record = skipped(t.requestRow(row, t.taskOf(row)), reason)
-	done, err = rows.Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
+func (r requests) skipped(row state.Row, reason string) (record state.Row, done bool, err error) {
+	record = skipped(r.requestRow(row, r.taskOf(row)), reason)
+	done, err = r.rows().Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
 	return record, done, err
 }
 
 // taskOf returns the task of a request, or one with only its name if it is no longer in the
 // schedule.
-func (t *Tick) taskOf(row state.Row) *schedule.Task {
-	if task := t.task(row.Task); task != nil {
+func (r requests) taskOf(row state.Row) *schedule.Task {
+	if task := r.Schedule.Task(row.Task); task != nil {
 		return task
 	}
 	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
 // requestRow returns the row of the run of a request.
-func (t *Tick) requestRow(row state.Row, task *schedule.Task) state.Row {
-	record := t.newRow(schedule.Slot{Task: task, At: row.Slot})
+func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
+	record := r.Tick.newRow(schedule.Slot{Task: task, At: row.Slot})
 	record.ID, record.Origin, record.Cause, record.NoChain = row.ID, row.Origin, row.Cause, row.NoChain
 	return record
 }

@@ -201,7 +201,7 @@ func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
 // beginLocked takes the lock of a slot that may start, and begins its run.
 func (s *starter) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool) {
 	lock, no := s.locks.take(&row, slot)
-	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(slot, no.unknown) {
+	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.delay(slot, no.unknown) {
 		return nil, false
 	}
 	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
@@ -241,10 +241,10 @@ func (s *starter) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) 
 	return nil, false
 }
 
-// keep leaves a slot for which the store had no answer to later ticks. It reports false if the slot
-// cannot be left. The first tick that leaves it says so.
-func (s *starter) keep(slot schedule.Slot, why error) bool {
-	isNew, ok := s.ledger.Keep(slot, why.Error(), false)
+// delay leaves a slot for which the store had no answer to later ticks. It reports false if the
+// slot cannot be left. The first tick that leaves it says so.
+func (s *starter) delay(slot schedule.Slot, why error) bool {
+	isNew, ok := s.ledger.Delay(slot, why.Error(), false)
 	if isNew && ok {
 		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
 			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
@@ -257,7 +257,7 @@ func (s *starter) keep(slot schedule.Slot, why error) bool {
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
 func (s *starter) refuse(row state.Row, task *schedule.Task, reason string, held bool) {
 	if held && task.RunAfterPause {
-		isNew, ok := s.ledger.Keep(schedule.Slot{Task: task, At: row.Slot}, reason, true)
+		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, reason, true)
 		if isNew && ok {
 			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}

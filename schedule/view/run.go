@@ -171,7 +171,7 @@ func waitingRun(r state.Row) Run {
 // waitsUntil returns when a run that was asked for is due. For a slot that waits for the store or
 // for the end of a pause it returns until when it waits at most.
 func waitsUntil(r state.Row) time.Time {
-	if r.KeptSlot() {
+	if r.DelayedSlot() {
 		return r.Wait.Until
 	}
 	return r.Slot
@@ -317,9 +317,9 @@ func StillWaits(s Source, r state.Row) error {
 	}
 	what := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
 	switch {
-	case r.KeptSlot() && r.Wait.For == state.ForPause:
+	case r.DelayedSlot() && r.Wait.For == state.ForPause:
 		what = "for the end of a pause"
-	case r.KeptSlot():
+	case r.DelayedSlot():
 		what = "for the store"
 	}
 	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits %s",

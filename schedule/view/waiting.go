@@ -51,9 +51,9 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
 		case row.Requested():
 			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
-		case row.KeptSlot() && row.Wait.For == state.ForPause:
+		case row.DelayedSlot() && row.Wait.For == state.ForPause:
 			w.AfterPause, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
-		case row.KeptSlot():
+		case row.DelayedSlot():
 			w.Store, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		default:
 			continue
@@ -89,7 +89,7 @@ func lacks(s Source, name string) string {
 
 // kept returns the slots that wait for the store, or for the end of a pause.
 func kept(s Source) []state.Row {
-	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.KeptSlot() })
+	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() })
 }
 
 // Text says what the run waits for, at the time now.

@@ -263,7 +263,7 @@ func (p *process) begin(slot schedule.Slot) {
 			p.world.excuse(record, "another task has its mutex")
 		}
 		p.skip(record, err.Error())
-	case task.WaitWhenStoreDown && p.keep(slot, err):
+	case task.WaitWhenStoreDown && p.delay(slot, err):
 	default:
 		p.world.excuse(record, "no answer")
 		p.skip(record, err.Error())
@@ -305,11 +305,11 @@ func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error)
 	return schedule.TakeLocks(task, claim, acquire)
 }
 
-func (p *process) keep(slot schedule.Slot, why error) (kept bool) {
-	p.as(func() { _, kept = p.account.Keep(slot, why.Error(), false) })
-	p.world.note(p.server, "keeps %s of %s: %t", slot.Task.Name, slot.At.Format("15:04"), kept)
+func (p *process) delay(slot schedule.Slot, why error) (delayed bool) {
+	p.as(func() { _, delayed = p.account.Delay(slot, why.Error(), false) })
+	p.world.note(p.server, "delays %s of %s: %t", slot.Task.Name, slot.At.Format("15:04"), delayed)
 	p.server.busy.Store(true)
-	return kept
+	return delayed
 }
 
 // skip notes that a slot does not run. The history has it when the tick ends.

@@ -29,7 +29,7 @@ func (b *backfill) addRows() {
 	}
 	for _, name := range b.names() {
 		for _, one := range b.missed[name] {
-			if !b.accounted.has(name, one.slot) { // else it runs once
+			if !b.settled.has(name, one.slot) { // else it runs once
 				b.add(name, one.slot, one.slot, 1, one.reason)
 			}
 		}
@@ -59,12 +59,12 @@ func (b *backfill) names() (names []string) {
 func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 	from, reason := b.gap.from, b.gap.reason(b.account.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.to) {
-		if b.accounted.has(task.Name, at) {
+		if b.settled.has(task.Name, at) {
 			continue
 		}
 		if rows == 0 {
-			first, end := b.accounted.firstOpen(task, from), at.Add(time.Second)
-			b.add(task.Name, first, at, task.When.Count(first, end)-b.accounted.inRanges(task, first, end), reason)
+			first, end := b.settled.firstOpen(task, from), at.Add(time.Second)
+			b.add(task.Name, first, at, task.When.Count(first, end)-b.settled.inRanges(task, first, end), reason)
 			return
 		}
 		b.add(task.Name, at, at, 1, reason)
@@ -80,7 +80,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
-	b.accounted.add(name, at, until)
+	b.settled.add(name, at, until)
 	b.count(name, n, reason)
 	b.slots += n
 }

@@ -13,23 +13,23 @@ import (
 	"sched/schedule/state"
 )
 
-// mostKept is how many slots of a task wait for the store at most. The slots of a task that is due
-// every minute could otherwise run a whole night one after another.
-const mostKept = 60
+// mostDelayed is how many slots of a task wait for the store at most. The slots of a task that is
+// due every minute could otherwise run a whole night one after another.
+const mostDelayed = 60
 
-// Keep has a slot wait that is paused, or for which the store had no answer
+// Delay has a slot wait that is paused, or for which the store had no answer
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if an earlier tick did
 // that. Not ok says that the slot does not wait, and is to be skipped. Then it is too late for the
 // slot, too many slots of its task wait, it gives way to the next slot of its minute, it has a row
 // already, the tick accounts for nothing, or the database cannot be written.
-func (a *Account) Keep(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
+func (a *Account) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
 	if paused {
 		wait.For = state.ForPause
 	}
 	before, waited := a.waiting[d]
-	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostKept) {
+	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostDelayed) {
 		return false, false
 	}
 	if waited && before.Wait.For == wait.For {
@@ -52,26 +52,27 @@ func (a *Account) waitingOf(task string) (n int) {
 	return n
 }
 
-// keptSlots returns the slots that wait and that this tick tries again, the oldest first. Slots for
-// which it is too late are skipped. If nobody knows whether a slot is for this server, it is left
-// to a later tick.
-func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.Slot, err error) {
+// delayedSlots returns the slots that wait and that this tick tries again, the oldest first. Slots
+// for which it is too late are skipped. If nobody knows whether a slot is for this server, it is
+// left to a later tick.
+func (b *backfill) delayedSlots(ctx context.Context) (slots []schedule.Slot, err error) {
+	a := b.account
 	rows, err := a.plan.Runs().Waiting(ctx)
 	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
 	for _, w := range rows {
-		if !w.KeptSlot() {
+		if !w.DelayedSlot() {
 			continue
 		}
 		d, task, late := due{w.Task, w.Slot}, b.task(w.Task), a.Minute.Sub(w.Slot)
 		a.waiting[d] = w
 		switch {
-		case task == nil && a.mayBeHere(w.Task) && !a.Minute.After(w.Wait.Until):
+		case task == nil && mayBeHere(a.Schedule, w.Task) && !a.Minute.After(w.Wait.Until):
 		case task == nil:
-			b.skipKept(w, "", waitedFor(w)+", and is "+a.whyGone(w.Task))
+			b.skipDelayed(w, "", waitedFor(w)+", and is "+whyGone(a.Schedule, w.Task))
 		case late > task.LateWithin() && w.Wait.For == state.ForPause:
-			b.skipKept(w, "", fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
+			b.skipDelayed(w, "", fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
 		case late > task.LateWithin():
-			b.skipKept(w, outcome.StoreDown, fmt.Sprintf("nobody knew for %s whether another server runs it: %s", humanize.Duration(task.LateWithin()), w.Reason))
+			b.skipDelayed(w, outcome.StoreDown, fmt.Sprintf("nobody knew for %s whether another server runs it: %s", humanize.Duration(task.LateWithin()), w.Reason))
 		default:
 			a.runs[d] = planned{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
@@ -82,29 +83,20 @@ func (a *Account) keptSlots(ctx context.Context, b *backfill) (slots []schedule.
 
 // mayBeHere reports whether a task that is not for this server may be for it after all: a label
 // that the task asks for may be among the wrong labels of this machine.
-func (a *Account) mayBeHere(name string) bool {
-	s, t := a.Schedule, a.named(name)
+func mayBeHere(s *schedule.Schedule, name string) bool {
+	t := s.Task(name)
 	return s.Machine.Wrong != "" && t != nil && s.InUse(t) && slices.ContainsFunc(t.Servers, placement.IsLabel)
 }
 
 // whyGone says why a task has no slots here.
-func (a *Account) whyGone(name string) string {
-	if t := a.named(name); t != nil {
-		return a.Schedule.Inactive(t)
+func whyGone(s *schedule.Schedule, name string) string {
+	if t := s.Task(name); t != nil {
+		return s.Inactive(t)
 	}
 	return "no longer in the schedule"
 }
 
-// named returns a task of the schedule, active or not; nil if it has no task of that name.
-func (a *Account) named(name string) *schedule.Task {
-	i := slices.IndexFunc(a.Schedule.Tasks, func(t *schedule.Task) bool { return t.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return a.Schedule.Tasks[i]
-}
-
-// waitedFor says what a kept slot waited for.
+// waitedFor says what a delayed slot waited for.
 func waitedFor(w state.Row) string {
 	if w.Wait.For == state.ForPause {
 		return "it waited for the end of a pause"
@@ -115,7 +107,7 @@ func waitedFor(w state.Row) string {
 // newestPaused leaves out waiting slots that were paused and are not the newest of their task any
 // more: a newer slot waits, starts in this tick, or is planned by a live tick. The slots that it
 // leaves out are skipped because of the pause.
-func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
+func (b *backfill) newestPaused(waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
 	var all []due
 	for _, slot := range slices.Concat(waiting, starts) {
 		if slot.Task.UnmetCondition(slot.At) == "" {
@@ -127,31 +119,31 @@ func (a *Account) newestPaused(b *backfill, waiting, starts []schedule.Slot, liv
 	}
 	return slices.DeleteFunc(slices.Clone(waiting), func(slot schedule.Slot) bool {
 		d := dueOf(slot)
-		w := a.waiting[d]
+		w := b.account.waiting[d]
 		newer := func(other due) bool { return other.task == d.task && other.slot.After(d.slot) }
 		if w.Wait.For != state.ForPause || !slices.ContainsFunc(all, newer) {
 			return false
 		}
-		b.settleKept(w, "", w.Reason)
+		b.settleDelayed(w, "", w.Reason)
 		return true
 	})
 }
 
-// isKept reports whether a slot waited when this tick began.
-func (a *Account) isKept(slot schedule.Slot) bool {
+// wasDelayed reports whether a slot waited when this tick began.
+func (a *Account) wasDelayed(slot schedule.Slot) bool {
 	_, waits := a.waiting[dueOf(slot)]
 	return waits
 }
 
-// skipKept settles that a waiting slot does not run, and says so.
-func (b *backfill) skipKept(w state.Row, kind outcome.Kind, reason string) {
-	b.settleKept(w, kind, reason)
+// skipDelayed settles that a waiting slot does not run, and says so.
+func (b *backfill) skipDelayed(w state.Row, kind outcome.Kind, reason string) {
+	b.settleDelayed(w, kind, reason)
 	b.account.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.account.Schedule.Location), reason)
 }
 
-// settleKept settles that a waiting slot does not run. Its row goes with that. If its task has
+// settleDelayed settles that a waiting slot does not run. Its row goes with that. If its task has
 // on_skip hooks, the tick skips the slot later.
-func (b *backfill) settleKept(w state.Row, kind outcome.Kind, reason string) {
+func (b *backfill) settleDelayed(w state.Row, kind outcome.Kind, reason string) {
 	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: w.Slot}
 		b.account.runs[dueOf(slot)] = planned{run: w.ID}

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
@@ -74,11 +76,11 @@ func (r *running) announce(ticking context.Context) {
 }
 
 // self is the announcement of this server.
-func (t *Tick) self() cluster.Server {
-	s := cluster.Server{Name: t.Host.Server, Machine: cluster.Machine(t.Storage.Dir), Version: t.Host.Version, Minute: t.Minute,
-		File: t.Schedule.File, Digest: t.Schedule.Digest, Labels: t.Schedule.Machine.Labels,
-		Environment: t.Schedule.Environment, Zone: cluster.ZoneOf(t.Schedule, t.Minute.Year())}
-	live, _, _ := t.Storage.DB.Going(context.Background())
+func (r *running) self() cluster.Server {
+	s := cluster.Server{Name: r.Host.Server, Machine: cluster.Machine(r.Storage.Dir), Version: r.Host.Version, Minute: r.Minute,
+		File: r.Schedule.File, Digest: r.Schedule.Digest, Labels: r.Schedule.Machine.Labels,
+		Environment: r.Schedule.Environment, Zone: cluster.ZoneOf(r.Schedule, r.Minute.Year())}
+	live, _, _ := r.Storage.DB.Going(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)
 		s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})
@@ -96,13 +98,13 @@ func (t *Tick) checkLabels() {
 
 // reportServers reports a clock that is off by more than MostOffset, and what is wrong with the
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
-func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
+func (r *running) reportServers(offset time.Duration, found []cluster.Finding) {
 	if offset.Abs() > MostOffset {
-		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
+		r.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", r.Host.Server, OffsetText(offset))
 	}
 	for _, f := range found {
 		if f.Kind != cluster.KindSilent {
-			t.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
+			r.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
 		}
 	}
 }
@@ -125,4 +127,52 @@ func (t *Tick) problemHourly(what, format string, a ...any) {
 	}
 	statedir.Replace(path, nil) //nolint: then the next tick reports it, too
 	t.Report.Problem(format, a...)
+}
+
+const (
+	batch      = 500             // runs that are published at a time
+	publishFor = 2 * time.Second // what is left then is for the next tick
+)
+
+// publish copies the runs that ended here to the store: the other servers find them there. If the
+// schedule has no store any more, the runs stop waiting. While the store fails they wait.
+func (r *records) publish() error {
+	if len(r.tick.Schedule.Store.Servers) == 0 {
+		return r.db.Runs().Unshare(context.Background())
+	}
+	if r.tick.Storage.Store == nil {
+		return nil
+	}
+	err := publish(context.Background(), r.db, r.tick.Storage.Store)
+	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
+		r.tick.Report.detail("other servers are not told of the runs here: %v", err)
+		return nil
+	}
+	return err
+}
+
+// publish copies runs until none is left, the store fails, or publishFor has passed. A run may be
+// copied twice, when a kill comes before that is noted; the other servers show it once.
+func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
+	for begun := time.Now(); time.Since(begun) < publishFor; {
+		records, err := db.Runs().Unpublished(ctx, batch)
+		if err != nil {
+			return err
+		}
+		var tasks, runs []string
+		for _, r := range records {
+			tasks, runs = append(tasks, r.Task), append(runs, r.ID)
+		}
+		last, err := db.Runs().Last(ctx, tasks)
+		if err != nil {
+			return err
+		}
+		if err := cluster.Publish(ctx, store, records, last); err != nil {
+			return err
+		}
+		if err := db.Runs().Published(ctx, runs); err != nil || len(records) < batch {
+			return err
+		}
+	}
+	return nil
 }
