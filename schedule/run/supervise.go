@@ -93,7 +93,10 @@ func (s *supervision) firstAttempt() (attempt int) {
 		s.stopped("before attempt %d", attempt)
 	case attempt == 1 && s.mustNotStart(1):
 	case s.row.Started.IsZero():
-		if note := s.run.hooks.before(s.terminate); note != "" {
+		note := s.run.hooks.before(s.terminate)
+		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
+			s.stopped("before attempt 1: %s", note)
+		} else if note != "" {
 			s.result.Outcome, s.result.Reason = outcome.Failed, note
 		}
 	}

@@ -1,0 +1,41 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sched/schedule/load"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+)
+
+// The docs say that a run which its tick had to end was stopped, whatever it was doing.
+func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
+	dir := t.TempDir()
+	text := "tasks:\n- {name: t, every: minute, command: 'true', before: exec sleep 60}\n"
+	s, err := load.Text([]byte(text), filepath.Join(dir, "schedule.yaml"), load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := NewCaller(StorageAt(s.StateDir, nil), state.Tick, os.Environ())
+	defer caller.DB.Close()
+	r, err := caller.Begin(state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: time.Now(), Server: "here"}, s.Tasks[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminate, end := context.WithCancelCause(context.Background())
+	go func() {
+		for len(r.hooks.marks.begun()) == 0 || r.hooks.marks.begun()[0].PID == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		end(errors.New("by SIGTERM"))
+	}()
+	row := r.Execute(terminate, context.Background())
+	if row.Outcome != outcome.Stopped || row.Reason != "before attempt 1: hook before 1: stopped (by SIGTERM)" {
+		t.Errorf("it %s: %s", row.Outcome.Verb(), row.Reason)
+	}
+}
