@@ -102,8 +102,7 @@ func (a checkCommand) check(o checkOptions) error {
 // judge returns an error only if it could not look for a schedule.
 func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	s, err := a.load()
-	var invalid *load.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*load.InvalidError](err); is {
 		return judgement{file: a.config, problems: invalid.Problems}, nil
 	}
 	if err != nil {

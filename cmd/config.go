@@ -106,8 +106,8 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 	if broken == nil {
 		return valid, nil, nil
 	}
-	var problems *load.InvalidError
-	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
+	problems, is := errors.AsType[*load.InvalidError](broken)
+	if !is || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // an edit did not break this schedule: it was deleted
 	}
 	path, err := filepath.Abs(file)
@@ -170,11 +170,10 @@ func checkNotification(n schedule.Notification) (problem, hint string) {
 // checkStore says what is wrong with the URLs of a store; empty for nothing. It does not connect.
 func checkStore(servers []string) (problem, hint string) {
 	_, err := stores.Open(mutex.Config{Servers: servers, Namespace: "any"})
-	var wrong *mutex.StoreError
-	switch {
-	case errors.As(err, &wrong):
+	if wrong, is := errors.AsType[*mutex.StoreError](err); is {
 		return wrong.Text, wrong.Hint
-	case err != nil:
+	}
+	if err != nil {
 		return err.Error(), ""
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sched/cmd/terminal"
@@ -54,19 +55,16 @@ func (a *app) exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	var invalid *load.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*load.InvalidError](err); is {
 		a.printFirstProblems(invalid.Problems)
 		return exitUsage
 	}
-	var e *exit
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*exit](err)
+	if !is {
 		e = &exit{exitFailed, err, ""}
-		var wrong *view.Error
-		switch {
-		case errors.As(err, &wrong) && wrong.Kind == view.Invalid:
+		if wrong, is := errors.AsType[*view.Error](err); is && wrong.Kind == view.Invalid {
 			e.code = exitUsage
-		case !a.begun: // cobra's own errors
+		} else if !a.begun { // cobra's own errors
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
@@ -139,16 +137,22 @@ const repeatInvalid = time.Hour
 // printedInvalid reports whether a tick printed these problems in the last hour, or else notes them
 // as printed now. It returns false for terminals, -v and --dry-run, and without a state folder.
 func (a runCommand) printedInvalid(o runOptions, err error) bool {
-	var invalid *load.InvalidError
-	if !errors.As(err, &invalid) || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
+	invalid, is := errors.AsType[*load.InvalidError](err)
+	if !is || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
 		return false
 	}
-	path, digest, now := printedPath(invalid.StateDir), digestOf(invalid.Problems), a.now()
-	if last, ok := readPrinted(path); ok && last.digest == digest && !now.Before(last.at) && now.Before(last.at.Add(repeatInvalid)) {
+	path, digest, now := printedPath(invalid.StateDir), sha256.New(), a.now()
+	for _, p := range invalid.Problems {
+		fmt.Fprintln(digest, p)
+	}
+	problems := fmt.Sprintf("%x", digest.Sum(nil))
+	text, _ := statedir.ReadFile(path)
+	last, when, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if at, err := time.Parse(time.RFC3339, when); err == nil && last == problems && !now.Before(at) && now.Before(at.Add(repeatInvalid)) {
 		return true
 	}
 	if _, err := os.Stat(invalid.StateDir); err == nil { // an invalid file makes no folder: it may name the wrong one
-		statedir.Replace(path, fmt.Appendln(nil, digest, now.UTC().Format(time.RFC3339)))
+		statedir.Replace(path, fmt.Appendln(nil, problems, now.UTC().Format(time.RFC3339)))
 	}
 	return false
 }
@@ -163,32 +167,6 @@ func leftOut(s *schedule.Schedule) error {
 
 // printedPath notes which problems were printed last, and when, until the schedule is valid again.
 func printedPath(dir string) string { return filepath.Join(dir, "told-invalid") }
-
-type printing struct {
-	digest string
-	at     time.Time
-}
-
-func readPrinted(path string) (last printing, ok bool) {
-	text, err := statedir.ReadFile(path)
-	if err != nil {
-		return last, false
-	}
-	var at string
-	if _, err := fmt.Sscan(string(text), &last.digest, &at); err != nil {
-		return last, false
-	}
-	last.at, err = time.Parse(time.RFC3339, at)
-	return last, err == nil
-}
-
-func digestOf(problems []schedule.Problem) string {
-	hash := sha256.New()
-	for _, p := range problems {
-		fmt.Fprintln(hash, p)
-	}
-	return fmt.Sprintf("%x", hash.Sum(nil))
-}
 
 // forgetInvalid lets the next problems be printed at once, also if they are the same ones.
 func forgetInvalid(s *schedule.Schedule) { os.Remove(printedPath(s.StateDir)) }

@@ -84,9 +84,12 @@ func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
-// chooseTask returns the name of the task whose number or name a person types, for a command that
-// was called without one. If nobody can be asked, the error says how the command is called.
-func (a *app) chooseTask(s *schedule.Schedule, use string) (string, error) {
+// chooseTask returns the name, or for "" the name of the task whose number or name a person types.
+// If nobody can be asked, the error says how the command is called.
+func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
 	if !terminal.Is(a.in) || !terminal.Is(a.err) {
 		return "", usage("`sched list` has the names", "name a task: sched %s", use)
 	}
@@ -127,28 +130,20 @@ func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 	at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...)
 	if !ok {
-		return time.Time{}, usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
+		return time.Time{}, notATime(flag, text)
 	}
 	c.saySkipped(text, skipped, at, zone)
 	return at, nil
+}
+
+func notATime(flag, text string) error {
+	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
 }
 
 func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
 		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
-}
-
-// parseMinute is parseAt for `sched why`. Its clock notes a time that the clocks skip.
-func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
-	if at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...); ok {
-		if skipped != "" {
-			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, zone)
-		}
-		return at, clock, nil
-	}
-	at, err = c.parseAt(text, zone)
-	return at, "", err
 }
 
 // parseSpan reads --since and --until. An empty one is the zero time.

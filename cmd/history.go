@@ -285,9 +285,7 @@ func matching(logs []state.Row, q state.Query) []state.Row {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(row state.Row) bool {
-		return q.Task != "" && row.Task != q.Task || row.Slot.Before(q.Since) || !q.Until.IsZero() && !row.Slot.Before(q.Until)
-	})
+	return slices.DeleteFunc(slices.Clone(logs), func(row state.Row) bool { return !q.Matches(row) })
 }
 
 func hasTask(name string, logs []state.Row) bool {

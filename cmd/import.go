@@ -139,8 +139,7 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	opts := a.options()
 	opts.Root = false
 	loaded, err := load.Text(yaml, file, opts)
-	var invalid *load.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*load.InvalidError](err); is {
 		a.out.Write(yaml)
 		a.printProblems(invalid.Problems)
 		return nil, failed("mend what is named above in what was printed", "the schedule is not valid yet")

@@ -97,11 +97,9 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if o.grep != "" {
 		return a.grep(s, names, o)
 	}
-	name := strings.Join(names, "")
-	if name == "" {
-		if name, err = a.chooseTask(s, "logs TASK|RUN"); err != nil {
-			return err
-		}
+	name, err := a.chooseTask(s, strings.Join(names, ""), "logs TASK|RUN")
+	if err != nil {
+		return err
 	}
 	if o.since != "" || o.until != "" {
 		return a.logsOfSpan(s, name, o)

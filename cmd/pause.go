@@ -142,14 +142,9 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 		}
 		runs = append(runs, run)
 	}
-	const most = 5
-	more := ""
-	if n := len(runs) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
 	if len(runs) > 0 {
 		goOn := map[bool]string{true: "goes on", false: "go on"}[len(runs) == 1]
-		fmt.Fprintf(a.out, "%s %s: %s%s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, strings.Join(runs[:min(most, len(runs))], ", "), more)
+		fmt.Fprintf(a.out, "%s %s: %s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, humanize.Names(runs, 5))
 	}
 }
 

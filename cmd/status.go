@@ -62,8 +62,8 @@ func (a statusCommand) status(o statusOptions) error {
 		return err
 	}
 	if os.Geteuid() != 0 { // who may read everything, and is told the truth by everybody
-		var foreign *statedir.ForeignError
-		if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
+		err := statedir.Check(s.StateDir)
+		if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
 			return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
 		}
 		if err := checkState(s); err != nil {

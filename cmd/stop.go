@@ -53,25 +53,21 @@ func (a stopCommand) stop(names []string, reason string) error {
 		found, err := a.liveRuns(s, all.Live, all.Lost, name)
 		if err != nil {
 			code = a.exitCode(err)
+			continue
 		}
-		chosen = append(chosen, found...)
+		for _, row := range found {
+			if !slices.ContainsFunc(chosen, func(other state.Row) bool { return other.ID == row.ID }) {
+				chosen = append(chosen, row)
+			}
+		}
 	}
-	if !a.stopAll(s, once(chosen), reason) {
+	if !a.stopAll(s, chosen, reason) {
 		code = exitFailed
 	}
 	if code != exitOK {
 		return &exit{code: code}
 	}
 	return nil
-}
-
-func once(all []state.Row) (runs []state.Row) {
-	for _, row := range all {
-		if !slices.ContainsFunc(runs, func(l state.Row) bool { return l.ID == row.ID }) {
-			runs = append(runs, row)
-		}
-	}
-	return runs
 }
 
 // liveRuns returns the live runs of a task or the run with an id: at least one, or an error.
@@ -81,16 +77,8 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
-	var ids []string
-	for _, row := range live {
-		ids = append(ids, row.ID)
-	}
-	id, err := state.OneRun(ids, name)
-	if err != nil {
-		return nil, err
-	}
-	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(row state.Row) bool { return row.ID != id }), nil
+	if row, err := view.OneRow(live, name); err != nil || row.ID != "" {
+		return []state.Row{row}, err
 	}
 	for _, row := range lost {
 		if one, _ := state.OneRun([]string{row.ID}, name); one != "" || row.Task == name {

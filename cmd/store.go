@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -17,6 +18,8 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
+
+	"github.com/spf13/cobra"
 )
 
 // store returns a store that is not connected yet; nil if the schedule has none.
@@ -110,4 +113,28 @@ func asTicks(s *schedule.Schedule, here doctor.Environment) []string {
 		return nil
 	}
 	return note.Environ(here, os.Environ())
+}
+
+// reasonFlag adds --reason to a command that changes something.
+func reasonFlag(c *cobra.Command, reason *string) {
+	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
+}
+
+// noteChange writes a change that was just made into the log of changes. If the log cannot be
+// written, it says so, and the change stays.
+func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
+	if target == pause.Everything {
+		target = view.Everything
+	}
+	line := state.Change{
+		At: a.now(), Who: caller(), From: view.FromCommand, Action: action, Target: target, Reason: control.Reason(reason),
+	}
+	db, err := state.Open(s.StateDir, state.Patience)
+	if err == nil {
+		_, err = db.Audit().Add(ctx, line)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		a.problem("this is done, but `sched history --changes` will not show it: %v", err)
+	}
 }

@@ -37,10 +37,8 @@ func (a testCommand) test(name string) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		if name, err = a.chooseTask(s, "test TASK"); err != nil {
-			return err
-		}
+	if name, err = a.chooseTask(s, name, "test TASK"); err != nil {
+		return err
 	}
 	t, err := view.FindTask(s, name)
 	if err != nil {

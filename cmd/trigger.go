@@ -65,10 +65,8 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		if name, err = a.chooseTask(s, "trigger TASK"); err != nil {
-			return err
-		}
+	if name, err = a.chooseTask(s, name, "trigger TASK"); err != nil {
+		return err
 	}
 	t, err := view.FindTask(s, name)
 	if err == nil {
@@ -85,11 +83,15 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	err = a.leaveRequests(s, []state.Row{request}, o, func(all []view.Request) any { return all[0] })
-	if err == nil {
-		a.noteChange(s, "trigger", t.Name, o.reason)
+	left, err := a.leaveRequests(s, []state.Row{request}, o)
+	if err != nil {
+		return err
 	}
-	return err
+	a.noteChange(s, "trigger", t.Name, o.reason)
+	if o.json {
+		return a.printJSON(left[0])
+	}
+	return nil
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
@@ -157,7 +159,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		return err
 	}
 	if len(names) == 0 {
-		name, err := a.chooseTask(s, "retry TASK|RUN...")
+		name, err := a.chooseTask(s, "", "retry TASK|RUN...")
 		if err != nil {
 			return err
 		}
@@ -188,11 +190,15 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		requests = append(requests, retry.Row)
 		runs = append(runs, retry.Of.ID)
 	}
-	if err := a.leaveRequests(s, requests, o, func(all []view.Request) any { return all }); err != nil {
+	left, err := a.leaveRequests(s, requests, o)
+	if err != nil {
 		return err
 	}
 	for _, run := range runs {
 		a.noteChange(s, "retry", run, o.reason)
+	}
+	if o.json {
+		return a.printJSON(left)
 	}
 	return nil
 }
@@ -263,11 +269,11 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
 }
 
-// leaveRequests writes the requests into the state folder, and prints which have started, and which
-// ticks will start the others. For --json it prints what value makes of them.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions, value func([]view.Request) any) error {
+// leaveRequests writes the requests into the state folder and returns them. Without --json it
+// prints which have started, and which ticks will start the others.
+func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions) ([]view.Request, error) {
 	actor := a.actor(s)
-	out := []view.Request{}
+	left := []view.Request{}
 	pauses := a.view(s).Pauses()
 	live := a.view(s).Live()
 	for _, r := range requests {
@@ -277,9 +283,9 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 		}
 		tick, err := actor.Leave(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out = append(out, view.RequestOf(r, tick, a.view(s).Server))
+		left = append(left, view.RequestOf(r, tick, a.view(s).Server))
 		if o.json {
 			continue
 		}
@@ -303,10 +309,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
 	}
-	if o.json {
-		return a.printJSON(value(out))
-	}
-	return nil
+	return left, nil
 }
 
 // startWithin is how long a command waits to see what starts at once.

@@ -47,24 +47,19 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		if name, err = a.chooseTask(s, "why TASK"); err != nil {
-			return err
-		}
-	}
-	at, clock, err := a.parseMinute(o.at, s.Location)
-	if err != nil {
+	if name, err = a.chooseTask(s, name, "why TASK"); err != nil {
 		return err
 	}
-	if o.at == "" {
-		at = time.Time{}
+	at, skipped, ok := view.ReadTime(o.at, a.now(), s.Location, a.zones...)
+	if o.at != "" && !ok {
+		return notATime("at", o.at)
 	}
 	w, err := a.view(s).Why(ctx, name, at)
 	if err != nil {
 		return err
 	}
-	if clock != "" && w.Answer.Minute != nil {
-		w.Answer.Minute.Clock = clock
+	if skipped != "" {
+		w.Answer.Minute.Clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, s.Location)
 	}
 	if o.json {
 		return a.printJSON(w.Answer)

@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,4 +68,50 @@ func percent(rate float64) string {
 		rate = 0.999
 	}
 	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
+}
+
+// changes prints what people changed, the newest first.
+func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOptions) error {
+	all, err := a.view(s).Changes(ctx, view.ChangeQuery{Target: q.Task, Since: q.Since, Until: q.Until, Limit: q.Limit})
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	named := func(c view.Change) bool { return c.Target != view.Everything }
+	if q.Task != "" && !slices.ContainsFunc(all, named) {
+		if _, err := view.FindTask(s, q.Task); err != nil {
+			return err
+		}
+	}
+	cut := o.limit > 0 && len(all) > o.limit
+	if cut {
+		all = all[:o.limit]
+	}
+	switch {
+	case o.json:
+		err = a.printJSON(all)
+	case len(all) == 0:
+		fmt.Fprintln(a.out, "nobody has changed anything")
+	default:
+		a.printChanges(s, all)
+	}
+	a.sayCut(o, cut)
+	return err
+}
+
+func (a historyCommand) printChanges(s *schedule.Schedule, all []view.Change) {
+	t := a.stdout().Table()
+	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")
+	for _, c := range all {
+		at, _ := time.Parse(time.RFC3339, c.At)
+		target := c.Target
+		if c.Action == "stop" || c.Action == "retry" {
+			target = humanize.ShortRun(target)
+		}
+		because := cmp.Or(c.Reason, "-")
+		if c.Error != "" {
+			because += " (not done: " + c.Error + ")"
+		}
+		t.Row(humanize.SecondZone(at, s.Location), humanize.Line(c.Who), c.From, c.Action, humanize.Line(target), humanize.Line(because))
+	}
+	t.Flush()
 }
