@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"time"
 )
 
@@ -50,32 +51,19 @@ func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 
 // Failed adds to a change the reason why it was not done.
 func (a Audit) Failed(ctx context.Context, id int64, why string) error {
-	return a.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE audit SET error = ? WHERE id = ?", why, id)
-		return err
-	})
+	return execute(ctx, a.store, "UPDATE audit SET error = ? WHERE id = ?", why, id)
 }
 
 // Newest returns the newest changes below a number (0: all), at most n, the newest first.
-func (a Audit) Newest(ctx context.Context, below int64, n int) (changes []Change, err error) {
-	err = a.store.read(ctx, func(q querier) error {
-		changes = nil
-		rows, err := q.QueryContext(ctx, `SELECT id, at, who, origin, action, target, reason, error FROM audit
+func (a Audit) Newest(ctx context.Context, below int64, n int) ([]Change, error) {
+	scan := func(rows *sql.Rows) (c Change, err error) {
+		var at int64
+		err = rows.Scan(&c.ID, &at, &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error)
+		c.At = time.UnixMicro(at).UTC()
+		return c, err
+	}
+	return ask(ctx, a.store, func(q querier) ([]Change, error) {
+		return listed(ctx, q, scan, `SELECT id, at, who, origin, action, target, reason, error FROM audit
 			WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2`, below, n)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var c Change
-			var at int64
-			if err := rows.Scan(&c.ID, &at, &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error); err != nil {
-				return err
-			}
-			c.At = time.UnixMicro(at).UTC()
-			changes = append(changes, c)
-		}
-		return rows.Err()
 	})
-	return changes, err
 }

@@ -161,12 +161,9 @@ func (r Runs) Live(ctx context.Context) ([]Row, error) {
 // will finish the row.
 func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	rows, err := db.Runs().list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY id")
-	alive := map[int64]bool{0: true}
+	alive := db.Owners().aliveOnce()
 	for _, r := range rows {
-		if _, asked := alive[r.Owner]; !asked {
-			alive[r.Owner] = db.Owners().Alive(r.Owner)
-		}
-		if alive[r.Owner] || r.Waits() {
+		if r.Owner == 0 || alive(r.Owner) || r.Waits() {
 			live = append(live, r)
 		} else {
 			lost = append(lost, r)
@@ -179,13 +176,8 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 // with their snapshots. The row that has waited longest comes first.
 func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
-	alive := map[int64]bool{}
-	rows = slices.DeleteFunc(rows, func(r Row) bool {
-		if _, asked := alive[r.Owner]; !asked {
-			alive[r.Owner] = db.Owners().Alive(r.Owner)
-		}
-		return !alive[r.Owner]
-	})
+	alive := db.Owners().aliveOnce()
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return !alive(r.Owner) })
 	slices.SortFunc(rows, InOrder)
 	return rows, err
 }
@@ -198,26 +190,20 @@ func InOrder(a, b Row) int {
 
 // AnyWaits reports whether the database has work for a later tick: a run that has not ended, a run
 // that nobody has reported or published, or a message.
-func (r Runs) AnyWaits(ctx context.Context) (waits bool, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
-			OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
-			OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
-			OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`).Scan(&waits)
-	})
-	return waits, err
+func (r Runs) AnyWaits(ctx context.Context) (bool, error) {
+	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
+		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
+		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
+		OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`)
 }
 
 // Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
 // the run has no row.
 func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
-		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", id)
+		found, err := wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", id)
 		if err == nil && len(found) == 0 {
 			return ErrNotFound
-		}
-		if err == nil {
-			err = addSnapshots(ctx, q, found)
 		}
 		if err == nil {
 			row = found[0]
@@ -229,22 +215,14 @@ func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
 // which they ended.
-func (r Runs) Unreported(ctx context.Context) (rows []Row, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
-		return err
-	})
-	return rows, err
+func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
+	return askRows(ctx, r.store, "SELECT "+columns+" FROM run INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
 }
 
 // Report takes a run for printing. It reports false when another tick has taken it.
 func (r Runs) Report(ctx context.Context, run string) (ours bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		did, err := q.ExecContext(ctx, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
-		if err != nil {
-			return err
-		}
-		n, err := did.RowsAffected()
+		n, err := changed(ctx, q, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
 		ours = n > 0
 		return err
 	})
@@ -268,15 +246,10 @@ func anyWaits(ctx context.Context, q querier) (waits bool, err error) {
 // list reads the index of rows that have not ended. Each query of that index repeats its condition,
 // phase <> 'ended': SQLite uses a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).
-func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_live WHERE "+where, args...)
-		if err == nil {
-			err = addSnapshots(ctx, q, rows)
-		}
-		return err
+func (r Runs) list(ctx context.Context, where string, args ...any) ([]Row, error) {
+	return ask(ctx, r.store, func(q querier) ([]Row, error) {
+		return wholeRows(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_live WHERE "+where, args...)
 	})
-	return rows, err
 }
 
 // Last returns the newest row of each task that says how its command went. A task without such a
@@ -317,11 +290,7 @@ func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error
 }
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
-	var rows []Row
-	err := s.read(ctx, func(q querier) (err error) {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
-		return err
-	})
+	rows, err := askRows(ctx, s, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}
@@ -332,12 +301,17 @@ func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool
 const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
 
 // Hooks returns the hooks of a run that is finishing, as far as they have begun.
-func (r Runs) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		hooks, err = hooksOf(ctx, q, run)
-		return err
-	})
-	return hooks, err
+func (r Runs) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, r.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+}
+
+// wholeRows asks a query for rows, with their snapshots.
+func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
+	rows, err := rowsOf(ctx, q, query, args...)
+	if err == nil {
+		err = addSnapshots(ctx, q, rows)
+	}
+	return rows, err
 }
 
 // addSnapshots fills in the snapshots of rows.

@@ -45,10 +45,8 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
 			return err
 		}
-		if found, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", ids[0]); err != nil {
-			return err
-		}
-		return addSnapshots(ctx, q, found)
+		found, err = wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", ids[0])
+		return err
 	})
 	switch {
 	case err != nil:
@@ -68,13 +66,13 @@ func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
 	}
-	ids, err := textsOf(ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", id, id+"\U0010FFFF", shown+1)
+	ids, err := column[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", id, id+"\U0010FFFF", shown+1)
 	if err != nil || slices.Contains(ids, id) {
 		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
 	}
 	const tail = 4
 	if len(id) >= tail {
-		ends, err := textsOf(ctx, q, `SELECT id FROM run WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`,
+		ends, err := column[string](ctx, q, `SELECT id FROM run WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`,
 			id, shown+1)
 		if err != nil {
 			return nil, err

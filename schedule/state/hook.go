@@ -15,12 +15,8 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 		if err := o.has(ctx, q, run); err != nil {
 			return err
 		}
-		did, err := q.ExecContext(ctx, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
+		n, err := changed(ctx, q, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
 			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1 WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
-		if err != nil {
-			return err
-		}
-		n, err := did.RowsAffected()
 		fire = n > 0
 		return err
 	})
@@ -69,12 +65,8 @@ func (o Owned) has(ctx context.Context, q querier, run string) error {
 }
 
 // Hooks returns which hooks of a run have begun, and which of them have ended.
-func (o Owned) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {
-	err = o.store.read(ctx, func(q querier) error {
-		hooks, err = hooksOf(ctx, q, run)
-		return err
-	})
-	return hooks, err
+func (o Owned) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, o.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
 }
 
 // A Hook is a hook that has begun.
@@ -86,22 +78,14 @@ type Hook struct {
 	Note  string    // how it failed; empty if it did not
 }
 
-func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT name, begun, ended, pid, note FROM hook WHERE run = ? ORDER BY begun, name", run)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var h Hook
+func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
+	scan := func(rows *sql.Rows) (h Hook, err error) {
 		var begun, ended, pid sql.NullInt64
-		if err := rows.Scan(&h.Name, &begun, &ended, &pid, &h.Note); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&h.Name, &begun, &ended, &pid, &h.Note)
 		h.Begun, h.Ended, h.PID = unpackTime(begun), unpackTime(ended), int(pid.Int64)
-		hooks = append(hooks, h)
+		return h, err
 	}
-	return hooks, rows.Err()
+	return listed(ctx, q, scan, "SELECT name, begun, ended, pid, note FROM hook WHERE run = ? ORDER BY begun, name", run)
 }
 
 // nobody is the owner of hooks that belong to no run.
@@ -113,8 +97,5 @@ func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 
 // ForgetHooks removes the notes about the hooks of an incident.
 func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
-	return db.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", incident)
-		return err
-	})
+	return execute(ctx, db, "DELETE FROM hook WHERE run = ?", incident)
 }

@@ -156,12 +156,8 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 // own makes o the owner of a message if the message is due, nobody owns it, and no older ping of
 // the sender is being sent.
 func own(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
-	did, err := q.ExecContext(ctx, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
+	n, err := changed(ctx, q, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
 		o.ID, id)
-	if err != nil {
-		return false, err
-	}
-	n, err := did.RowsAffected()
 	return n > 0, err
 }
 
@@ -169,7 +165,7 @@ const mayBeSent = "NOT (replaces = 1 AND EXISTS (SELECT 1 FROM message AS other 
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
-	owners, err := ownersOf(ctx, q)
+	owners, err := column[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
 	if err != nil {
 		return err
 	}
@@ -185,23 +181,6 @@ func (m Messages) freeDead(ctx context.Context, q querier) error {
 		}
 	}
 	return nil
-}
-
-// ownersOf returns the owners of messages.
-func ownersOf(ctx context.Context, q querier) (owners []int64, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var owner int64
-		if err := rows.Scan(&owner); err != nil {
-			return nil, err
-		}
-		owners = append(owners, owner)
-	}
-	return owners, rows.Err()
 }
 
 // longestWait is the longest time between two attempts. A message that would wait longer was put
@@ -222,11 +201,8 @@ func (d Due) args() []any {
 }
 
 // HasDue reports whether Take may have a message. It changes nothing.
-func (m Messages) HasDue(ctx context.Context, d Due) (has bool, err error) {
-	err = m.db.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...).Scan(&has)
-	})
-	return has, err
+func (m Messages) HasDue(ctx context.Context, d Due) (bool, error) {
+	return askOne[bool](ctx, m.db, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
 }
 
 // Take returns the oldest message that is due and that nobody sends; nil when no message is due. It
@@ -300,12 +276,12 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 // ErrGone when the message is not the owner's any more.
 func (m Messages) change(ctx context.Context, text string, args ...any) error {
 	return m.db.write(ctx, func(q querier) error {
-		did, err := q.ExecContext(ctx, text, args...)
+		n, err := changed(ctx, q, text, args...)
+		if err == nil && n == 0 {
+			err = ErrGone
+		}
 		if err != nil {
 			return err
-		}
-		if n, err := did.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrGone)
 		}
 		if _, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", args[0]); err != nil {
 			return err
@@ -316,18 +292,12 @@ func (m Messages) change(ctx context.Context, text string, args ...any) error {
 
 // Withdraw removes a message that is not true any more, unless it is being sent at this moment.
 func (m Messages) Withdraw(ctx context.Context, id string) error {
-	return m.db.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
-		return err
-	})
+	return execute(ctx, m.db, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 }
 
 // Waiting returns how many messages were not delivered yet.
-func (m Messages) Waiting(ctx context.Context) (n int, err error) {
-	err = m.db.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, "SELECT count(*) FROM message WHERE status <> 'sent'").Scan(&n)
-	})
-	return n, err
+func (m Messages) Waiting(ctx context.Context) (int, error) {
+	return askOne[int](ctx, m.db, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
 // Undelivered sums up the messages of which an attempt has failed.
@@ -353,30 +323,20 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	return u, err
 }
 
-func messagesOf(ctx context.Context, q querier, query string, args ...any) (all []Message, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var m Message
+func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Message, error) {
+	return listed(ctx, q, func(rows *sql.Rows) (m Message, err error) {
 		var target, body, status string
 		var created, per int64
 		var tried, failing, heldSince sql.NullInt64
 		var addresses sql.NullString
-		err := rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status, &m.Tries, &tried, &failing,
+		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status, &m.Tries, &tried, &failing,
 			&m.Error, &m.Reported, &addresses, &m.HeldBack, &heldSince, &m.Limit.N, &per)
 		if err == nil {
 			err = unpackJSON(addresses, &m.Addresses)
 		}
-		if err != nil {
-			return nil, err
-		}
 		m.Target, m.Body, m.Held, m.Refused = json.RawMessage(target), json.RawMessage(body), status == "held", status == "refused"
 		m.Created, m.Limit.Per = time.UnixMicro(created).UTC(), micros(per)
 		m.Tried, m.Failing, m.HeldSince = unpackTime(tried), unpackTime(failing), unpackTime(heldSince)
-		all = append(all, m)
-	}
-	return all, rows.Err()
+		return m, err
+	}, query, args...)
 }

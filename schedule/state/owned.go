@@ -265,15 +265,7 @@ func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 	if ready {
 		phases = "'ready'"
 	}
-	err = o.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN (`+phases+`) AND phase <> 'ended'
-			AND owner = ? ORDER BY slot, id`, o.ID)
-		if err == nil {
-			err = addSnapshots(ctx, q, rows)
-		}
-		return err
-	})
-	return rows, err
+	return Runs{o.store}.list(ctx, "phase IN ("+phases+") AND phase <> 'ended' AND owner = ? ORDER BY slot, id", o.ID)
 }
 
 // Stop returns who asked to stop our row; nil when nobody did.
@@ -301,11 +293,7 @@ func (o Owned) update(ctx context.Context, run, text string, args ...any) error 
 // change runs an UPDATE of one row. If it finds no such row, its error says what has become of the
 // row.
 func (o Owned) change(ctx context.Context, q querier, run, text string, args ...any) error {
-	did, err := q.ExecContext(ctx, text, append([]any{run, o.ID}, args...)...)
-	if err != nil {
-		return err
-	}
-	n, err := did.RowsAffected()
+	n, err := changed(ctx, q, text, append([]any{run, o.ID}, args...)...)
 	if err == nil && n == 0 {
 		err = stale(ctx, q, run)
 	}

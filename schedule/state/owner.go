@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,6 +144,17 @@ func (o Owners) Alive(id int64) bool {
 	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
+// aliveOnce returns Alive for many rows: it looks once at each owner.
+func (o Owners) aliveOnce() func(id int64) bool {
+	known := map[int64]bool{}
+	return func(id int64) bool {
+		if _, asked := known[id]; !asked {
+			known[id] = o.Alive(id)
+		}
+		return known[id]
+	}
+}
+
 // ownerPrefix begins the names of the files of owners.
 const ownerPrefix = "owner-"
 
@@ -167,21 +179,8 @@ func enroll(ctx context.Context, s store, o *Owner) (Owned, error) {
 
 // dead returns the enrolled owners that do not live.
 func (o Owners) dead(ctx context.Context, q querier) (dead []int64, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT id FROM owner")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		if !o.Alive(id) {
-			dead = append(dead, id)
-		}
-	}
-	return dead, rows.Err()
+	owners, err := column[int64](ctx, q, "SELECT id FROM owner")
+	return slices.DeleteFunc(owners, o.Alive), err
 }
 
 // RemoveStale forgets owners that are dead and have no rows and no messages, and removes their
@@ -202,19 +201,11 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rows, err := q.QueryContext(ctx, "SELECT id FROM owner")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id int64
-			if err := rows.Scan(&id); err != nil {
-				return err
-			}
+		left, err := column[int64](ctx, q, "SELECT id FROM owner")
+		for _, id := range left {
 			known[id] = true
 		}
-		return rows.Err()
+		return err
 	})
 	if err != nil {
 		return err

@@ -52,25 +52,17 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 	past = map[string][]Row{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(past)
-		rows, err := q.QueryContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(ctx, q, func(rows *sql.Rows) error {
 			var r Row
 			var slot int64
 			var last, started, ended sql.NullInt64
 			var became sql.NullString
 			err := rows.Scan(&r.ID, &r.Task, &slot, &last, &r.Slots, &r.Phase, &r.Attempt.Number, &started, &ended, &became, &r.Kind, &r.Reason)
-			if err != nil {
-				return err
-			}
 			r.Slot, r.LastSlot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(last), unpackTime(started), unpackTime(ended)
 			r.Outcome = outcome.Outcome(became.String)
 			past[r.Task] = append(past[r.Task], r)
-		}
-		return rows.Err()
+			return err
+		}, query, args...)
 	})
 	for _, rows := range past {
 		slices.SortFunc(rows, NewestFirst)
@@ -84,22 +76,15 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most in
 	counts = map[string]int{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(counts)
-		rows, err := q.QueryContext(ctx, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
-			WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3)) FROM json_each(?1) AS span`,
-			listOf(spans), untilMicro(until), most)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(ctx, q, func(rows *sql.Rows) error {
 			var task string
 			var n int
-			if err := rows.Scan(&task, &n); err != nil {
-				return err
-			}
+			err := rows.Scan(&task, &n)
 			counts[task] = n
-		}
-		return rows.Err()
+			return err
+		}, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
+			WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3)) FROM json_each(?1) AS span`,
+			listOf(spans), untilMicro(until), most)
 	})
 	return counts, err
 }
@@ -131,7 +116,7 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 	to := (until.UnixMicro() + hour - 1) / hour * hour
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		lines, err := textsOf(ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
+		lines, err := column[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
 				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*),
 					coalesce(sum(max(ended - started, 0)), 0)) AS line
 				FROM run INDEXED BY run_sum WHERE task = name.value AND outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+single+`

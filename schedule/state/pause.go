@@ -71,37 +71,26 @@ func (p Pause) End(near time.Time, zone *time.Location) string {
 
 // All returns the last pause of each task, even if it is over, so that readers can say what was
 // paused when.
-func (p Pauses) All(ctx context.Context) (all map[string]Pause, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		all, err = p.all(ctx, q)
-		return err
-	})
-	return all, err
+func (p Pauses) All(ctx context.Context) (map[string]Pause, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]Pause, error) { return p.all(ctx, q) })
 }
 
 // keyPausesOf is the value that says whose pauses the database has.
 const keyPausesOf = "pauses_of"
 
 func (p Pauses) all(ctx context.Context, q querier) (map[string]Pause, error) {
-	rows, err := q.QueryContext(ctx, `SELECT task, by, server, reason, since, until, ended, version FROM pause
-		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ?`, keyPausesOf, p.of)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	all := map[string]Pause{}
-	for rows.Next() {
+	return all, each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var one Pause
 		var since int64
 		var until, ended sql.NullInt64
-		if err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version)
 		one.Since, one.Until, one.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
 		all[task] = one
-	}
-	return all, rows.Err()
+		return err
+	}, `SELECT task, by, server, reason, since, until, ended, version FROM pause
+		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ?`, keyPausesOf, p.of)
 }
 
 // Change sets the pauses that change returns. No other write comes between the pauses that change

@@ -140,12 +140,9 @@ func (p *Plan) Left(ctx context.Context, end time.Time) (left, live []Row, err e
 		if err != nil {
 			return err
 		}
-		alive := map[int64]bool{}
+		alive := p.db.Owners().aliveOnce()
 		for _, r := range planned {
-			if _, asked := alive[r.Owner]; !asked {
-				alive[r.Owner] = p.db.Owners().Alive(r.Owner)
-			}
-			if alive[r.Owner] {
+			if alive(r.Owner) {
 				live = append(live, r)
 				continue
 			}

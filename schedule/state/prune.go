@@ -187,18 +187,13 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 
 // remove removes the rows that which selects, and the definitions that only they used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
-	rows, err := p.q.QueryContext(p.ctx, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition, unpublished", args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
 	definitions := map[int64]string{} // with their task
-	for rows.Next() {
+	err = each(p.ctx, p.q, func(rows *sql.Rows) error {
 		var r Row
 		var definition sql.NullInt64
 		var unpublished int
 		if err := rows.Scan(&r.ID, &r.Task, &r.Output, &definition, &unpublished); err != nil {
-			return removed, err
+			return err
 		}
 		removed++
 		p.did.Unpublished += unpublished
@@ -207,8 +202,9 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 		if definition.Valid {
 			definitions[definition.Int64] = r.Task
 		}
-	}
-	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(definitions))
+		return nil
+	}, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition, unpublished", args...)
+	return removed, errors.Join(err, p.forget(definitions))
 }
 
 // forget removes the definitions that no row uses any more. It searches the rows of the task from

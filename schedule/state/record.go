@@ -172,11 +172,7 @@ func (rec *recorder) remove(id, condition string) (removed bool, err error) {
 	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil { // its total goes down
 		return false, err
 	}
-	did, err := rec.q.ExecContext(rec.ctx, "DELETE FROM run"+where, id)
-	if err != nil {
-		return false, err
-	}
-	n, err := did.RowsAffected()
+	n, err := changed(rec.ctx, rec.q, "DELETE FROM run"+where, id)
 	return n > 0, err
 }
 
@@ -202,23 +198,14 @@ type rangeRow struct {
 
 // rangesOver returns the rows of several slots that reach into the time of the new rows. There is
 // hardly ever such a row.
-func rangesOver(ctx context.Context, q querier, news []Row) (ranges []rangeRow, err error) {
+func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) {
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
-	rows, err := q.QueryContext(ctx, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
+	return listed(ctx, q, func(rows *sql.Rows) (r rangeRow, err error) {
+		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, &r.first, &r.last)
+		return r, err
+	}, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r rangeRow
-		if err := rows.Scan(&r.id, &r.reason, &r.slots, &r.task, &r.first, &r.last); err != nil {
-			return nil, err
-		}
-		ranges = append(ranges, r)
-	}
-	return ranges, rows.Err()
 }
 
 // rangeOf returns the row of several slots that counts the slot of a row; nil for none.
@@ -285,13 +272,9 @@ func (r Runs) Unshare(ctx context.Context) error {
 
 // Unpublished returns the ended runs that other servers do not know of yet, in the order in which
 // they were added, at most limit.
-func (r Runs) Unpublished(ctx context.Context, limit int) (rows []Row, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
-			WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
-		return err
-	})
-	return rows, err
+func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
+	return askRows(ctx, r.store, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
+		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
 }
 
 // Published writes down that other servers know of the runs.
@@ -300,10 +283,7 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 	if err != nil || len(runs) == 0 {
 		return err
 	}
-	return r.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))", string(list))
-		return err
-	})
+	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))", string(list))
 }
 
 // Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
@@ -332,28 +312,18 @@ type Slot struct {
 
 // Slots returns the slots from from to before to that have a row, in no order. It leaves out slots
 // that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
-func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		slots = nil
-		const what = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
-		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1) UNION ALL "+
+func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
+	const what = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
+	scan := func(rows *sql.Rows) (s Slot, err error) {
+		var at, until int64
+		err = rows.Scan(&s.Task, &at, &until, &s.Missed)
+		s.At, s.Until = time.UnixMicro(at).UTC(), time.UnixMicro(until).UTC()
+		return s, err
+	}
+	return ask(ctx, r.store, func(q querier) ([]Slot, error) {
+		return listed(ctx, q, scan, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1) UNION ALL "+
 			what+"run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL", ceilMicro(from), ceilMicro(to))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var s Slot
-			var at, until int64
-			if err := rows.Scan(&s.Task, &at, &until, &s.Missed); err != nil {
-				return err
-			}
-			s.At, s.Until = time.UnixMicro(at).UTC(), time.UnixMicro(until).UTC()
-			slots = append(slots, s)
-		}
-		return rows.Err()
 	})
-	return slots, err
 }
 
 // Unknown returns the runs, of those given by their whole ids, that have no ended row.
@@ -362,11 +332,9 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
-	err = r.store.read(ctx, func(q querier) error {
-		unknown, err = textsOf(ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')", string(list))
-		return err
+	return ask(ctx, r.store, func(q querier) ([]string, error) {
+		return column[string](ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')", string(list))
 	})
-	return unknown, err
 }
 
 // Added returns ended rows that were added after a mark, at most limit, in the order of adding, and

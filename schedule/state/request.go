@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"sched/schedule/outcome"
@@ -71,22 +70,19 @@ func forgetWaiting(ctx context.Context, q querier, run string) error {
 // WaitOn changes what a row waits for, and why. It does nothing when the row does not wait any
 // more.
 func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
-	return r.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4, waiting_since = ?5, reason = ?6
-			WHERE id = ?1 AND phase = 'waiting'`, run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
-		return err
-	})
+	return execute(ctx, r.store, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4, waiting_since = ?5, reason = ?6
+		WHERE id = ?1 AND phase = 'waiting'`, run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
 }
 
 // Settle gives a waiting row its outcome without an owner, as when its time is over or its task is
 // gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		rows, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ? AND phase = 'waiting'", run)
+		rows, err := wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ? AND phase = 'waiting'", run)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if err := errors.Join(addSnapshots(ctx, q, rows), forgetWaiting(ctx, q, run)); err != nil {
+		if err := forgetWaiting(ctx, q, run); err != nil {
 			return err
 		}
 		rows[0].Phase, rows[0].Result, rows[0].Wait = Ended, result, Wait{Waited: rows[0].Wait.Waited}

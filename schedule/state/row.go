@@ -296,19 +296,10 @@ func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err e
 			oldest = r.Slot
 		}
 	}
-	rows, err := q.QueryContext(ctx, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var l longRow
-		if err := rows.Scan(&l.task, &l.first, &l.last); err != nil {
-			return nil, err
-		}
-		long = append(long, l)
-	}
-	return long, rows.Err()
+	return listed(ctx, q, func(rows *sql.Rows) (l longRow, err error) {
+		err = rows.Scan(&l.task, &l.first, &l.last)
+		return l, err
+	}, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
 }
 
 // define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
@@ -395,37 +386,11 @@ func scan(rows *sql.Rows) (r Row, err error) {
 
 // rowsOf asks a query for rows.
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
+	all, err = listed(ctx, q, scan, query, args...)
+	for i := range all {
+		all[i].Output = q.whole(all[i].Output)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		r.Output = q.whole(r.Output)
-		all = append(all, r)
-	}
-	return all, rows.Err()
-}
-
-// textsOf returns the only column of a query.
-func textsOf(ctx context.Context, q querier, query string, args ...any) (all []string, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
+	return all, err
 }
 
 // packTime returns the microseconds of a time, and NULL for the zero time.

@@ -4,6 +4,7 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 
 	"golang.org/x/sys/unix"
@@ -60,22 +61,13 @@ type Traced struct {
 }
 
 // Traces returns all changes in their order.
-func Traces(ctx context.Context, db *DB) (all []Traced, err error) {
-	err = db.read(ctx, func(q querier) error {
-		rows, err := q.QueryContext(ctx, `SELECT at, run, task, slot, one, coalesce(was, ''), coalesce(phase, ''), coalesce(had, 0),
+func Traces(ctx context.Context, db *DB) ([]Traced, error) {
+	scan := func(rows *sql.Rows) (t Traced, err error) {
+		err = rows.Scan(&t.At, &t.Run, &t.Task, &t.Slot, &t.One, &t.Was, &t.Phase, &t.Had, &t.Owner, &t.Kind, &t.Outcome, &t.Attempt)
+		return t, err
+	}
+	return ask(ctx, db, func(q querier) ([]Traced, error) {
+		return listed(ctx, q, scan, `SELECT at, run, task, slot, one, coalesce(was, ''), coalesce(phase, ''), coalesce(had, 0),
 			coalesce(owner, 0), coalesce(kind, ''), coalesce(outcome, ''), attempt FROM trace ORDER BY seq`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var t Traced
-			if err := rows.Scan(&t.At, &t.Run, &t.Task, &t.Slot, &t.One, &t.Was, &t.Phase, &t.Had, &t.Owner, &t.Kind, &t.Outcome, &t.Attempt); err != nil {
-				return err
-			}
-			all = append(all, t)
-		}
-		return rows.Err()
 	})
-	return all, err
 }

@@ -60,10 +60,7 @@ func (v Values) Get(ctx context.Context, name string, target any) (found bool, e
 // Set writes a value as JSON; nil removes it.
 func (v Values) Set(ctx context.Context, name string, what any) error {
 	if what == nil {
-		return v.store.write(ctx, func(q querier) error {
-			_, err := q.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", name)
-			return err
-		})
+		return execute(ctx, v.store, "DELETE FROM meta WHERE key = ?", name)
 	}
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -123,22 +120,16 @@ type ValidSchedule struct {
 // KeepValid keeps the text of a valid schedule, which text returns. If the same schedule on the
 // same machine is kept already, nothing changes.
 func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
-	var kept bool
-	err := v.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
-			s.File, s.Digest, s.Machine).Scan(&kept)
-	})
+	kept, err := askOne[bool](ctx, v.store, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
+		s.File, s.Digest, s.Machine)
 	if err != nil || kept {
 		return err
 	}
 	if s.Text, err = text(); err != nil {
 		return err
 	}
-	return v.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "INSERT OR REPLACE INTO schedule (file, digest, machine, text, since) VALUES (?, ?, ?, ?, ?)",
-			s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
-		return err
-	})
+	return execute(ctx, v.store, "INSERT OR REPLACE INTO schedule (file, digest, machine, text, since) VALUES (?, ?, ?, ?, ?)",
+		s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
 }
 
 // LastValid returns the last valid schedule of a file; if there is no such schedule, its Digest is

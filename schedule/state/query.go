@@ -1,0 +1,78 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+)
+
+// ask returns the answer to questions about the database as it is at one moment.
+func ask[T any](ctx context.Context, s store, questions func(querier) (T, error)) (answer T, err error) {
+	err = s.read(ctx, func(q querier) (err error) {
+		answer, err = questions(q)
+		return err
+	})
+	return answer, err
+}
+
+// askOne returns the one value of a query that has one row.
+func askOne[T any](ctx context.Context, s store, query string, args ...any) (value T, err error) {
+	return ask(ctx, s, func(q querier) (value T, err error) {
+		err = q.QueryRowContext(ctx, query, args...).Scan(&value)
+		return value, err
+	})
+}
+
+// askRows returns the rows of a query for columns.
+func askRows(ctx context.Context, s store, query string, args ...any) ([]Row, error) {
+	return ask(ctx, s, func(q querier) ([]Row, error) { return rowsOf(ctx, q, query, args...) })
+}
+
+// execute runs a statement in a transaction of its own, or of the plan.
+func execute(ctx context.Context, s store, statement string, args ...any) error {
+	return s.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, statement, args...)
+		return err
+	})
+}
+
+// each calls scan for each row of a query.
+func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// listed returns what scan makes of each row of a query.
+func listed[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+	err = each(ctx, q, func(rows *sql.Rows) error {
+		one, err := scan(rows)
+		all = append(all, one)
+		return err
+	}, query, args...)
+	return all, err
+}
+
+// column returns the only column of a query.
+func column[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
+	return listed(ctx, q, func(rows *sql.Rows) (one T, err error) {
+		err = rows.Scan(&one)
+		return one, err
+	}, query, args...)
+}
+
+// changed runs a statement, and returns how many rows it has changed.
+func changed(ctx context.Context, q querier, statement string, args ...any) (rows int64, err error) {
+	did, err := q.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return did.RowsAffected()
+}
