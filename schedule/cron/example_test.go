@@ -102,7 +102,7 @@ func ExampleWhen_Explain() {
 			fmt.Println(verdict.Due, verdict.Why())
 		}
 	}
-	// Output: true day 16 is not in 13 and Friday is in FRI: with both restricted, one is enough
-	// false minute 30 is not in 0; day 17 is not in 13 and Saturday is not in FRI (one of the two
-	// would be enough)
+	// Output:
+	// true day 16 is not in 13 and Friday is in FRI: with both restricted, one is enough
+	// false minute 30 is not in 0; day 17 is not in 13 and Saturday is not in FRI (one of the two would be enough)
 }

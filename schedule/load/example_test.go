@@ -27,9 +27,9 @@ tasks:
 	for _, task := range s.Tasks {
 		fmt.Printf("%s: %s, %q in %s, at most %s\n", task.Name, task.When, task.Command.Argv(), task.Dir, task.Timeout)
 	}
-	// Output: nightly-report: 30 2 * * 1-5, ["/bin/sh" "-c" "./report.sh --all"] in /srv/shop, at
-	// most 1h0m0s prune-sessions: */5 * * * *, ["php" "artisan" "sessions:prune"] in /srv/shop, at
-	// most 1m30s
+	// Output:
+	// nightly-report: 30 2 * * 1-5, ["/bin/sh" "-c" "./report.sh --all"] in /srv/shop, at most 1h0m0s
+	// prune-sessions: */5 * * * *, ["php" "artisan" "sessions:prune"] in /srv/shop, at most 1m30s
 }
 
 // Every mistake is reported at its place, all at once.

@@ -37,9 +37,9 @@ func ExampleTarget_Send() {
 	if err := target.Send(ctx, aMessage()); err != nil {
 		fmt.Println(err)
 	}
-	// Output: POST /services/T0/B1 {"text":"[shop] nightly-report failed: exit code 7\non web-1,
-	// due 2026-11-21 02:30:00 +00:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table:
-	// orders\n```"}
+	// Output:
+	// POST /services/T0/B1
+	// {"text":"[shop] nightly-report failed: exit code 7\non web-1, due 2026-11-21 02:30:00 +00:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table: orders\n```"}
 }
 
 // An error says whether to try again, and has no secret of the URL in it.
