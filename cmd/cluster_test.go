@@ -88,7 +88,7 @@ const slack = 15 * time.Second
 // one asks.
 func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
 	t.Parallel()
-	servers, minutes := sized(10, 10, 20), sized(10, 10, 20)
+	servers, minutes := sized(10, 20), sized(10, 20)
 	tasks := "tasks:\n- group: all\n  one_server: true\n  command: echo $SCHED_TASK $SCHED_SLOT >> $SHARED/ran\n  tasks:\n"
 	for i := range 10 {
 		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", background: %t}\n", i, i%2 == 0)
@@ -441,7 +441,7 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 
 // Latency must not decide what runs: 200 tasks at 40 ms of round trip once ran none of them.
 func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
-	if testing.Short() {
+	if !full {
 		t.Skip("takes all processors")
 	}
 	tasks := "tasks:\n- group: all\n  one_server: true\n  background: true\n  command: date +%s%N >> $SHARED/ran\n  tasks:\n"

@@ -621,7 +621,7 @@ tasks:
 // waited for, which looks the same to its parent.
 func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
+	if !full {
 		t.Skip("it waits five seconds for the command")
 	}
 	b := newBox(t, `
@@ -919,7 +919,7 @@ tasks:
 }
 
 func TestAThousandBackgroundRuns(t *testing.T) {
-	if testing.Short() {
+	if !full {
 		t.Skip("takes a while")
 	}
 	var schedule strings.Builder

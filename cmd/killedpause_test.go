@@ -27,7 +27,7 @@ func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pause, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]
 `)
 			first := time.Now().UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
-			apart := sized(11, 9, 3)
+			apart := sized(11, 3)
 			for step, ended := 1+rand.IntN(apart), false; !ended; step, first = step+apart, first.Add(20*time.Minute) {
 				second := first.Add(10 * time.Minute)
 				for _, s := range servers {

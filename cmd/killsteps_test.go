@@ -114,7 +114,7 @@ func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 		c.Env = append(c.Env, "SCHED_TEST_SERVER=web-1", "GOMAXPROCS=1")
 		return c
 	}
-	steps, apart := kills(10, 3)
+	steps, apart := kills(10)
 	for ended := false; !ended; steps += apart {
 		if out, err := on("2026-01-01 00:00").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -76,23 +76,22 @@ func runManyAtOnce() {
 	}
 }
 
-// sized is how much a test does of what could go on for long: less with -short, and all if
-// SCHED_TEST_FULL is set.
-func sized(short, usual, all int) int {
-	switch {
-	case os.Getenv("SCHED_TEST_FULL") != "":
+// full says that the tests do all that they can, as in CI, and not only what a minute or two allow.
+var full = os.Getenv("SCHED_TEST_FULL") != ""
+
+// sized is how much a test does of what could go on for long.
+func sized(usual, all int) int {
+	if full {
 		return all
-	case testing.Short():
-		return short
 	}
 	return usual
 }
 
 // kills returns the steps before which a process is killed, each time anew: the first step, and the
-// distance between two steps. The tests try all steps if SCHED_TEST_FULL is set. Otherwise they try
-// some steps, other ones each time.
-func kills(short, usual int) (first, apart int) {
-	apart = sized(short, usual, 1)
+// distance between two steps. A full test tries all steps. Otherwise it tries some steps, other ones
+// each time.
+func kills(usual int) (first, apart int) {
+	apart = sized(usual, 1)
 	return 1 + rand.IntN(apart), apart
 }
 

@@ -300,10 +300,7 @@ func TestServeIsKilled(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	rounds := 12
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := sized(3, 12)
 	token := ""
 	for round := range rounds {
 		s := b.serve(as, "--edit", "schedule.d")

@@ -41,10 +41,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 		"  - {name: fore, cron: 0-58 * * * *, command: \"true\"}\n" +
 		"  - {name: back, cron: 0-58 * * * *, command: \"true\", background: true}\n"
 	here, there := newBox(t, schedule), newBox(t, schedule)
-	kills := 40
-	if testing.Short() {
-		kills = 10
-	}
+	kills := sized(10, 40)
 	for n := range kills {
 		if n == kills/2 {
 			redis.Pause()

@@ -133,9 +133,6 @@ func million(b *testing.B, dir string) {
 // BenchmarkAMillionRuns runs the queries of commands and pages. Set STATE_BENCH_DIR to keep the
 // database for the next time.
 func BenchmarkAMillionRuns(b *testing.B) {
-	if testing.Short() {
-		b.Skip("a minute is needed to make the database")
-	}
 	dir := os.Getenv("STATE_BENCH_DIR")
 	if dir == "" {
 		dir = folder(b)

@@ -200,9 +200,9 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	kills := 40
-	if testing.Short() {
-		kills = 8
+	kills := 8
+	if os.Getenv("SCHED_TEST_FULL") != "" {
+		kills = 40
 	}
 	for i := range kills {
 		c := start(t, "work until killed", dir)

@@ -66,12 +66,9 @@ func (w *world) lastTick() time.Time {
 // people replay, and when the clock is set back. A slot that somebody asked for once more may have
 // several, and none of them is missed.
 func TestEverySlotHasOneOutcome(t *testing.T) {
-	seeds := 8
-	switch {
-	case os.Getenv("SCHED_TEST_FULL") != "":
+	seeds := 4
+	if os.Getenv("SCHED_TEST_FULL") != "" {
 		seeds = 20
-	case testing.Short():
-		seeds = 4
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { everySlotHasOneOutcome(t, seed) })
