@@ -88,8 +88,8 @@ func sized(usual, all int) int {
 }
 
 // kills returns the steps before which a process is killed, each time anew: the first step, and the
-// distance between two steps. A full test tries all steps. Otherwise it tries some steps, other ones
-// each time.
+// distance between two steps. A full test tries all steps. Otherwise it tries some steps, other
+// ones each time.
 func kills(usual int) (first, apart int) {
 	apart = sized(usual, 1)
 	return 1 + rand.IntN(apart), apart
