@@ -13,19 +13,18 @@ import (
 	"strings"
 	"sync"
 
+	"sched/schedule/crontab"
 	"sched/schedule/view"
 )
 
+// A cronLine is a line of a crontab that starts a command.
 type cronLine struct {
-	source  string // the file, or "crontab -l"
-	number  int
-	when    string // five fields, or a macro
-	user    string // empty in a user's own crontab
-	command string
-	open    bool // the last line, without a line break
+	crontab.Entry
+	source string // the file, or "crontab -l"
+	open   bool   // the last line, without a line break
 }
 
-func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.number) }
+func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line) }
 
 // systemCrontabs are the crontabs with a user in each line. Tests change them.
 var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
@@ -56,25 +55,12 @@ func readCrontabs(ctx context.Context) (lines []cronLine, err error) {
 	return lines, err
 }
 
-var (
-	cronVariable = pattern(`^\s*["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
-	cronTimes    = pattern(`^\s*(@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$`)
-)
-
 func cronLines(source, text string, hasUser bool) (lines []cronLine) {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		whole, ended := strings.CutSuffix(line, "\n")
-		match := cronTimes().FindStringSubmatch(whole)
-		if match == nil || strings.HasPrefix(strings.TrimSpace(whole), "#") || cronVariable().MatchString(whole) {
-			continue
+	last := strings.Count(text, "\n") + 1 // without a line break
+	for _, e := range crontab.Parse(crontab.Source{Name: source, Text: text, System: hasUser}).Entries {
+		if !e.Off {
+			lines = append(lines, cronLine{e, source, e.Line == last})
 		}
-		found := cronLine{source: source, number: number, when: match[1], command: match[2], open: !ended}
-		if hasUser {
-			found.user, found.command, _ = strings.Cut(found.command, " ")
-		}
-		lines = append(lines, found)
 	}
 	return lines
 }
@@ -133,7 +119,7 @@ func (c call) isOf(file string) bool {
 func (s *Subject) callers(lines []cronLine) (ours []cronLine, calls []call) {
 	home := s.variable("HOME")
 	for _, l := range lines {
-		if c, ok := callOf(l.command, home); ok && c.isOf(s.Schedule.File) {
+		if c, ok := callOf(l.Command, home); ok && c.isOf(s.Schedule.File) {
 			ours, calls = append(ours, l), append(calls, c)
 		}
 	}
@@ -149,16 +135,15 @@ func (s *Subject) variable(name string) string {
 	return ""
 }
 
-func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
+func checkCrontab(ctx context.Context, s *Subject) (found findings) {
 	lines, err := s.crontabs(ctx)
 	ours, calls := s.callers(lines)
 	if len(ours) == 0 {
 		return s.noLine(err)
 	}
 	if len(ours) > 1 {
-		found = append(found, finding{Problem,
-			fmt.Sprintf("%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place()),
-			"remove one of them"})
+		found.add(Problem, "remove one of them",
+			"%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place())
 	}
 	for i, line := range ours {
 		found = append(found, s.lineFindings(line, calls[i])...)
@@ -170,7 +155,7 @@ func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
 }
 
 // noLine says what a missing line means: nothing if ticks come all the same.
-func (s *Subject) noLine(err error) []finding {
+func (s *Subject) noLine(err error) findings {
 	if by := s.tickedBy(); by != "" {
 		return fine("no line calls this schedule, and ticks come by %s", by)
 	}
@@ -180,22 +165,20 @@ func (s *Subject) noLine(err error) []finding {
 	} else if err != nil {
 		text = fmt.Sprintf("crontab -l failed: %v", err)
 	}
-	return []finding{{Problem,
-		text,
-		"`sched install -c " + s.Schedule.File + "` adds it, or let `sched work` tick"}}
+	return one(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
 }
 
-func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
+func (s *Subject) lineFindings(l cronLine, c call) (found findings) {
 	add := func(level Level, hint, format string, args ...any) {
-		found = append(found, finding{level, l.place() + " " + fmt.Sprintf(format, args...), hint})
+		found.add(level, hint, "%s %s", l.place(), fmt.Sprintf(format, args...))
 	}
-	if l.when != "* * * * *" && l.when != "*/1 * * * *" {
-		add(Problem, "write * * * * *", "calls it at %s, and not each minute", l.when)
+	if l.When != "* * * * *" && l.When != "*/1 * * * *" {
+		add(Problem, "write * * * * *", "calls it at %s, and not each minute", l.When)
 	}
 	if l.open {
 		add(Problem, "add a line break at its end", "is the last line and does not end: cron passes it over")
 	}
-	if unescaped().MatchString(l.command) {
+	if l.Input != nil {
 		add(Problem, `write \%`, "has a %%, at which cron ends the command")
 	}
 	if strings.HasPrefix(l.source, "/etc/cron.d/") && strings.Contains(filepath.Base(l.source), ".") {
@@ -210,15 +193,13 @@ func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 	case err == nil && !os.SameFile(info, mine):
 		add(Warning, "call the same one in both", "calls %s, and this is %s", c.program, s.Self)
 	}
-	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.user != "" && userID(l.user) != owner {
-		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s", l.user, view.UserName(owner))
+	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.User != "" && userID(l.User) != owner {
+		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s", l.User, view.UserName(owner))
 	}
 	return found
 }
 
-var unescaped = pattern(`(^|[^\\])%`)
-
-func checkCron(ctx context.Context, s *Subject) []finding {
+func checkCron(ctx context.Context, s *Subject) findings {
 	running := processes()
 	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
 		if running[name] {
@@ -233,9 +214,8 @@ func checkCron(ctx context.Context, s *Subject) []finding {
 	case len(ours) == 0:
 		return fine("no cron runs, and no crontab calls this schedule")
 	}
-	return []finding{{Problem,
-		ours[0].place() + " calls this schedule, and no cron runs",
-		"start it: systemctl start cron, or crond; in a container `sched work` is simpler"}}
+	return one(Problem, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
+		"%s calls this schedule, and no cron runs", ours[0].place())
 }
 
 // unitFolders are where administrators and packages put units. Tests change them.
@@ -249,13 +229,13 @@ type unit struct {
 }
 
 // checkSystemd warns because by default systemd kills the background runs of a tick that has ended.
-func checkSystemd(_ context.Context, s *Subject) (found []finding) {
+func checkSystemd(_ context.Context, s *Subject) (found findings) {
 	var paths []string
 	for _, u := range s.units() {
 		paths = append(paths, u.path)
 		if u.killMode != "process" {
-			found = append(found, finding{Problem, fmt.Sprintf("%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path),
-				"add KillMode=process to [Service]; then systemctl daemon-reload"})
+			found.add(Problem, "add KillMode=process to [Service]; then systemctl daemon-reload",
+				"%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path)
 		}
 	}
 	switch {

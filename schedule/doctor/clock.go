@@ -18,15 +18,15 @@ import (
 )
 
 // checkClock asks the system whether the clock is kept right, if the system can tell.
-func checkClock(_ context.Context, s *Subject) []finding { return s.clock(clockIsSynchronised()) }
+func checkClock(_ context.Context, s *Subject) findings { return s.clock(clockIsSynchronised()) }
 
-func (s *Subject) clock(synchronised, known bool) []finding {
+func (s *Subject) clock(synchronised, known bool) findings {
 	says := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
-		return []finding{{ofHost, says, "the host of this container keeps it: timedatectl set-ntp true there, or chrony"}}
+		return one(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", says)
 	case known && !synchronised:
-		return []finding{{Warning, says, "timedatectl set-ntp true, or start chrony"}}
+		return one(Warning, "timedatectl set-ntp true, or start chrony", "%s", says)
 	case !known:
 		return fine("it is %s; whether something keeps it right is not known on this system", humanize.SecondZone(s.Now, s.Schedule.Location))
 	}
@@ -55,7 +55,7 @@ const (
 
 // checkClockChanges names tasks due around the next clock change. They are no problem: the rule for
 // clock changes holds.
-func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
+func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 	zones := map[string]*time.Location{}
 	for _, t := range s.active() {
 		if zone := t.When.Location; zone != nil {
@@ -74,7 +74,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 			says += "; around it are due " + humanize.Names(near, 3)
 			hint = "see what they will do: sched list --next 3 --at " + change.Add(-nearChange).UTC().Format(time.RFC3339)
 		}
-		found = append(found, finding{OK, says, hint})
+		found.add(OK, hint, "%s", says)
 	}
 	if len(found) == 0 {
 		return fine("none in the next 30 days")
@@ -109,16 +109,15 @@ var zoneFolder = "/usr/share/zoneinfo"
 const oldZoneData = 2
 
 // checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
-func checkZoneData(_ context.Context, s *Subject) (found []finding) {
+func checkZoneData(_ context.Context, s *Subject) (found findings) {
 	for _, zone := range s.unknownZones() {
-		found = append(found, finding{Warning, zone + ": commands take it for UTC",
-			"install tzdata, or mend the name: it is that of a file below " + zoneFolder})
+		found.add(Warning, "install tzdata, or mend the name: it is that of a file below "+zoneFolder,
+			"%s: commands take it for UTC", zone)
 	}
 	version, year := zoneVersion()
 	if year > 0 && year < s.Now.Year()-oldZoneData {
-		found = append(found, finding{Warning,
-			"the zone data of this machine are of " + version + ": clock changes that were decided since are not in them",
-			"install the newest tzdata; sched takes those of the machine before its own"})
+		found.add(Warning, "install the newest tzdata; sched takes those of the machine before its own",
+			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
 	}
 	if s.Zone == "Local" {
 		found = append(found, s.namelessZone()...)
@@ -133,7 +132,7 @@ func checkZoneData(_ context.Context, s *Subject) (found []finding) {
 }
 
 // namelessZone warns of a machine's zone without a name, unless the schedule has its own.
-func (s *Subject) namelessZone() []finding {
+func (s *Subject) namelessZone() findings {
 	if s.Schedule.Location.String() != "Local" {
 		return nil
 	}
@@ -142,9 +141,8 @@ func (s *Subject) namelessZone() []finding {
 	if zone := s.variable("TZ"); zone != "" {
 		why = "TZ is " + zone
 	}
-	return []finding{{Warning,
-		fmt.Sprintf("the name of the machine's zone is not known (%s): times are those of the offset %s now", why, offset),
-		"name it in the schedule: timezone: Europe/Berlin"}}
+	return one(Warning, "name it in the schedule: timezone: Europe/Berlin",
+		"the name of the machine's zone is not known (%s): times are those of the offset %s now", why, offset)
 }
 
 func (s *Subject) unknownZones() []string {

@@ -15,11 +15,11 @@ import (
 func TestLinesOfACrontab(t *testing.T) {
 	const crontab = "# m h dom\nMAILTO=a@example.com\nPATH = /bin\n\n* * * * * sched run\n@daily tidy\n0 3 * * * \t/opt/backup --all"
 	lines := cronLines("crontab -l", crontab, false)
-	if len(lines) != 3 || lines[0].number != 5 || lines[0].command != "sched run" || lines[1].when != "@daily" || lines[0].open || !lines[2].open {
+	if len(lines) != 3 || lines[0].Line != 5 || lines[0].Command != "sched run" || lines[1].When != "@daily" || lines[0].open || !lines[2].open {
 		t.Errorf("%+v", lines)
 	}
 	system := cronLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
-	if len(system) != 1 || system[0].user != "shop" || system[0].command != "sched run -c /srv/a.yaml" {
+	if len(system) != 1 || system[0].User != "shop" || system[0].Command != "sched run -c /srv/a.yaml" {
 		t.Errorf("%+v", system)
 	}
 }

@@ -72,7 +72,7 @@ func (s *Subject) Tick() (Note, bool) {
 // is fine.
 type check struct {
 	name string
-	run  func(context.Context, *Subject) []finding
+	run  func(context.Context, *Subject) findings
 }
 
 type finding struct {
@@ -80,16 +80,25 @@ type finding struct {
 	text, hint string
 }
 
-func fine(format string, args ...any) []finding {
-	return []finding{{OK, fmt.Sprintf(format, args...), ""}}
+type findings []finding
+
+func (f *findings) add(level Level, hint, format string, args ...any) {
+	*f = append(*f, finding{level, fmt.Sprintf(format, args...), hint})
 }
+
+func one(level Level, hint, format string, args ...any) (f findings) {
+	f.add(level, hint, format, args...)
+	return f
+}
+
+func fine(format string, args ...any) findings { return one(OK, "", format, args...) }
 
 // checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.
 const checkTime = 5 * time.Second
 
 // Examine returns the checks' results in the order of the list. It takes at most checkTime.
 func Examine(ctx context.Context, s *Subject) (results []Result) {
-	found := make([][]finding, len(checks))
+	found := make([]findings, len(checks))
 	var all sync.WaitGroup
 	for i, c := range checks {
 		all.Go(func() { found[i] = c.within(ctx, s) })
@@ -108,18 +117,16 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 }
 
 // within gives up on a check that takes too long: a network file system may never answer.
-func (c check) within(ctx context.Context, s *Subject) []finding {
+func (c check) within(ctx context.Context, s *Subject) findings {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	done := make(chan []finding, 1)
+	done := make(chan findings, 1)
 	go func() { done <- c.run(ctx, s) }()
 	select {
 	case found := <-done:
 		return found
 	case <-ctx.Done():
-		return []finding{{Warning,
-			fmt.Sprintf("no answer after %s", checkTime),
-			"something that it looks at hangs: a network, or a file system"}}
+		return one(Warning, "something that it looks at hangs: a network, or a file system", "no answer after %s", checkTime)
 	}
 }
 

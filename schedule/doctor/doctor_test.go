@@ -13,7 +13,7 @@ import (
 func TestACheckThatHangsIsGivenUp(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	hangs := check{"disk", func(context.Context, *Subject) []finding { <-release; return nil }}
+	hangs := check{"disk", func(context.Context, *Subject) findings { <-release; return nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // as when its time is over
 	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].level != Warning || !strings.Contains(found[0].text, "no answer") {

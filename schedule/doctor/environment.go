@@ -16,9 +16,9 @@ import (
 )
 
 // unknownYet is the finding of checks that need the note of a tick.
-func unknownYet() []finding { return fine("not known before a tick has come that nobody typed") }
+func unknownYet() findings { return fine("not known before a tick has come that nobody typed") }
 
-func checkVariables(_ context.Context, s *Subject) (found []finding) {
+func checkVariables(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.Tick()
 	if !ok {
 		return unknownYet()
@@ -36,8 +36,8 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 	if invalid, is := errors.AsType[*load.InvalidError](err); is {
 		for _, p := range invalid.Problems {
 			if strings.Contains(p.Text, "is not set") {
-				found = append(found, finding{Problem, "ticks lack a variable: " + p.Place.String() + ": " + p.Text,
-					"set it in the crontab, or write ${VAR:-default} or ${file:PATH}"})
+				found.add(Problem, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
+					"ticks lack a variable: %s: %s", p.Place.String(), p.Text)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 }
 
 // lackedByCommands names variables of this shell that commands use and do not have in a tick.
-func (s *Subject) lackedByCommands(note Note) (found []finding) {
+func (s *Subject) lackedByCommands(note Note) (found findings) {
 	ticks := &Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
@@ -67,14 +67,13 @@ func (s *Subject) lackedByCommands(note Note) (found []finding) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, finding{Problem,
-			"your shell has the variable " + name + ", and ticks have not; commands use it: " + humanize.Names(uses[name], 3),
-			"set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab"})
+		found.add(Problem, "set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab",
+			"your shell has the variable %s, and ticks have not; commands use it: %s", name, humanize.Names(uses[name], 3))
 	}
 	return found
 }
 
-func checkPath(_ context.Context, s *Subject) (found []finding) {
+func checkPath(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.Tick()
 	if !ok {
 		return unknownYet()
@@ -95,9 +94,8 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 		}
 	}
 	for _, says := range slices.Sorted(maps.Keys(needs)) {
-		found = append(found, finding{Problem,
-			says + ": " + humanize.Names(needs[says], 3),
-			"add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
+		found.add(Problem, "add to the top of the schedule: env: {PATH: "+folders[says]+"}",
+			"%s: %s", says, humanize.Names(needs[says], 3))
 	}
 	if len(found) == 0 {
 		return fine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
@@ -115,13 +113,12 @@ func (s *Subject) active() (tasks []*schedule.Task) {
 }
 
 // checkZone compares the machine's zone in ticks and here, unless the schedule names its own.
-func checkZone(_ context.Context, s *Subject) []finding {
+func checkZone(_ context.Context, s *Subject) findings {
 	note, ok := s.Tick()
 	zone := s.Schedule.Location.String()
 	if ok && note.Zone != s.Zone && zone == s.Zone {
-		return []finding{{Problem,
-			fmt.Sprintf("ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone),
-			"name one in the schedule: timezone: " + zone}}
+		return one(Problem, "name one in the schedule: timezone: "+zone,
+			"ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone)
 	}
 	return fine("the schedule is in %s", zone)
 }
@@ -129,7 +126,7 @@ func checkZone(_ context.Context, s *Subject) []finding {
 // fewFiles is a limit of open files that is too low for many programs.
 const fewFiles = 256
 
-func checkLimits(_ context.Context, s *Subject) (found []finding) {
+func checkLimits(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.Tick()
 	if !ok {
 		return unknownYet()
@@ -140,19 +137,14 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 		own, limited := mine.Limits[name]
 		switch {
 		case name == "open files" && theirs < fewFiles:
-			found = append(found, finding{Warning,
-				fmt.Sprintf("commands of ticks may open %d files at once", theirs),
-				"raise it in limits.conf, or with LimitNOFILE="})
+			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
+				"commands of ticks may open %d files at once", theirs)
 		case name != "open files" && (!limited || theirs < own/2):
-			found = append(found, finding{Warning,
-				fmt.Sprintf("ticks have a limit for %s, %d, that your shell has not", name, theirs),
-				"see limits.conf(5)"})
+			found.add(Warning, "see limits.conf(5)", "ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
 	}
 	if note.UID == mine.UID && note.Umask != mine.Umask {
-		found = append(found, finding{Warning,
-			fmt.Sprintf("files of ticks get the umask %s, yours %s", note.Umask, mine.Umask),
-			"set `umask:` where it matters"})
+		found.add(Warning, "set `umask:` where it matters", "files of ticks get the umask %s, yours %s", note.Umask, mine.Umask)
 	}
 	if len(found) > 0 {
 		return found
@@ -174,7 +166,7 @@ func (s *Subject) needRoot(tasks []string) finding {
 	return finding{Warning, says + "; they are not looked at", "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`"}
 }
 
-func checkTasks(_ context.Context, s *Subject) (found []finding) {
+func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &Machine{Environ: s.Environ}
 	var lacks []schedule.Problem
 	var ofOthers []string
@@ -185,11 +177,11 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 			continue
 		}
 		if err != nil {
-			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "create it, or change `user:` and `group:`"})
+			found.add(Problem, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
 			continue
 		}
 		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
-			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "each run fails before its command starts"})
+			found.add(Problem, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
 		}
 		lacks = append(lacks, machine.Task(t)...)
 	}
@@ -201,7 +193,7 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 		if strings.HasPrefix(lack.Text, "output: ") {
 			level = Warning // the task runs all the same
 		}
-		found = append(found, finding{level, lack.Task + ": " + lack.Text, lack.Hint})
+		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
 	}
 	if len(found) == 0 {
 		return fine("nothing is missing here for %s", humanize.Count(len(s.active()), "active task"))
@@ -212,13 +204,13 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
 // checkServers says which tasks are not for this server.
-func checkServers(_ context.Context, s *Subject) (found []finding) {
+func checkServers(_ context.Context, s *Subject) (found findings) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if !slices.ContainsFunc(s.Schedule.Tasks, asks) {
 		return nil
 	}
 	if wrong := s.Schedule.Machine.Wrong; wrong != "" {
-		found = append(found, finding{Problem, wrong, "tasks that ask for labels in `servers` do not run here until it is mended"})
+		found.add(Problem, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", wrong)
 	}
 	found = append(found, s.otherVariables()...)
 	if len(found) > 0 {
@@ -238,7 +230,7 @@ func checkServers(_ context.Context, s *Subject) (found []finding) {
 
 // otherVariables names variables that make ticks take this machine for another one than this
 // process does.
-func (s *Subject) otherVariables() (found []finding) {
+func (s *Subject) otherVariables() (found findings) {
 	note, ok := s.Tick()
 	if !ok {
 		return nil
@@ -251,8 +243,8 @@ func (s *Subject) otherVariables() (found []finding) {
 			if here {
 				who = "this shell has $" + name + ", and ticks have not"
 			}
-			found = append(found, finding{Warning, who + ": commands here take other tasks for those of this server",
-				"set it in both, or let the file /etc/sched/labels and the host name say it"})
+			found.add(Warning, "set it in both, or let the file /etc/sched/labels and the host name say it",
+				"%s: commands here take other tasks for those of this server", who)
 		}
 	}
 	return found

@@ -1,8 +1,8 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -21,24 +21,25 @@ import (
 
 // checkNotifications asks which notifications could not be delivered, and whether mail can go out.
 // It sends nothing.
-func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
+func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 	if waiting := s.undelivered(ctx); waiting.Count > 0 {
-		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
-			humanize.Count(waiting.Count, "notification"), humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Error), "ticks try again for a day"})
+		found.add(Warning, "ticks try again for a day",
+			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
+			humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Error)
 	}
 	targets := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(targets)) {
 		if problem := mailProblem(ctx, server); problem != "" {
-			found = append(found, finding{Problem, problem + ", for " + humanize.Names(targets[server], 3), "see `mail:` in the schedule"})
+			found.add(Problem, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(targets[server], 3))
 		}
 	}
-	if len(found) == 0 && len(targets) > 0 {
+	switch {
+	case len(found) > 0:
+		return found
+	case len(targets) > 0:
 		return fine("nothing waits, and the way for mail is open")
 	}
-	if len(found) == 0 {
-		return fine("nothing waits")
-	}
-	return found
+	return fine("nothing waits")
 }
 
 // undelivered returns the notifications that could not be delivered. If the database cannot be
@@ -79,14 +80,7 @@ func mailServer(address string) string {
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"smtps": "465"}[u.Scheme]
-	}
-	if port == "" {
-		port = "25"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"smtps": "465"}[u.Scheme], "25"))
 }
 
 const dialTime = 3 * time.Second
@@ -115,7 +109,7 @@ const (
 	clocksDrift = 2 * time.Second
 )
 
-func checkStore(ctx context.Context, s *Subject) (found []finding) {
+func checkStore(ctx context.Context, s *Subject) (found findings) {
 	if s.Store == nil {
 		return fine("there is none: this machine stands alone")
 	}
@@ -123,18 +117,15 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	all, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
 	if err != nil {
-		return []finding{{Problem, err.Error(), "one_server and without_overlapping need it: see `store_down:`"}}
+		return one(Problem, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
 	}
 	if took > slowStore {
-		found = append(found, finding{Warning,
-			fmt.Sprintf("the store took %s to answer", humanize.Duration(took)),
-			"each tick waits so long: keep it near"})
+		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer", humanize.Duration(took))
 	}
 	for _, server := range all {
 		if server.Offset.Abs() > clocksDrift {
-			found = append(found, finding{Warning,
-				fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, humanize.Duration(server.Offset.Abs())),
-				"keep it right with chrony or systemd-timesyncd"})
+			found.add(Warning, "keep it right with chrony or systemd-timesyncd",
+				"the clock of %s is %s off that of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
 	found = append(found, s.mixed(all)...)
@@ -147,15 +138,16 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 }
 
 // mixed are servers that share a name, or that tick in another environment than this one.
-func (s *Subject) mixed(all []cluster.Server) (found []finding) {
+func (s *Subject) mixed(all []cluster.Server) (found findings) {
 	for _, server := range all {
 		if server.SharedName {
-			found = append(found, finding{Warning, "more than one machine ticks under the name " + server.Name, "name each with `server:` or $SCHED_SERVER"})
+			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
+				"more than one machine ticks under the name %s", server.Name)
 		}
 		if server.Environment != "" && server.Environment != s.Schedule.Environment {
-			found = append(found, finding{Warning,
-				fmt.Sprintf("%s ticks in the environment %s under the name %s, and this schedule is in %s", server.Name, server.Environment, s.Schedule.Name, s.Schedule.Environment),
-				"give each environment a `name` or a store of its own"})
+			found.add(Warning, "give each environment a `name` or a store of its own",
+				"%s ticks in the environment %s under the name %s, and this schedule is in %s",
+				server.Name, server.Environment, s.Schedule.Name, s.Schedule.Environment)
 		}
 	}
 	return found
@@ -164,30 +156,28 @@ func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 // namesakes finds other schedules that are ticked under the name of this one. They share its
 // claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
 // text that differs on another server may also be a deploy half-way.
-func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
+func (s *Subject) namesakes(all []cluster.Server) (found findings) {
 	for _, server := range all {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
-			found = append(found, finding{Problem,
-				fmt.Sprintf("%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", server.File, s.Schedule.Name),
-				"give each a `name:` of its own"})
+			found.add(Problem, "give each a `name:` of its own",
+				"%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", server.File, s.Schedule.Name)
 		case server.Name != s.Server && server.Digest != s.Schedule.Digest:
-			found = append(found, finding{Warning,
-				fmt.Sprintf("%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, server.File),
-				"deploy one text everywhere, or give each schedule a `name:` of its own"})
+			found.add(Warning, "deploy one text everywhere, or give each schedule a `name:` of its own",
+				"%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, server.File)
 		}
 	}
 	return found
 }
 
-func risks(ctx context.Context, store mutex.Store) (found []finding) {
+func risks(ctx context.Context, store mutex.Store) (found findings) {
 	all, _ := store.Risks(ctx) // that the store answers was found before
 	for _, risk := range all {
 		level := Warning
 		if risk.Evicts {
 			level = Problem
 		}
-		found = append(found, finding{level, risk.Text, risk.Hint})
+		found.add(level, risk.Hint, "%s", risk.Text)
 	}
 	return found
 }

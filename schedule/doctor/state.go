@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -20,32 +19,26 @@ import (
 	"sched/schedule/statedir"
 )
 
-func checkSchedule(_ context.Context, s *Subject) (found []finding) {
+func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	file := s.Schedule.File
 	if s.Broken != nil {
 		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
-		found = append(found, finding{Problem,
-			"the schedule is invalid, and ticks run " + s.Schedule.InPlace() + ": " + first,
-			"see `sched check`"})
+		found.add(Problem, "see `sched check`", "the schedule is invalid, and ticks run %s: %s", s.Schedule.InPlace(), first)
 	}
 	if left := s.Schedule.Left; len(left) > 0 {
 		first, _, _ := strings.Cut(left[0].String(), "\n")
-		found = append(found, finding{Problem, humanize.Count(len(left), "line") + " of the crontab cannot run: " + first, "see `sched check`"})
+		found.add(Problem, "see `sched check`", "%s of the crontab cannot run: %s", humanize.Count(len(left), "line"), first)
 	}
 	for _, part := range s.Schedule.Files() {
 		if info, err := os.Stat(part); err == nil && info.Mode().Perm()&0o022 != 0 {
-			found = append(found, finding{Warning,
-				"others than its owner can write " + part + ", and so run commands",
-				"chmod go-w " + part})
+			found.add(Warning, "chmod go-w "+part, "others than its owner can write %s, and so run commands", part)
 		}
 	}
 	if folder := openFolder(file); folder != "" {
-		found = append(found, finding{Warning, "every user can write " + folder + ", and put another schedule there", "chmod o-w " + folder})
+		found.add(Warning, "chmod o-w "+folder, "every user can write %s, and put another schedule there", folder)
 	}
 	if err := statedir.CheckAbove(file); err != nil && os.Geteuid() == 0 {
-		found = append(found, finding{Problem,
-			err.Error() + ", and root would run what is put there in place of the schedule",
-			""})
+		found.add(Problem, "", "%s, and root would run what is put there in place of the schedule", err.Error())
 	}
 	if len(found) == 0 {
 		return fine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
@@ -66,20 +59,17 @@ func openFolder(path string) string {
 	return ""
 }
 
-func checkState(_ context.Context, s *Subject) (found []finding) {
+func checkState(_ context.Context, s *Subject) (found findings) {
 	dir := s.Schedule.StateDir
 	if problem := StateDirProblem(s.Schedule); problem != nil {
-		return []finding{{Problem, problem.Text, problem.Hint}}
+		return one(Problem, problem.Hint, "%s", problem.Text)
 	}
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
-		found = append(found, finding{Problem,
-			fmt.Sprintf("locks do not work in %s: %v", dir, err),
-			"set state_dir to a folder on a local disk"})
+		found.add(Problem, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
 	if name := networkFileSystem(dir); name != "" {
-		found = append(found, finding{Warning,
-			dir + " is on a network file system (" + name + "), whose locks may not hold between machines",
-			"set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)"})
+		found.add(Warning, "set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)",
+			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
 	if len(found) == 0 {
 		return fine("%s can be written", dir)
@@ -110,23 +100,21 @@ const (
 	fewInodes   = 1000
 )
 
-func checkDisk(_ context.Context, s *Subject) []finding {
+func checkDisk(_ context.Context, s *Subject) findings {
 	dir := existing(s.Schedule.StateDir)
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return []finding{{Warning, fmt.Sprintf("%s: %v", dir, err), ""}}
+		return one(Warning, "", "%s: %v", dir, err)
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	const hint = "free some; `history: {keep: 7d}` keeps less"
 	switch {
 	case free < noSpace:
-		return []finding{{Problem, "the disk of " + dir + " is full", hint}}
+		return one(Problem, hint, "the disk of %s is full", dir)
 	case free < littleSpace:
-		return []finding{{Warning, "the disk of " + dir + " has " + humanize.Bytes(free) + " left", hint}}
+		return one(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
 	case disk.Files > 0 && disk.Ffree < fewInodes:
-		return []finding{{Warning,
-			fmt.Sprintf("the disk of %s has %d inodes left", dir, disk.Ffree),
-			"remove small files; df -i"}}
+		return one(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
 	}
 	return fine("%s free", humanize.Bytes(free))
 }
@@ -145,7 +133,7 @@ func existing(path string) string {
 // pagesTime bounds the look at each page of the history. A tick reads all of them once a day.
 const pagesTime = 2 * time.Second
 
-func checkHistory(ctx context.Context, s *Subject) []finding {
+func checkHistory(ctx context.Context, s *Subject) findings {
 	path := filepath.Join(s.Schedule.StateDir, "sched.db")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -162,14 +150,11 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 		err = db.CheckPages(bounded)
 	}
 	if err != nil {
-		return []finding{{Problem,
-			fmt.Sprintf("%s cannot be read: %v", path, err),
-			"the next tick sets a damaged one aside and begins another"}}
+		return one(Problem, "the next tick sets a damaged one aside and begins another", "%s cannot be read: %v", path, err)
 	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
-		return []finding{{Warning,
-			"a damaged history was set aside: " + aside[0],
-			"look at the disk (dmesg), and remove it when you need it no more"}}
+		return one(Warning, "look at the disk (dmesg), and remove it when you need it no more",
+			"a damaged history was set aside: %s", aside[0])
 	}
 	return fine("%s, %s", path, humanize.Bytes(info.Size()))
 }

@@ -43,7 +43,7 @@ func callerOf(by []string) string {
 	return strings.Join(slices.Compact(slices.Clone(by)), " of ")
 }
 
-func checkTicks(_ context.Context, s *Subject) []finding {
+func checkTicks(_ context.Context, s *Subject) findings {
 	last := view.LastTick(s.Schedule.StateDir)
 	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
@@ -52,14 +52,14 @@ func checkTicks(_ context.Context, s *Subject) []finding {
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)
 	}
-	return []finding{{Problem, missing, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog"}}
+	return one(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog", "%s", missing)
 }
 
 // recentDouble is how old a minute may be that was ticked twice. A single such minute may come from
 // a tick that a script or a person started.
 const recentDouble = time.Hour
 
-func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
+func checkDoubles(ctx context.Context, s *Subject) (found findings) {
 	var recent []Double
 	for _, d := range Doubles(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
@@ -72,21 +72,19 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 		if len(last.By) > 0 {
 			by = ", the second time by " + callerOf(last.By)
 		}
-		found = append(found, finding{Problem, fmt.Sprintf("%d minutes of the last hour were ticked twice, the last %s%s",
-			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by), "everything is due twice: keep one of crontab, timer and `sched work`"})
+		found.add(Problem, "everything is due twice: keep one of crontab, timer and `sched work`",
+			"%d minutes of the last hour were ticked twice, the last %s%s", n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
 	}
 	lines, _ := s.crontabs(ctx)
 	ours, _ := s.callers(lines)
 	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
-		found = append(found, finding{Problem,
-			fmt.Sprintf("sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place()),
-			"keep one of the two"})
+		found.add(Problem, "keep one of the two",
+			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
 	}
 	for _, u := range s.units() {
 		if len(ours) > 0 && u.enabled() {
-			found = append(found, finding{Problem,
-				fmt.Sprintf("%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place()),
-				"keep one of the two: `sched uninstall` takes away what `sched install` wrote"})
+			found.add(Problem, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
+				"%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place())
 		}
 	}
 	found = append(found, s.laravelTwice(lines)...)
@@ -99,16 +97,15 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 
 // laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
 // scheduler.
-func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
+func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
 	for _, t := range s.Schedule.Tasks {
 		if !s.Schedule.Active(t) || !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
 			continue
 		}
 		for _, l := range lines {
-			if strings.Contains(l.command, "artisan schedule:run") && strings.Contains(l.command, t.Dir) {
-				found = append(found, finding{Problem,
-					fmt.Sprintf("%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name),
-					"take the line out of the crontab"})
+			if strings.Contains(l.Command, "artisan schedule:run") && strings.Contains(l.Command, t.Dir) {
+				found.add(Problem, "take the line out of the crontab",
+					"%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name)
 			}
 		}
 	}
@@ -117,17 +114,16 @@ func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
 
 // linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
 // imported schedule is called without `sched install --replace`. Their times are not compared.
-func (s *Subject) linesBesideTasks(lines []cronLine) (found []finding) {
+func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
 	tasks := map[string]string{}
 	for _, t := range s.active() {
 		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
 	}
 	delete(tasks, "") // of a command that is a list
 	for _, l := range lines {
-		if task, ok := tasks[strings.TrimSpace(strings.ReplaceAll(l.command, `\%`, "%"))]; ok {
-			found = append(found, finding{Warning,
-				fmt.Sprintf("%s has the command of the task %s, too", l.place(), task),
-				"comment the line out; `sched install --replace` does so where the times are the same, too"})
+		if task, ok := tasks[strings.TrimSpace(l.Command)]; ok {
+			found.add(Warning, "comment the line out; `sched install --replace` does so where the times are the same, too",
+				"%s has the command of the task %s, too", l.place(), task)
 		}
 	}
 	return found
