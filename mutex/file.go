@@ -44,7 +44,7 @@ var _ Locks = Files{}
 func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	lock, err := s.acquire(ctx, name, holder)
 	if err != nil && s.Lenient && statedir.Unwritable(err) {
-		return noLock{}, nil
+		return &jointLock{}, nil
 	}
 	return lock, err
 }

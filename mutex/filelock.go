@@ -78,16 +78,6 @@ func (l *fileLock) Release(ctx context.Context) error {
 	return err
 }
 
-// A noLock stands for a lock whose file cannot be made: see Files.Lenient.
-type noLock struct{}
-
-func (noLock) Inherit() []*os.File           { return nil }
-func (noLock) Lease() time.Duration          { return 0 }
-func (noLock) Leased() time.Time             { return time.Time{} }
-func (noLock) Renew(context.Context) error   { return nil }
-func (noLock) Describe(Holder)               {}
-func (noLock) Release(context.Context) error { return nil }
-
 func sameFile(a, b *os.File) bool {
 	x, xerr := a.Stat()
 	y, yerr := b.Stat()

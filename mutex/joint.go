@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A jointLock is several locks of one run, which it has or loses together.
+// A jointLock is several locks of one run, which it has or loses together. Without locks it holds
+// nothing.
 type jointLock []Lock
 
 // Join returns one lock for several of one run: nil for none, and a single one as it is.

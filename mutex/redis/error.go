@@ -88,9 +88,9 @@ func (s *server) line(said string) string {
 	return humanize.Line(said)
 }
 
-// join makes one error of the errors of servers, nil of none.
-func (s *Store) join(failed []error) error {
-	if len(failed) == 0 || len(s.servers) == 1 {
+// join makes one error of the errors of some of the servers, nil of none.
+func join(failed []error, servers int) error {
+	if len(failed) == 0 || servers == 1 {
 		return errors.Join(failed...)
 	}
 	var texts []string
@@ -98,7 +98,7 @@ func (s *Store) join(failed []error) error {
 		texts = append(texts, err.Error())
 	}
 	slices.Sort(texts) // they come in any order; the same outage should have the same text
-	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), len(s.servers), strings.Join(texts, "; "))}
+	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), servers, strings.Join(texts, "; "))}
 	if first, ok := errors.AsType[*mutex.StoreError](failed[0]); ok {
 		e.Hint = first.Hint
 	}

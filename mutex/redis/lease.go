@@ -75,7 +75,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	begun, majority := time.Now(), l.store.majority()
+	begun, majority := time.Now(), l.store.majority
 	found, err := l.store.read(ctx, l.key(), l.store.key("broken", l.name))
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (l *lease) Renew(ctx context.Context) error {
 			return nil
 		}
 	case !errors.As(err, new(*redsync.ErrTaken)): // it may be ours on servers that did not answer
-		return cmp.Or(l.store.join(failures(calls)), err)
+		return cmp.Or(join(failures(calls), len(l.store.servers)), err)
 	default:
 		l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
 	}
@@ -147,7 +147,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		return mutex.Holder{}, err
 	}
 	text, servers := most(found[0])
-	free := len(found[0])-servers >= s.majority() // a value on a minority is nobody's, and goes too
+	free := len(found[0])-servers >= s.majority // a value on a minority is nobody's, and goes too
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {

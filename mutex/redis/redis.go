@@ -35,10 +35,11 @@ const timeout = 2 * time.Second
 
 // A Store keeps locks, claims and a board on Redis. It is safe for concurrent use.
 type Store struct {
-	config  mutex.Config
-	servers []*server
-	undos   sync.Map                      // key by value: values that may be there though their attempts have failed
-	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
+	config   mutex.Config
+	servers  []*server
+	majority int                           // of the servers: with fewer nothing is decided
+	undos    sync.Map                      // key by value: values that may be there though their attempts have failed
+	ahead    atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
 var disableLogging = sync.OnceFunc(logging.Disable) // go-redis returns as errors what it would print
@@ -54,7 +55,7 @@ func Open(c mutex.Config) (mutex.Store, error) {
 	for _, s := range servers {
 		s.UniversalClient = s.connect()
 	}
-	return &Store{config: c, servers: servers}, nil
+	return &Store{config: c, servers: servers, majority: len(servers)/2 + 1}, nil
 }
 
 func (s *Store) Config() mutex.Config { return s.config }
@@ -112,6 +113,3 @@ func (s *Store) Close() error {
 func (s *Store) key(parts ...string) string {
 	return "sched:{" + s.config.Namespace + "}:" + strings.Join(parts, ":")
 }
-
-// majority is the number of servers without which nothing is decided.
-func (s *Store) majority() int { return len(s.servers)/2 + 1 }

@@ -83,10 +83,10 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, *
 
 // outage says why no majority has answered; nil if a majority has.
 func (s *Store) outage(failed []error) error {
-	if len(s.servers)-len(failed) >= s.majority() {
+	if len(s.servers)-len(failed) >= s.majority {
 		return nil
 	}
-	return s.join(failed)
+	return join(failed, len(s.servers))
 }
 
 // Risks returns what may go wrong with the settings of the servers, as far as the servers tell.

@@ -75,9 +75,9 @@ func (s *Store) look(ctx context.Context, key, name, run string) (string, error)
 	text, servers := most(found)
 	_, undone := s.undos.Load(text)
 	switch holder := mutex.HolderOf(text); {
-	case servers >= s.majority() && holder.Run != run:
+	case servers >= s.majority && holder.Run != run:
 		return "", &mutex.HeldError{Name: name, Holder: holder}
-	case servers >= s.majority() && !undone:
+	case servers >= s.majority && !undone:
 		return text, nil
 	}
 	for _, text := range found {
@@ -99,7 +99,7 @@ func (s *Store) confirm(ctx context.Context, key, earlier, value string, keep ti
 		return c.Eval(ctx, confirmScript, []string{key}, earlier, value, keep.Milliseconds()).Bool()
 	})
 	confirmed := len(slices.DeleteFunc(done, func(yes bool) bool { return !yes }))
-	if err != nil || confirmed < s.majority() {
+	if err != nil || confirmed < s.majority {
 		return "", err
 	}
 	return value, nil
@@ -170,7 +170,7 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	values, err := s.read(ctx, keys...)
 	held := map[string]mutex.Holder{}
 	for i, name := range names {
-		if text, servers := most(values[i]); servers >= s.majority() {
+		if text, servers := most(values[i]); servers >= s.majority {
 			held[name] = mutex.HolderOf(text)
 		}
 	}
