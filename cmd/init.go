@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -344,15 +342,11 @@ func composerTasks(p project, found []string) []offeredTask {
 }
 
 // periodicScript are the names of scripts that sound like something to do again and again.
-var periodicScript = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
-		`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
-})
+var periodicScript = humanize.Pattern(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
+	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
 
 // speakableName are names that a task may have, and a shell takes as they are.
-var speakableName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
-})
+var speakableName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
 
 const mostScripts = 5
 

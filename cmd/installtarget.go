@@ -6,16 +6,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/load"
 )
@@ -119,9 +118,7 @@ func (t *target) elsewhere() string {
 	return ""
 }
 
-var callsRun = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
-})
+var callsRun = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
 
 // byHand returns the number of a hand-written line that ticks the schedule; 0 for none.
 func (t *target) byHand(text string) int {

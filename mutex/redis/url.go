@@ -9,17 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"sched/mutex"
+	"sched/schedule/humanize"
 )
 
 // forms is what to write instead of a URL that cannot be used.
@@ -28,9 +27,7 @@ const forms = "write redis://[user:password@]host[:port][/database], rediss://â€
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
 
 // form has as its parts the scheme, the kind, the user, the hosts, and what follows.
-var form = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
-})
+var form = humanize.Pattern(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
 
 // serversOf reads the URLs of a config, without connecting; see forms.
 func serversOf(c mutex.Config) (servers []*server, err error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"sched/schedule/humanize"
 )
 
 // Options are how crontabs become tasks.
@@ -75,7 +77,7 @@ func (c *converter) find(left bool, hint, format string, args ...any) {
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
-var ownLine = compiled(`(^|[\s/])sched\s+run\b`)
+var ownLine = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
 
 func (c *converter) convert() {
 	e := c.entry
@@ -162,7 +164,7 @@ func (c *converter) flags(t *Task) {
 	c.remark("", "the flags before the command are those of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
 }
 
-var posixShell = compiled(`^(ba|da|k|z|a|mk)?sh$`)
+var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)
 
 // command sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.
@@ -244,7 +246,7 @@ func (s *Schedule) firstZone(zone string) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
 }
 
-var address = compiled(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
+var address = humanize.Pattern(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
 // mail sets who gets the output: the addresses of MAILTO. A name without a host is a user of this
 // machine.
@@ -305,9 +307,9 @@ func inputOf(text string) string {
 }
 
 var (
-	rule     = compiled(`^[\s#=*_.~|+-]*$`)
-	heading  = compiled(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
-	trailing = compiled(`\s#\s+([^'"` + "`" + `]+)$`)
+	rule     = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
+	heading  = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
+	trailing = humanize.Pattern(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
 // mostDescription is the longest comment, in bytes, that becomes a description. A longer one stays

@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/humanize"
 )
 
 // An Exported is a schedule as a crontab.
@@ -150,9 +151,9 @@ func (e *exporter) mail() (to []string) {
 }
 
 var (
-	hereDocument = compiled(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
-	plainWord    = compiled(`^[A-Za-z0-9_./:@+,-]+$`)
-	backslashes  = compiled(`\\{2,}|\\?%|\\$`)
+	hereDocument = humanize.Pattern(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
+	plainWord    = humanize.Pattern(`^[A-Za-z0-9_./:@+,-]+$`)
+	backslashes  = humanize.Pattern(`\\{2,}|\\?%|\\$`)
 )
 
 // command writes the command as percent reads it, with the folder and the variables of the task in

@@ -2,13 +2,12 @@ package crontab
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -21,10 +20,10 @@ type Key struct {
 }
 
 var (
-	ourComment = compiled(`^\s*#+\s*sched:`)
-	nearlyOurs = compiled(`(?i)^\s*#+\s*sched(:|\s+[\w.]+=)`)
-	keyStart   = compiled(`^([^\s,=]+)([ \t]+=[ \t]*|=)?`)
-	keyName    = compiled(`^[A-Za-z_][\w.-]*:?$`)
+	ourComment = humanize.Pattern(`^\s*#+\s*sched:`)
+	nearlyOurs = humanize.Pattern(`(?i)^\s*#+\s*sched(:|\s+[\w.]+=)`)
+	keyStart   = humanize.Pattern(`^([^\s,=]+)([ \t]+=[ \t]*|=)?`)
+	keyName    = humanize.Pattern(`^[A-Za-z_][\w.-]*:?$`)
 )
 
 // keysOf reads the keys of a comment `# sched:`; ok is false for any other line. Blanks and commas
@@ -201,10 +200,4 @@ const systemKey = "system"
 // and job.dpkg-old.
 func IsFileName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
-}
-
-// compiled returns a regular expression that is compiled at its first use, because most processes
-// of sched read no crontab.
-func compiled(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // A longer name has one word more, which tells a task from others with the same short name.
@@ -41,15 +43,15 @@ func (n names) unique(short string, all []longer) (name string) {
 }
 
 var (
-	assignment   = compiled(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	extension    = compiled(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
-	version      = compiled(`[0-9.]+$`)
-	notInName    = compiled(`[^a-z0-9._:]+`)
-	subcommand   = compiled(`^[a-z][a-z:_-]{2,29}$`)
-	telling      = compiled(`^[A-Za-z][\w.:-]{0,29}$`)
-	shortFlag    = compiled(`^-[^-]`)
-	page         = compiled(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
-	substitution = compiled("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
+	assignment   = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	extension    = humanize.Pattern(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
+	version      = humanize.Pattern(`[0-9.]+$`)
+	notInName    = humanize.Pattern(`[^a-z0-9._:]+`)
+	subcommand   = humanize.Pattern(`^[a-z][a-z:_-]{2,29}$`)
+	telling      = humanize.Pattern(`^[A-Za-z][\w.:-]{0,29}$`)
+	shortFlag    = humanize.Pattern(`^-[^-]`)
+	page         = humanize.Pattern(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
+	substitution = humanize.Pattern("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
 func set(words string) map[string]bool {
@@ -124,7 +126,7 @@ func namesOf(command string) (short string, all []longer) {
 	return joinName(parts...), all
 }
 
-var single = compiled(`^\w+$`)
+var single = humanize.Pattern(`^\w+$`)
 
 // rhythmOf says in a word how often a line is due; "" for times that have no word.
 func rhythmOf(when string) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"sched/schedule/humanize"
 )
 
 // A Source is the text of a crontab, and what findings call it.
@@ -119,7 +121,7 @@ func (p *parser) line(raw string) {
 }
 
 // exampleNext matches a comment whose last paragraph names an example and ends with a colon.
-var exampleNext = compiled(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
+var exampleNext = humanize.Pattern(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 
 func (p *parser) commented(raw, text string) {
 	if keys, ok := keysOf(raw, p.number); ok {
@@ -154,9 +156,9 @@ func (p *parser) add(entry Entry) {
 }
 
 var (
-	fiveFields = compiled(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
-	nickname   = compiled(`^(@\S+)[ \t]+(.*)$`)
-	userName   = compiled(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
+	fiveFields = humanize.Pattern(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
+	nickname   = humanize.Pattern(`^(@\S+)[ \t]+(.*)$`)
+	userName   = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
 )
 
 // entry reads times, user and command. An empty problem means that it is an entry.
@@ -200,9 +202,9 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 }
 
 // quiet matches the - of SUSE's cron and of cronie before the times.
-var quiet = compiled(`^-[\d*]`)
+var quiet = humanize.Pattern(`^-[\d*]`)
 
-var valueInQuotes = compiled(`^[^\s=]+\s*=\s*["']`)
+var valueInQuotes = humanize.Pattern(`^[^\s=]+\s*=\s*["']`)
 
 // whyNoEntry guesses what was meant by a line that is neither a setting nor an entry.
 func (p *parser) whyNoEntry(text string) (hint string) {
@@ -218,8 +220,8 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 }
 
 var (
-	yearField    = compiled(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
-	weekdayField = compiled(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
+	yearField    = humanize.Pattern(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
+	weekdayField = humanize.Pattern(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
 )
 
 const days = `(?:sun|mon|tue|wed|thu|fri|sat)`
@@ -294,9 +296,9 @@ func (v Variables) names() []string {
 	return names
 }
 
-var secret = compiled(`(?i)passw|secret|token|api_?key|credential`)
+var secret = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
 
-var variableName = compiled(`^[^\s="']+$`)
+var variableName = humanize.Pattern(`^[^\s="']+$`)
 
 // setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and
 // nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the line

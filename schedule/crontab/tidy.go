@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // tidy turns parts around a command into keys of the task, as long as the rest is one simple
@@ -74,7 +76,7 @@ func (t *Task) path(w word, command string) (string, bool) {
 	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
 }
 
-var plainPath = compiled(`^(/[A-Za-z0-9._/+@%-]*)?$`)
+var plainPath = humanize.Pattern(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
 // takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. It leaves
 // a redirection of stdout or stderr alone as it is.
@@ -142,7 +144,7 @@ func takeWrapper(t *Task) bool {
 	return false
 }
 
-var seconds = compiled(`^[1-9][0-9]{0,6}[smhd]?$`)
+var seconds = humanize.Pattern(`^[1-9][0-9]{0,6}[smhd]?$`)
 
 // duration writes what timeout(1) takes for a duration as the schedule does.
 func duration(text string) (string, bool) {

@@ -6,10 +6,11 @@ import (
 
 	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/humanize"
 )
 
 var (
-	tilde     = compiled(`(\d+)?~(\d+)?`)
+	tilde     = humanize.Pattern(`(\d+)?~(\d+)?`)
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
 
@@ -92,7 +93,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 
 // backwards matches ranges that end on Sunday. sched reads them as people mean them; to cron they
 // are empty.
-var backwards = compiled(`(?i)-(0|sun)([,/]\S*)?$`)
+var backwards = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
 
 // untilde writes the random ~ of OpenBSD and cronie as H.
 func untilde(when string) string {

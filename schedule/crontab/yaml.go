@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 )
 
 // YAML writes the schedule, with a comment line at its top for each line of header.
@@ -331,10 +332,10 @@ func (w *writer) command(in, command string) {
 }
 
 var (
-	plain    = compiled(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
-	looks    = compiled(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
-	inFlow   = compiled(`[\[\]{},]`)
-	needsOne = compiled(`: |:$| #|\s$`)
+	plain    = humanize.Pattern(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
+	looks    = humanize.Pattern(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	inFlow   = humanize.Pattern(`[\[\]{},]`)
+	needsOne = humanize.Pattern(`: |:$| #|\s$`)
 )
 
 // scalar writes a text plain if YAML takes it for text, else in quotes.

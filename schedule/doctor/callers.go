@@ -8,12 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"sched/schedule/crontab"
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -71,15 +70,9 @@ type call struct {
 	words   []string // after the program
 }
 
-var calling = pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
+var calling = humanize.Pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
 
-var changing = pattern(`\bcd\s+(\S+)\s*(&&|;)`)
-
-// pattern compiles a pattern when it is needed for the first time: ticks start every minute and
-// need no pattern.
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
+var changing = humanize.Pattern(`\bcd\s+(\S+)\s*(&&|;)`)
 
 // callOf returns the call of sched in a command that starts in a folder; false if it does not call
 // sched.

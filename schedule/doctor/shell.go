@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 )
 
 // firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
@@ -57,7 +58,7 @@ var bashisms = sync.OnceValue(func() []bashism {
 })
 
 // quoted are the parts of a line that are not read as commands: quotes and comments.
-var quoted = pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
+var quoted = humanize.Pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 
 // usedVariables returns the names of the variables that the commands of the task take from their
 // environment, as far as their lines show. It leaves out variables with a default, and variables
@@ -100,13 +101,13 @@ func expansions(line string) string {
 }
 
 var (
-	escaped      = pattern(`\\.`)
-	setsAny      = pattern(atCommand + `(?:\.|source|eval|export\s+"?\$)`)
-	usedVariable = pattern(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
+	escaped      = humanize.Pattern(`\\.`)
+	setsAny      = humanize.Pattern(atCommand + `(?:\.|source|eval|export\s+"?\$)`)
+	usedVariable = humanize.Pattern(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
 
 	// setByLine finds NAME=, also behind others, and the names after a word that sets its
 	// arguments.
-	setByLine = pattern(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
+	setByLine = humanize.Pattern(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
 		`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)
 )
 

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // Count writes a number with its noun, which takes an s in the plural: "1 slot", "0 slots", "12
@@ -27,6 +29,12 @@ func Names(names []string, most int) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// Pattern returns a regular expression that is compiled at its first use: a tick starts each
+// minute, and needs few.
+func Pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // Bytes writes a size of memory or of a file in units of 1,024 (IEC 80000-13): "512 KiB", "41 MiB",

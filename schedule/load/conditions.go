@@ -7,14 +7,13 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -58,9 +57,7 @@ func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
 	return schedule.Window{From: from, To: to}, ok1 && ok2
 }
 
-var timeSpan = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
-})
+var timeSpan = humanize.Pattern(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
 
 // pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times. It
 // returns "" for anything else.

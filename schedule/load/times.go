@@ -3,9 +3,7 @@ package load
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"sched/schedule"
@@ -232,9 +230,7 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-var durationInText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b\d+[smhd]\b`)
-})
+var durationInText = humanize.Pattern(`\b\d+[smhd]\b`)
 
 // overlappingHint says how the two keys are written, with the duration that the value has, if any.
 func overlappingHint(n *node) string {

@@ -11,11 +11,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -27,7 +26,7 @@ import (
 
 // mayName matches the names that a task may have; the loader checks names, too. It is compiled when
 // it is needed, because each start of sched would pay for it.
-var mayName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
+var mayName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
 // taskFile is the file of a task. No name has a +.
 func (s *Server) taskFile(name string) string {

@@ -4,11 +4,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"sched/schedule/humanize"
 )
 
 // MostBody is the most bytes of a request's body.
@@ -59,7 +59,7 @@ func (a *access) unwelcome(r *http.Request) *Problem {
 }
 
 // aToken matches tokens, and not the names of tasks that begin in the same way.
-var aToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(tokenStart + `[A-Za-z0-9_-]{43}`) })
+var aToken = humanize.Pattern(tokenStart + `[A-Za-z0-9_-]{43}`)
 
 // hasToken reports whether a URL has a token, however it is escaped, or a parameter for one.
 func hasToken(u *url.URL) bool {
@@ -81,7 +81,7 @@ func hasToken(u *url.URL) bool {
 	return aToken().MatchString(text)
 }
 
-var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-Fa-f]{2}`) })
+var escaped = humanize.Pattern(`%[0-9A-Fa-f]{2}`)
 
 // calledByName reports whether the request names this server. A page of another site may have the
 // browser look up its own name, and get our address: DNS rebinding. Such a request has that name. A

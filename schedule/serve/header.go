@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"os/user"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -35,10 +35,10 @@ type Proxy struct {
 // Everybody is the group of all users whom the proxy names.
 const Everybody = "*"
 
-var headerNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`) })
+var headerNamed = humanize.Pattern(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // named matches names of users and tokens, which become part of lines in the history.
-var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
+var named = humanize.Pattern(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`)
 
 // IsName reports whether a user or a token can have the name.
 func IsName(text string) bool { return named().MatchString(text) }

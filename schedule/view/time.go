@@ -1,14 +1,13 @@
 package view
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -65,13 +64,9 @@ func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.L
 }
 
 var (
-	weekday = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
-	})
-	zoneWord = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
-	})
-	units = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
+	weekday  = humanize.Pattern(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
+	zoneWord = humanize.Pattern(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
+	units    = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
 		"seconds", "s", "second", "s", " ", "")
 )
 

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"sched/schedule/humanize"
 )
 
 // The methods of this file read the value of r.Key, or an item of it. They return false if the
@@ -257,13 +257,9 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // tooLongForGo matches durations that time.ParseDuration takes, or refuses because they are too
 // long.
-var tooLongForGo = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
-})
+var tooLongForGo = humanize.Pattern(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
-var durationInWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
-})
+var durationInWords = humanize.Pattern(`^(\d+) ?(s|m|h|d)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?)?$`)
 
 // durationHint says how a duration is written. If the text is a duration in words, the hint has it.
 func durationHint(text string) string {
