@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/serve"
@@ -360,7 +360,7 @@ func siteNames(all []*schedule.Schedule, files []string) ([]string, error) {
 	return names, nil
 }
 
-var inPaths = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`) })
+var inPaths = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // twice returns a name that is there twice; "" if there is no such name.
 func twice(names []string) string {
