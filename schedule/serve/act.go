@@ -68,7 +68,7 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
-		later, err := r.parseTime(atName, at)
+		later, err := r.readTime(atName, at, view.ReadTime)
 		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
 			err = NewProblem(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
@@ -313,7 +313,7 @@ func postPause(r *request) (any, error) {
 			paused = append(paused, p)
 		}
 	}
-	return pageOf(paused, ""), nil
+	return pageOf(paused, cursor{}), nil
 }
 
 func deletePause(r *request) (any, error) {

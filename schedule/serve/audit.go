@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,19 +65,10 @@ func (s *Server) Changes(below string, limit int) (changes []view.Change, more b
 }
 
 func getAudit(r *request) (any, error) {
-	limit, lerr := r.limit(100, 1000)
-	cursor, cerr := r.cursor(1)
-	if err := cmp.Or(lerr, cerr); err != nil {
-		return nil, err
-	}
-	below := ""
-	if cursor != nil {
-		below = cursor[0]
-	}
-	changes, more, err := r.server.Changes(below, limit)
-	next := ""
+	changes, more, err := r.server.Changes(r.query.cursor.item, int(r.query.numbers["limit"]))
+	var next cursor
 	if more {
-		next = cursorOf(changes[len(changes)-1].ID)
+		next.item = changes[len(changes)-1].ID
 	}
 	return pageOf(changes, next), err
 }

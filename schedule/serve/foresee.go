@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -13,12 +12,7 @@ import (
 )
 
 func getForecast(r *request) (any, error) {
-	since, serr := r.time("since")
-	until, uerr := r.time("until")
-	if err := cmp.Or(serr, uerr); err != nil {
-		return nil, err
-	}
-	length := r.URL.Query().Get("for")
+	since, until, length := r.query.times["since"], r.query.times["until"], r.query.Get("for")
 	if !until.IsZero() {
 		begin := since
 		if begin.IsZero() {

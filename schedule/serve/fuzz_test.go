@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -11,11 +12,15 @@ import (
 	"sched/schedule/outcome"
 )
 
+func cursorOf(parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
+}
+
 // The answer to any cursor is a list, or says what is wrong with the cursor.
 func FuzzCursors(f *testing.F) {
 	b := newBox(f, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
-	for _, parts := range [][]string{{"hourly"}, {"0", "x"}, {"1772366400000000", "hourly"}, {"9404640000000000000", "x"}, {"-1", ""}, {"", ""}, {"a", "b", "c"}} {
+	for _, parts := range [][]string{{"hourly"}, {"", "hourly"}, {"0", "x"}, {"1772366400000000", "hourly"}, {"9404640000000000000", "x"}, {"-1", ""}, {"", ""}, {"a", "b", "c"}} {
 		f.Add(cursorOf(parts...))
 	}
 	f.Add("AAAA")

@@ -24,10 +24,7 @@ func getLogStream(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	offset, err := r.bytes("offset")
-	if err != nil {
-		return nil, err
-	}
+	offset := r.query.numbers["offset"]
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
 			return nil, NewProblem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -21,48 +20,34 @@ func getStatus(r *request) (any, error) {
 }
 
 func getTasks(r *request) (any, error) {
-	query := r.URL.Query()
-	limit, err := r.limit(200, 1000)
+	chosen, more, err := taggedAfter(r.schedule, r.query.Values["tag"], r.query.cursor, int(r.query.numbers["limit"]))
 	if err != nil {
 		return nil, err
 	}
-	times := 1
-	if given := query.Get("times"); given != "" {
-		if times, err = strconv.Atoi(given); err != nil || times < 0 || times > 100 {
-			return nil, NewProblem(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", Shortened(given))
-		}
-	}
-	cursor, err := r.cursor(1)
-	if err != nil {
-		return nil, err
-	}
-	chosen, more, err := taggedAfter(r.schedule, query["tag"], cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	next := ""
+	var next cursor
 	if more {
-		next = cursorOf(chosen[len(chosen)-1].Name)
+		next.item = chosen[len(chosen)-1].Name
 	}
-	tasks := r.view.Tasks(r.Context(), func(t *schedule.Task) bool { return slices.Contains(chosen, t) }, r.server.Now(), times)
+	shown := func(t *schedule.Task) bool { return slices.Contains(chosen, t) }
+	tasks := r.view.Tasks(r.Context(), shown, r.server.Now(), int(r.query.numbers["times"]))
 	return pageOf(tasks.Items, next), nil
 }
 
 // taggedAfter returns at most limit tasks with one of the tags (all for none) behind the cursor.
-func taggedAfter(s *schedule.Schedule, tags, cursor []string, limit int) (chosen []*schedule.Task, more bool, err error) {
+func taggedAfter(s *schedule.Schedule, tags []string, after cursor, limit int) (chosen []*schedule.Task, more bool, err error) {
 	if err := control.KnownTags(s, tags); err != nil {
 		return nil, false, err
 	}
 	rest := s.Tasks
-	if cursor != nil {
-		i := slices.IndexFunc(rest, func(t *schedule.Task) bool { return t.Name == cursor[0] })
+	if after.item != "" {
+		i := slices.IndexFunc(rest, func(t *schedule.Task) bool { return t.Name == after.item })
 		if i < 0 {
 			return nil, false, madeUp()
 		}
 		rest = rest[i+1:]
 	}
 	for _, t := range rest {
-		if len(tags) == 0 || slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
+		if len(tags) == 0 || hasTag(t, tags) {
 			if len(chosen) == limit {
 				return chosen, true, nil
 			}
@@ -72,8 +57,12 @@ func taggedAfter(s *schedule.Schedule, tags, cursor []string, limit int) (chosen
 	return chosen, false, nil
 }
 
+func hasTag(t *schedule.Task, tags []string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+}
+
 func getTask(r *request) (any, error) {
-	if r.is("source") {
+	if r.query.is("source") {
 		return getSource(r)
 	}
 	definition, t, err := r.definition(r.PathValue("name"))
@@ -104,11 +93,7 @@ func (r *request) definition(name string) (view.Definition, *schedule.Task, erro
 }
 
 func getWhy(r *request) (any, error) {
-	at, err := r.time("at")
-	if err != nil {
-		return nil, err
-	}
-	w, err := r.view.Why(r.Context(), r.PathValue("name"), at)
+	w, err := r.view.Why(r.Context(), r.PathValue("name"), r.query.times["at"])
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +104,7 @@ func getWhy(r *request) (any, error) {
 const longestAhead = 366 * 24 * time.Hour
 
 func getUpcoming(r *request) (any, error) {
-	from, ferr := r.time("since")
-	to, terr := r.time("until")
-	limit, lerr := r.limit(200, 1000)
-	cursor, cerr := r.cursor(2)
-	if err := cmp.Or(ferr, terr, lerr, cerr); err != nil {
-		return nil, err
-	}
+	from, to, after := r.query.times["since"], r.query.times["until"], r.query.cursor
 	if from.IsZero() {
 		from = r.server.Now()
 	}
@@ -136,19 +115,14 @@ func getUpcoming(r *request) (any, error) {
 		return nil, NewProblem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	var after view.Upcoming
-	if cursor != nil {
-		at, err := microseconds(cursor[0])
-		if err != nil || at.Before(from) || !at.Before(to) {
-			return nil, madeUp()
-		}
-		after = view.Upcoming{At: at, Task: cursor[1]}
+	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
+		return nil, madeUp()
 	}
-	slots, more := r.view.Upcoming(from, to, after, limit)
-	next := ""
+	slots, more := r.view.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item}, int(r.query.numbers["limit"]))
+	var next cursor
 	if more {
 		last := slots[len(slots)-1]
-		next = cursorOf(strconv.FormatInt(last.At.UnixMicro(), 10), last.Task)
+		next = cursor{last.At, last.Task}
 	}
 	return pageOf(slots, next), nil
 }
@@ -159,7 +133,7 @@ func getRuns(r *request) (any, error) {
 		return nil, err
 	}
 	page := r.view.Page
-	if r.is("all_servers") {
+	if r.query.is("all_servers") {
 		page = r.view.PageOfAll
 	}
 	records, next, err := page(r.Context(), q)
@@ -169,21 +143,15 @@ func getRuns(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cursor := ""
-	if next.ID != "" {
-		cursor = cursorOf(strconv.FormatInt(next.Slot.UnixMicro(), 10), next.ID)
-	}
-	return pageOf(view.RecordsOf(records), cursor), nil
+	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), nil
 }
 
 // summedUp is the time that a summary is about, unless the request says so.
 const summedUp = 24 * time.Hour
 
 func getSummary(r *request) (any, error) {
-	query := r.URL.Query()
-	since, serr := r.past("since")
-	until, uerr := r.past("until")
-	if err := cmp.Or(serr, uerr, control.KnownTags(r.schedule, query["tag"])); err != nil {
+	since, until, task, tags := r.query.times["since"], r.query.times["until"], r.query.Get("task"), r.query.Values["tag"]
+	if err := control.KnownTags(r.schedule, tags); err != nil {
 		return nil, err
 	}
 	if since.IsZero() {
@@ -192,18 +160,18 @@ func getSummary(r *request) (any, error) {
 	if !until.IsZero() && !since.Before(until) {
 		return nil, NewProblem(http.StatusBadRequest, "", "until is not after since, %s", since.Format(time.RFC3339))
 	}
-	all, err := r.view.Summaries(r.Context(), query.Get("task"), since, until)
-	if err == nil && len(all) == 0 && query.Has("task") {
-		err = r.knownTask(query.Get("task"))
+	all, err := r.view.Summaries(r.Context(), task, since, until)
+	if err == nil && len(all) == 0 && task != "" {
+		err = r.knownTask(task)
 	}
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(s state.Summary) bool {
 		t, err := view.FindTask(r.schedule, s.Task)
-		return query.Has("tag") && (err != nil || !slices.ContainsFunc(query["tag"], func(tag string) bool { return slices.Contains(t.Tags, tag) }))
+		return len(tags) > 0 && (err != nil || !hasTag(t, tags))
 	})
-	return pageOf(view.SummariesOf(all), ""), nil
+	return pageOf(view.SummariesOf(all), cursor{}), nil
 }
 
 // knownTask returns an error for a task that is neither in the schedule nor in the history.
@@ -225,28 +193,20 @@ func (r *request) knownTask(name string) error {
 
 // historyQuery reads the parameters of a list of runs.
 func (r *request) historyQuery() (q state.Query, err error) {
-	query := r.URL.Query()
-	since, serr := r.past("since")
-	until, uerr := r.past("until")
-	limit, lerr := r.limit(100, view.MostOfAPage)
-	cursor, cerr := r.cursor(2)
-	if err := cmp.Or(serr, uerr, lerr, cerr); err != nil {
-		return q, err
+	below := r.query.cursor
+	if (below.item != "") == below.at.IsZero() {
+		return q, madeUp()
 	}
-	q = state.Query{Task: query.Get("task"), Since: since, Until: until, Limit: limit}
-	for _, word := range query["outcome"] {
+	q = state.Query{
+		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"], Limit: int(r.query.numbers["limit"]),
+		Below: state.Position{Slot: below.at, ID: below.item},
+	}
+	for _, word := range r.query.Values["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
 			return q, NewProblem(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", Shortened(word))
 		}
 		q.Outcomes = append(q.Outcomes, o)
-	}
-	if cursor != nil {
-		at, err := microseconds(cursor[0])
-		if err != nil || cursor[1] == "" {
-			return q, madeUp()
-		}
-		q.Below = state.Position{Slot: at, ID: cursor[1]}
 	}
 	return q, nil
 }
@@ -285,16 +245,11 @@ func (r *request) runToChange() (view.Run, error) {
 const mostLog = 1 << 20
 
 func getLog(r *request) (any, error) {
-	offset, oerr := r.bytes("offset")
-	tail, terr := r.bytes("tail")
-	if err := cmp.Or(oerr, terr); err != nil {
-		return nil, err
-	}
 	one, err := r.run()
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.view.Log(one, r.is("hooks"), offset, min(tail, mostLog), mostLog)
+	log, err := r.view.Log(one, r.query.is("hooks"), r.query.numbers["offset"], min(r.query.numbers["tail"], mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +267,7 @@ func getServers(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(view.ServersOf(all), ""), nil
+	return pageOf(view.ServersOf(all), cursor{}), nil
 }
 
 // A Pausing is a pause with the id by which it is ended.
@@ -324,7 +279,7 @@ type Pausing struct {
 // everything is the id of the pause of all tasks.
 const everything = "everything"
 
-func getPauses(r *request) (any, error) { return pageOf(r.pausings(), ""), nil }
+func getPauses(r *request) (any, error) { return pageOf(r.pausings(), cursor{}), nil }
 
 func (r *request) pausings() (all []Pausing) {
 	inSchedule := func(task string) bool { _, err := view.FindTask(r.schedule, task); return err == nil }

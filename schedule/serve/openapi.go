@@ -77,8 +77,11 @@ func (d documenter) parameters(r route) (all []any) {
 	}
 	for _, p := range r.params {
 		schema := map[string]any{"type": p.kind}
-		if p.kind == "time" {
+		switch p.kind {
+		case "time", "past":
 			schema = map[string]any{"type": "string", "example": "2h ago"}
+		case "cursor":
+			schema["type"] = "string"
 		}
 		if p.many {
 			schema = map[string]any{"type": "array", "items": schema}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/view"
-	"sched/schedule/yamldoc"
 )
 
 // A request is one request that was let in, with the schedule as it is now.
@@ -32,6 +30,7 @@ type request struct {
 	schedule *schedule.Schedule // nil for a route that needs none
 	invalid  error              // what is wrong with the file: the schedule is what runs in its place
 	view     view.Source
+	query    query
 	body     []byte // of a route that takes one
 
 	mu       sync.Mutex
@@ -154,10 +153,10 @@ func (s *Server) admit(of route, r *http.Request) (Who, error) {
 // longestAnswer bounds the time in which an answer is made.
 const longestAnswer = 20 * time.Second
 
-// prepare checks the parameters, waits for a place among the requests that are answered, and loads
-// the schedule. A stream gives its place back before it begins.
+// prepare waits for a place among the requests that are answered, loads the schedule and reads the
+// parameters. A stream gives its place back before it begins.
 func (s *Server) prepare(of route, r *request) (leave func(), err error) {
-	if err := of.checkQuery(r.Request); err != nil {
+	if err := checkQuery(of.params, r.URL.Query()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
@@ -183,17 +182,19 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	if of.kind != eventStream {
 		r.Request = r.Request.WithContext(ctx)
 	}
-	if of.bare {
-		return leave, nil
+	if !of.bare {
+		if r.schedule, r.invalid, err = s.current.get(); err == nil {
+			r.view = s.Schedules.View(r.schedule)
+			r.view.Problem = r.tell
+		}
 	}
-	valid, invalid, err := s.current.get()
+	if err == nil {
+		err = r.readQuery(of.params)
+	}
 	if err != nil {
 		leave()
-		return nil, err
 	}
-	r.schedule, r.invalid, r.view = valid, invalid, s.Schedules.View(valid)
-	r.view.Problem = r.tell
-	return leave, nil
+	return leave, err
 }
 
 func tooMuch() error {
@@ -264,112 +265,15 @@ type page[T any] struct {
 	Next  *string `json:"next"`
 }
 
-// pageOf returns a page. Without a cursor it is the last one.
-func pageOf[T any](items []T, cursor string) page[T] {
+// pageOf returns a page; the zero cursor is that of the last one.
+func pageOf[T any](items []T, next cursor) page[T] {
 	if items == nil {
 		items = []T{}
 	}
-	if cursor == "" {
+	if next == (cursor{}) {
 		return page[T]{items, nil}
 	}
-	return page[T]{items, &cursor}
-}
-
-func cursorOf(parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
-}
-
-// cursor returns the parts of the parameter cursor; nil if it is not given.
-func (r *request) cursor(parts int) ([]string, error) {
-	given := r.URL.Query().Get("cursor")
-	if given == "" {
-		return nil, nil
-	}
-	made, err := base64.RawURLEncoding.DecodeString(given)
-	all := strings.Split(string(made), "\x00")
-	if err != nil || len(all) != parts || len(given) > 1000 {
-		return nil, madeUp()
-	}
-	return all, nil
-}
-
-func madeUp() error {
-	return NewProblem(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
-}
-
-func microseconds(text string) (time.Time, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	at := time.UnixMicro(n).UTC()
-	if err != nil || at.Year() < 1 || at.Year() > 9999 {
-		return time.Time{}, madeUp()
-	}
-	return at, nil
-}
-
-func (r *request) limit(usual, most int) (int, error) {
-	given := r.URL.Query().Get("limit")
-	if given == "" {
-		return usual, nil
-	}
-	n, err := strconv.Atoi(given)
-	if err != nil || n < 1 || n > most {
-		return 0, NewProblem(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", Shortened(given), most)
-	}
-	return n, nil
-}
-
-// time returns a parameter that is a time; the zero time if it is not given.
-func (r *request) time(name string) (time.Time, error) {
-	given := r.URL.Query().Get(name)
-	if given == "" {
-		return time.Time{}, nil
-	}
-	return r.parseTime(name, given)
-}
-
-// past is time for the past: a duration means that long ago.
-func (r *request) past(name string) (time.Time, error) {
-	if ago, err := yamldoc.ParseDuration(r.URL.Query().Get(name)); err == nil && ago > 0 {
-		return r.server.Now().Add(-ago).UTC(), nil
-	}
-	if given := r.URL.Query().Get(name); given != "" {
-		return r.checkTime(name, given, view.ReadPast)
-	}
-	return time.Time{}, nil
-}
-
-// parseTime reads a time as the flags of commands do.
-func (r *request) parseTime(name, given string) (time.Time, error) {
-	return r.checkTime(name, given, view.ReadTime)
-}
-
-type readsTime func(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool)
-
-func (r *request) checkTime(name, given string, read readsTime) (time.Time, error) {
-	at, _, ok := read(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
-	if !ok || at.Year() < 1 || at.Year() > 9998 {
-		return time.Time{}, NewProblem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
-			"%s %q is not a time", name, Shortened(given))
-	}
-	return at.UTC(), nil
-}
-
-// is reports whether a parameter is given and not false: ?source, ?source=true.
-func (r *request) is(name string) bool {
-	query := r.URL.Query()
-	return query.Has(name) && query.Get(name) != "false"
-}
-
-func (r *request) bytes(name string) (int64, error) {
-	given := r.URL.Query().Get(name)
-	if given == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(given, 10, 64)
-	if err != nil || n < 0 {
-		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, Shortened(given))
-	}
-	return n, nil
+	return page[T]{items, new(next.String())}
 }
 
 // longest is the longest duration that is accepted, and how far ahead something can be asked for.

@@ -1,0 +1,169 @@
+package serve
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule/view"
+	"sched/schedule/yamldoc"
+)
+
+// A param is a parameter that a route knows.
+type param struct {
+	name, kind, about string // kind: string, cursor, integer, time, past, boolean
+	many              bool   // it may be there several times
+
+	usual, least, most int64 // of an integer; usual: unless it is given
+}
+
+func limitParam(usual, most int64) param {
+	return param{name: "limit", kind: "integer", about: "at most so many items", usual: usual, least: 1, most: most}
+}
+
+var cursorParam = param{name: "cursor", kind: "cursor", about: "where to go on: `next` of the page before"}
+
+// A query has the values of the parameters of a request, read as their kinds say.
+type query struct {
+	url.Values
+	numbers map[string]int64
+	times   map[string]time.Time // the zero time for one that is not given
+	cursor  cursor
+}
+
+// is reports whether a parameter is given and not false: ?source, ?source=true.
+func (q query) is(name string) bool { return q.Has(name) && q.Get(name) != "false" }
+
+// readQuery reads the parameters of a request whose schedule is known.
+func (r *request) readQuery(params []param) error {
+	r.query = query{r.URL.Query(), map[string]int64{}, map[string]time.Time{}, cursor{}}
+	for _, p := range params {
+		given, err := r.query.Get(p.name), error(nil)
+		switch p.kind {
+		case "cursor":
+			r.query.cursor, err = readCursor(given)
+		case "integer":
+			r.query.numbers[p.name], err = p.number(given)
+		case "time":
+			r.query.times[p.name], err = r.readTime(p.name, given, view.ReadTime)
+		case "past": // a duration means that long ago
+			if ago, derr := yamldoc.ParseDuration(given); derr == nil && ago > 0 {
+				r.query.times[p.name] = r.server.Now().Add(-ago).UTC()
+			} else {
+				r.query.times[p.name], err = r.readTime(p.name, given, view.ReadPast)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkQuery refuses parameters that a route does not know: a misspelt filter would select
+// everything.
+func checkQuery(params []param, given url.Values) error {
+	for name, values := range given {
+		if err := checkParam(params, name, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkParam(params []param, name string, values []string) error {
+	i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
+	if i < 0 {
+		var names []string
+		for _, p := range params {
+			names = append(names, p.name)
+		}
+		hint := "it takes none"
+		if len(names) > 0 {
+			hint = view.DidYouMean(name, names)
+		}
+		if hint == "see `sched list`" {
+			hint = "the parameters are in openapi.json"
+		}
+		return NewProblem(http.StatusBadRequest, hint, "there is no parameter %q", Shortened(name))
+	}
+	switch p := params[i]; {
+	case len(values) > 1 && !p.many:
+		return NewProblem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+	case values[0] == "" && p.kind != "boolean":
+		return NewProblem(http.StatusBadRequest, "leave it out, or give it a value", "the parameter %s is empty", name)
+	case p.kind == "boolean" && !slices.Contains([]string{"", "true", "false"}, values[0]):
+		return NewProblem(http.StatusBadRequest, "true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
+	}
+	return nil
+}
+
+func (p param) number(given string) (int64, error) {
+	if given == "" {
+		return p.usual, nil
+	}
+	n, err := strconv.ParseInt(given, 10, 64)
+	switch {
+	case p.most == 0 && (err != nil || n < 0):
+		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number of bytes", p.name, Shortened(given))
+	case p.most > 0 && (err != nil || n < p.least || n > p.most):
+		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number from %d to %d", p.name, Shortened(given), p.least, p.most)
+	}
+	return n, nil
+}
+
+type readsTime func(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool)
+
+// readTime reads a time as the flags of commands do; "" is the zero time.
+func (r *request) readTime(name, given string, read readsTime) (time.Time, error) {
+	if given == "" {
+		return time.Time{}, nil
+	}
+	at, _, ok := read(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
+	if !ok || at.Year() < 1 || at.Year() > 9998 {
+		return time.Time{}, NewProblem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
+			"%s %q is not a time", name, Shortened(given))
+	}
+	return at.UTC(), nil
+}
+
+// A cursor is the item with which a page of a list ended; the zero cursor is before the first page.
+type cursor struct {
+	at   time.Time // zero in a list that is in no order of time
+	item string
+}
+
+func (c cursor) String() string {
+	micros := ""
+	if !c.at.IsZero() {
+		micros = strconv.FormatInt(c.at.UnixMicro(), 10)
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(micros + "\x00" + c.item))
+}
+
+func readCursor(given string) (c cursor, err error) {
+	if given == "" {
+		return c, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(given)
+	micros, item, ok := strings.Cut(string(text), "\x00")
+	if err != nil || !ok || item == "" || len(given) > 1000 {
+		return c, madeUp()
+	}
+	if micros != "" {
+		n, err := strconv.ParseInt(micros, 10, 64)
+		if c.at = time.UnixMicro(n).UTC(); err != nil || c.at.Year() < 1 || c.at.Year() > 9999 {
+			return c, madeUp()
+		}
+	}
+	c.item = item
+	return c, nil
+}
+
+func madeUp() error {
+	return NewProblem(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+}
