@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule/control"
@@ -51,15 +53,15 @@ func checkReason(reason string) error {
 	return nil
 }
 
-func (r *request) actor() control.Actor {
-	actor := r.server.Schedules.Actor(r.schedule, r.who.Name)
+func (r *Visit) actor() control.Actor {
+	actor := r.server.Schedules.Actor(r.Schedule, r.Who.Name)
 	actor.Problem = r.tell
 	return actor
 }
 
-// later returns the time that a body names, as a number of seconds from now or as a time; ok is
-// false if the body names no time.
-func (r *request) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
+// later returns the time that somebody names, as a number of seconds from now or as a time; ok is
+// false if they name no time.
+func (r *Visit) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
@@ -77,79 +79,61 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 	return now, false, nil
 }
 
-// A wish is for when a run is wanted, and why.
-type wish struct {
-	at     time.Time
-	atOnce bool // and not at a time that was given
-	reason string
+func postTrigger(r *Visit, a Asking) (any, error) { return r.Trigger(r.PathValue("name"), a) }
 
-	noChain bool
-}
-
-func (r *request) asking() (w wish, err error) {
-	var body Asking
-	if err := r.decode(&body); err != nil {
-		return w, err
-	}
-	at, given, err := r.later(body.In, "in", body.At, "at")
-	return wish{precise(at), !given, body.Reason, body.NoChain}, err
-}
-
-// precise is a time with the precision of the history.
-func precise(at time.Time) time.Time { return at.UTC().Round(0).Truncate(time.Microsecond) }
-
-func postTrigger(r *request) (any, error) {
-	w, err := r.asking()
+// Trigger asks for a run of a task.
+func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
+	at, atOnce, err := r.when(a)
 	if err != nil {
-		return nil, err
-	}
-	return r.trigger(r.PathValue("name"), w)
-}
-
-func (r *request) trigger(task string, w wish) (any, error) {
-	actor := r.actor()
-	request, err := actor.Trigger(task, w.at, w.reason)
-	if err != nil {
-		return nil, err
-	}
-	return r.leave(actor, request, w, "trigger", task)
-}
-
-func postHook(r *request) (any, error) {
-	return r.trigger(r.who.Task, wish{at: precise(r.server.Now()), atOnce: true})
-}
-
-func postRetry(r *request) (any, error) {
-	w, err := r.asking()
-	if err != nil {
-		return nil, err
-	}
-	one, err := r.runToChange()
-	if err == nil {
-		err = one.Elsewhere("retry")
-	}
-	if err != nil {
-		return nil, err
+		return asked, err
 	}
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), one.Record.Run, w.at, w.reason, nil)
+	request, err := actor.Trigger(task, at, a.Reason)
 	if err != nil {
-		return nil, err
+		return asked, err
+	}
+	return r.leave(actor, request, a, atOnce, "trigger", task)
+}
+
+func postHook(r *Visit) (any, error) { return r.Trigger(r.Who.Task, Asking{}) }
+
+func postRetry(r *Visit, a Asking) (any, error) { return r.Retry(r.PathValue("id"), a) }
+
+// Retry asks for a run again.
+func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
+	at, atOnce, err := r.when(a)
+	if err != nil {
+		return asked, err
+	}
+	one, err := r.runToChange(id, "retry")
+	if err != nil {
+		return asked, err
+	}
+	actor := r.actor()
+	retry, err := actor.Retry(r.Context(), one.Record.Run, at, a.Reason, nil)
+	if err != nil {
+		return asked, err
 	}
 	if retry.Waits {
-		return nil, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
+		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
 	}
-	return r.leave(actor, retry.Row, w, "retry", one.Record.Run)
+	return r.leave(actor, retry.Row, a, atOnce, "retry", one.Record.Run)
 }
 
-func (r *request) leave(actor control.Actor, request state.Row, w wish, action, target string) (asked view.Request, err error) {
-	request.NoChain = w.noChain
-	if w.atOnce {
+// when returns the time for which a run is wanted, with the precision of the history.
+func (r *Visit) when(a Asking) (at time.Time, atOnce bool, err error) {
+	at, given, err := r.later(a.In, "in", a.At, "at")
+	return at.UTC().Round(0).Truncate(time.Microsecond), !given, err
+}
+
+func (r *Visit) leave(actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string) (asked view.Request, err error) {
+	request.NoChain = a.NoChain
+	if atOnce {
 		request = actor.AtOnce(request)
 	}
-	err = r.change(action, target, w.reason, func() error {
+	err = r.change(action, target, a.Reason, func() error {
 		tick, err := actor.Leave(request)
-		asked = view.RequestOf(request, tick, r.view.Server)
+		asked = view.RequestOf(request, tick, r.View.Server)
 		return err
 	})
 	return asked, err
@@ -158,56 +142,51 @@ func (r *request) leave(actor control.Actor, request state.Row, w wish, action, 
 // stopPatience is how long the answer to a stop waits for the run to end.
 const stopPatience = 5 * time.Second
 
-// toEnd returns the run that somebody wants to end, and why.
-func (r *request) toEnd() (one view.Run, reason string, err error) {
-	var body Reason
-	if err = r.decode(&body); err != nil {
-		return one, "", err
-	}
-	if one, err = r.runToChange(); err == nil {
-		err = one.Elsewhere("stop")
-	}
-	return one, body.Reason, err
+func postStop(r *Visit, body Reason) (any, error) {
+	return r.cameOf(r.Stop(r.PathValue("id"), body.Reason))
 }
 
-func postStop(r *request) (any, error) {
-	one, reason, err := r.toEnd()
+// Stop stops a run that lives, and returns its id. It waits for stopPatience for the end.
+func (r *Visit) Stop(id, reason string) (run string, err error) {
+	one, err := r.runToChange(id, "stop")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	run = one.Record.Run
 	actor := r.actor()
 	switch one.State {
 	case view.RunEnded:
-		return nil, actor.NotRunning(r.Context(), one.Record.Run)
+		return run, actor.NotRunning(r.Context(), run)
 	case view.RunWaiting:
-		waits, _ := view.OneWaiting(actor.Source, one.Record.Run)
-		return nil, cmp.Or(view.StillWaits(actor.Source, waits), control.Begun(waits))
+		waits, _ := view.OneWaiting(actor.Source, run)
+		return run, cmp.Or(view.StillWaits(actor.Source, waits), control.Begun(waits))
 	}
-	return r.stop(actor, one, reason)
+	return run, r.stop(actor, one, reason)
 }
 
-// stop stops a run that has begun, and answers with what came of it within stopPatience.
-func (r *request) stop(actor control.Actor, one view.Run, reason string) (any, error) {
+// stop stops a run that has begun.
+func (r *Visit) stop(actor control.Actor, one view.Run, reason string) error {
 	done, err := r.beginStop(actor, one, reason)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	select {
 	case err := <-done:
-		if err != nil {
-			return nil, err
-		}
+		return err
 	case <-time.After(stopPatience):
 	case <-r.Context().Done():
 	}
-	return r.cameOf(one)
+	return nil
 }
 
 // cameOf answers with what came of a run that was to end: 202 while it is still ending.
-func (r *request) cameOf(one view.Run) (any, error) {
+func (r *Visit) cameOf(run string, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
 	defer cancel()
-	now, err := r.view.Run(ctx, one.Record.Run)
+	now, err := r.View.Run(ctx, run)
 	c := content{value: now}
 	if now.State != view.RunEnded {
 		c.status = http.StatusAccepted
@@ -215,46 +194,43 @@ func (r *request) cameOf(one view.Run) (any, error) {
 	return c, err
 }
 
-// postCancel ends a run that waits: a run that has not begun is skipped, and a run that waits for
-// its turn or for its next attempt is stopped.
-func postCancel(r *request) (any, error) {
-	one, reason, err := r.toEnd()
-	if err != nil {
-		return nil, err
-	}
-	actor, short := r.actor(), humanize.ShortRun(one.Record.Run)
-	switch one.State {
-	case view.RunWaiting:
-		waits, err := view.OneWaiting(actor.Source, one.Record.Run)
-		if err != nil {
-			return nil, err
-		}
-		return r.cancel(actor, one, waits, reason)
-	case view.RunQueued, view.RunDeferred:
-		return r.stop(actor, one, reason)
-	case view.RunEnded:
-		return nil, actor.NotRunning(r.Context(), one.Record.Run)
-	}
-	return nil, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it", "run %s of %s does not wait: it is %s", short, one.Task, one.State)
+func postCancel(r *Visit, body Reason) (any, error) {
+	return r.cameOf(r.Cancel(r.PathValue("id"), body.Reason))
 }
 
-func (r *request) cancel(actor control.Actor, one view.Run, waits state.Row, reason string) (any, error) {
-	err := r.change("cancel", one.Record.Run, reason, func() error {
-		done, err := actor.Cancel(waits, reason)
-		if err == nil && !done {
-			err = control.Begun(waits)
-		}
-		return err
-	})
+// Cancel ends a run that waits, and returns its id: a run that has not begun is skipped, and a run
+// that waits for its turn or for its next attempt is stopped.
+func (r *Visit) Cancel(id, reason string) (run string, err error) {
+	one, err := r.runToChange(id, "stop")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return r.cameOf(one)
+	run = one.Record.Run
+	actor, short := r.actor(), humanize.ShortRun(run)
+	switch one.State {
+	case view.RunWaiting:
+		waits, err := view.OneWaiting(actor.Source, run)
+		if err != nil {
+			return run, err
+		}
+		return run, r.change("cancel", run, reason, func() error {
+			done, err := actor.Cancel(waits, reason)
+			if err == nil && !done {
+				err = control.Begun(waits)
+			}
+			return err
+		})
+	case view.RunQueued, view.RunDeferred:
+		return run, r.stop(actor, one, reason)
+	case view.RunEnded:
+		return run, actor.NotRunning(r.Context(), run)
+	}
+	return run, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it", "run %s of %s does not wait: it is %s", short, one.Task, one.State)
 }
 
 // beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for
 // the answer. done yields why the run was not stopped, or nil.
-func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
+func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
@@ -265,7 +241,7 @@ func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (d
 	err = r.change("stop", one.Record.Run, reason, func() error {
 		go func() {
 			defer leave()
-			stopping, err := actor.Stop(r.server.Schedules.Runs(r.schedule), one.Record.Run, reason)
+			stopping, err := actor.Stop(r.server.Schedules.Runs(r.Schedule), one.Record.Run, reason)
 			end <- control.Cannot(one.Begin, stopping, err)
 		}()
 		return nil
@@ -276,11 +252,13 @@ func (r *request) beginStop(actor control.Actor, one view.Run, reason string) (d
 	return end, err
 }
 
-func postPause(r *request) (any, error) {
-	var body PauseRequest
-	if err := r.decode(&body); err != nil {
-		return nil, err
-	}
+func postPause(r *Visit, body PauseRequest) (any, error) {
+	paused, err := r.Pause(body)
+	return pageOf(paused, cursor{}), err
+}
+
+// Pause pauses tasks, and returns their pauses.
+func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	until, bounded, err := r.later(body.For, "for", body.Until, "until")
 	if err != nil {
 		return nil, err
@@ -297,27 +275,27 @@ func postPause(r *request) (any, error) {
 		return nil, err
 	}
 	ids := map[string]bool{}
+	var targets []string
 	for _, name := range names {
-		ids[pauseID(name)] = true
+		id := pauseID(name)
+		ids[id], targets = true, append(targets, id)
 	}
-	err = r.change("pause", pauseTargets(names), body.Reason, func() error {
+	err = r.change("pause", strings.Join(targets, ", "), body.Reason, func() error {
 		_, _, err := actor.Pause(names, until, body.Reason)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	var paused []Pausing
-	for _, p := range r.pausings() {
-		if ids[p.ID] {
-			paused = append(paused, p)
-		}
-	}
-	return pageOf(paused, cursor{}), nil
+	return slices.DeleteFunc(r.Pauses(), func(p Pausing) bool { return !ids[p.ID] }), nil
 }
 
-func deletePause(r *request) (any, error) {
-	id := r.PathValue("id")
+func deletePause(r *Visit) (any, error) {
+	return nil, r.Resume(r.PathValue("id"), r.Header.Get("Sched-Reason"))
+}
+
+// Resume ends a pause.
+func (r *Visit) Resume(id, reason string) error {
 	name := id
 	if id == everything {
 		name = pause.Everything
@@ -325,13 +303,12 @@ func deletePause(r *request) (any, error) {
 	actor := r.actor()
 	read, err := actor.Controls.Read()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !read.Pauses[name].InEffect(r.server.Now()) {
-		return nil, view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
+		return view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
 	}
-	reason := r.Header.Get("Sched-Reason")
-	return nil, r.change("resume", id, reason, func() error {
+	return r.change("resume", id, reason, func() error {
 		_, err := actor.Resume([]string{name})
 		return err
 	})
@@ -342,14 +319,4 @@ func pauseID(name string) string {
 		return everything
 	}
 	return name
-}
-
-func pauseTargets(names []string) (targets string) {
-	for i, name := range names {
-		if i > 0 {
-			targets += ", "
-		}
-		targets += pauseID(name)
-	}
-	return targets
 }

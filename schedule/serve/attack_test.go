@@ -148,9 +148,17 @@ func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 		b.wants("a run in "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": ` + number + `}`}), 400)
 	}
 	nan := math.NaN()
-	err := b.server.Call(httptest.NewRequest("POST", "/pauses", nil), "POST", "/pauses", PauseRequest{For: &nan}, nil)
-	if p := ProblemOf(err); p.Status != 400 {
-		t.Errorf("a form for no number: %v", p)
+	form := httptest.NewRequest("POST", "/pauses", nil)
+	visit, leave, err := b.server.Visit(form.WithContext(withWho(form.Context(), Who{Scope: ScopeOperate})), ScopeOperate, Quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if _, err := visit.Pause(PauseRequest{For: &nan}); err == nil || ProblemOf(err).Status != 400 {
+		t.Errorf("a form for no number: %v", err)
+	}
+	if _, _, err := b.server.Visit(form, ScopeOperate, Quick); err == nil || ProblemOf(err).Status != 403 {
+		t.Errorf("a form of somebody who may not operate: %v", err)
 	}
 	if changes, _, err := b.server.Changes("", 100); err != nil || len(changes) != 1 {
 		t.Errorf("%v, %v", changes, err)

@@ -15,12 +15,12 @@ import (
 // change does something and writes it into the audit log. The line comes first: even if this
 // process is killed in between, nothing is changed that is not in the log. If do fails, the error
 // is added to the line.
-func (r *request) change(action, target, reason string, do func() error) error {
+func (r *Visit) change(action, target, reason string, do func() error) error {
 	if err := checkReason(reason); err != nil {
 		return err
 	}
 	line := state.Change{
-		At: r.server.Now(), Who: r.who.Name, From: r.who.From, Action: action, Target: target, Reason: control.Reason(reason),
+		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target, Reason: control.Reason(reason),
 	}
 	err := r.server.writeAudit(func(log state.Audit) (err error) {
 		line.ID, err = log.Add(context.Background(), line)
@@ -64,7 +64,7 @@ func (s *Server) Changes(below string, limit int) (changes []view.Change, more b
 	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)
 }
 
-func getAudit(r *request) (any, error) {
+func getAudit(r *Visit) (any, error) {
 	changes, more, err := r.server.Changes(r.query.cursor.item, int(r.query.numbers["limit"]))
 	var next cursor
 	if more {

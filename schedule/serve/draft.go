@@ -21,37 +21,34 @@ type Draft struct {
 }
 
 // Edits reports whether the visitor may write tasks here.
-func (v *Visit) Edits() bool {
-	return v.request.server.offers(route{scope: ScopeEdit}) && v.request.who.Scope.Allows(ScopeEdit)
+func (r *Visit) Edits() bool {
+	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
 }
 
 // Written returns a task as it is written in the folder of --edit. The error says why it cannot be
 // edited.
-func (v *Visit) Written(name string) (Draft, error) {
-	t, err := view.FindTask(v.Schedule, name)
+func (r *Visit) Written(name string) (Draft, error) {
+	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
 		return Draft{}, err
 	}
-	path := v.request.server.taskFile(name)
-	if fileOf(v.Schedule, t) != path {
+	path := r.server.taskFile(name)
+	if fileOf(r.Schedule, t) != path {
 		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
-	text, err := v.request.readOwn(v.Schedule, name, path)
+	text, err := readOwn(r.Schedule, name, path)
 	keys, _ := keysIn(text, name)
 	return Draft{Name: name, Keys: string(keys), Old: string(keys), Tag: tagOf(text)}, err
 }
 
 // Draft says what would become of a task with these keys: it checks what PUT checks. Tag is the
 // ETag of what the visitor has seen; "" for a new task.
-func (v *Visit) Draft(name, keys, tag string) (Draft, error) {
-	r, d := v.request, Draft{Name: name, Keys: keys, Tag: tag}
+func (r *Visit) Draft(name, keys, tag string) (Draft, error) {
+	d := Draft{Name: name, Keys: keys, Tag: tag}
 	if err := checkName(name); err != nil {
 		return d, err
 	}
-	if r.Header.Del("If-Match"); tag != "" {
-		r.Header.Set("If-Match", tag)
-	}
-	text, err := r.editable(name)
+	text, err := r.editable(name, tag)
 	if err != nil {
 		return d, err
 	}
@@ -60,7 +57,7 @@ func (v *Visit) Draft(name, keys, tag string) (Draft, error) {
 	path := r.server.taskFile(name)
 	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
 	if err == nil {
-		if err = r.mayWrite(after, name, path); err == nil {
+		if err = mayWrite(after, name, path); err == nil {
 			d.Task, err = view.FindTask(after, name)
 		}
 		return d, err
@@ -70,7 +67,7 @@ func (v *Visit) Draft(name, keys, tag string) (Draft, error) {
 		return d, err
 	}
 	for _, one := range invalid.Problems {
-		if fileOf(r.schedule, &schedule.Task{Place: one.Place}) == path {
+		if fileOf(r.Schedule, &schedule.Task{Place: one.Place}) == path {
 			one.Place.File = ""
 			one.Place.Line, one.Place.Column = max(1, one.Place.Line-headLines), max(1, one.Place.Column-len(indent))
 		}

@@ -85,55 +85,63 @@ func (s *Server) CheckEdit() error {
 // draftOf is the path of the draft that statedir.Replace writes before it renames it.
 func draftOf(path string) string { return path + ".new" }
 
-func putTask(r *request) (any, error) {
+func putTask(r *Visit) (any, error) {
 	name := r.PathValue("name")
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
 	keys, err := r.taskKeys(name)
 	if err != nil {
 		return nil, err
 	}
-	var answer content
+	text, isNew, err := r.Save(name, keys, r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
+	if err != nil {
+		return nil, err
+	}
+	definition, _, err := r.definition(name)
+	answer := content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
+	if isNew {
+		answer.status = http.StatusCreated
+	}
+	return answer, err
+}
+
+// Save writes a task with keys, which are YAML, and returns its file. Tag is the ETag of what the
+// visitor has seen; "" for a new task.
+func (r *Visit) Save(name string, keys []byte, tag, reason string) (text []byte, isNew bool, err error) {
+	if err := checkName(name); err != nil {
+		return nil, false, err
+	}
 	err = r.server.edit(func() error {
-		old, err := r.editable(name)
+		old, err := r.editable(name, tag)
 		if err != nil {
 			return err
 		}
-		text, path, after := taskText(name, keys), r.server.taskFile(name), r.schedule
-		if before, _ := keysIn(old, name); old == nil || !bytes.Equal(taskText(name, before), text) {
-			if after, err = r.write(name, path, old, text); err != nil {
+		text, isNew = taskText(name, keys), old == nil
+		after := r.Schedule
+		if before, _ := keysIn(old, name); isNew || !bytes.Equal(taskText(name, before), text) {
+			if after, err = r.write(name, old, text, reason); err != nil {
 				return err
 			}
 		} else {
 			text = old
 		}
-		r.view = r.server.Schedules.View(after)
-		r.view.Problem, r.schedule = r.tell, after
-		definition, _, err := r.definition(name)
-		answer = content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
-		if old == nil {
-			answer.status = http.StatusCreated
-		}
-		return err
+		r.View = r.server.Schedules.View(after)
+		r.View.Problem, r.Schedule = r.tell, after
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return text, isNew, err
 }
 
 // write replaces the file of a task, and returns the schedule with it. Old is the text that the
 // caller has seen; nil for none.
-func (r *request) write(name, path string, old, text []byte) (after *schedule.Schedule, err error) {
+func (r *Visit) write(name string, old, text []byte, reason string) (after *schedule.Schedule, err error) {
+	path := r.server.taskFile(name)
 	after, err = r.server.Schedules.Check(map[string][]byte{path: text})
 	if err == nil {
-		err = r.mayWrite(after, name, path)
+		err = mayWrite(after, name, path)
 	}
 	if err != nil {
 		return nil, unprocessable(err)
 	}
-	err = r.change("write", name, r.Header.Get("Sched-Reason"), func() error {
+	err = r.change("write", name, reason, func() error {
 		if err := unchanged(path, old); err != nil {
 			return err
 		}
@@ -143,22 +151,26 @@ func (r *request) write(name, path string, old, text []byte) (after *schedule.Sc
 	return after, err
 }
 
-func deleteTask(r *request) (any, error) {
-	name := r.PathValue("name")
-	return nil, r.server.edit(func() error {
-		old, err := r.editable(name)
+func deleteTask(r *Visit) (any, error) {
+	return nil, r.Remove(r.PathValue("name"), r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
+}
+
+// Remove removes a task. Tag is the ETag of what the visitor has seen.
+func (r *Visit) Remove(name, tag, reason string) error {
+	return r.server.edit(func() error {
+		old, err := r.editable(name, tag)
 		if err != nil {
 			return err
 		}
 		if old == nil {
-			_, err := view.FindTask(r.schedule, name)
+			_, err := view.FindTask(r.Schedule, name)
 			return err
 		}
 		path := r.server.taskFile(name)
 		if _, err := r.server.Schedules.Check(map[string][]byte{path: nil}); err != nil {
 			return unprocessable(err)
 		}
-		err = r.change("remove", name, r.Header.Get("Sched-Reason"), func() error {
+		err = r.change("remove", name, reason, func() error {
 			if err := unchanged(path, old); err != nil {
 				return err
 			}
@@ -185,23 +197,24 @@ func (s *Server) edit(do func() error) error {
 	return err
 }
 
-// editable returns the text of the file of a task; nil for a new task. The error says that the task
+// editable returns the text of the file of a task; nil for a new task. Tag is the ETag of what the
+// visitor has seen. The error says that the task
 // is defined elsewhere, or that the file is not the one that the caller has seen.
-func (r *request) editable(name string) (old []byte, err error) {
+func (r *Visit) editable(name, tag string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
 		p := NewProblem(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
 		p.Problems = ProblemOf(err).Problems
 		return nil, p
 	}
-	r.schedule = now
+	r.Schedule = now
 	path := r.server.taskFile(name)
 	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t) != path {
 		return nil, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
-	old, err = r.readOwn(now, name, path)
+	old, err = readOwn(now, name, path)
 	if errors.Is(err, os.ErrNotExist) {
-		if r.Header.Get("If-Match") != "" {
+		if tag != "" {
 			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
 		}
 		return nil, nil
@@ -209,22 +222,18 @@ func (r *request) editable(name string) (old []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	switch fileTag(r.Header.Get("If-Match")) {
+	switch fileTag(tag) {
 	case tagOf(old):
 		return old, nil
 	case "":
 		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
 	}
-	return nil, changedSince(name)
-}
-
-func changedSince(name string) error {
-	return NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s since you have seen it", name)
+	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s since you have seen it", name)
 }
 
 // readOwn reads the file of a task. It refuses a file that `sched serve` did not write, or that
 // somebody has made their own.
-func (r *request) readOwn(now *schedule.Schedule, name, path string) ([]byte, error) {
+func readOwn(now *schedule.Schedule, name, path string) ([]byte, error) {
 	shown := path
 	if short, err := filepath.Rel(filepath.Dir(now.File), path); err == nil {
 		shown = short
@@ -266,7 +275,7 @@ func unchanged(path string, old []byte) error {
 }
 
 // mayWrite returns why a task may not be written, though the schedule would be valid with it.
-func (r *request) mayWrite(after *schedule.Schedule, name, path string) error {
+func mayWrite(after *schedule.Schedule, name, path string) error {
 	t, err := view.FindTask(after, name)
 	if err != nil {
 		return view.Fail(view.Conflict, "let include read it", "the schedule would not read %s", path)
@@ -297,7 +306,7 @@ func unprocessable(err error) error {
 
 // taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
 // found when the schedule is read with them.
-func (r *request) taskKeys(name string) ([]byte, error) {
+func (r *Visit) taskKeys(name string) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
 	case "application/yaml", "application/x-yaml", "text/yaml":

@@ -13,7 +13,7 @@ const leastCompressed = 1 << 10
 // encode gives an answer its ETag, which begins with the ETag of the file of a task that may be
 // written. It leaves out what the client has already (If-None-Match), and
 // compresses what is long, for a client that asks for it.
-func (r *request) encode(h http.Header, c *content) {
+func (r *Visit) encode(h http.Header, c *content) {
 	tag, file := tagOf(c.text), h.Get("ETag")
 	switch {
 	case file != "" && c.kind == yamlText:

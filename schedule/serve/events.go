@@ -80,7 +80,7 @@ func (e *events) write(text string) error {
 	return e.controller.Flush()
 }
 
-func getEvents(r *request) (any, error) {
+func getEvents(r *Visit) (any, error) {
 	last := r.Header.Get("Last-Event-ID")
 	if len(last) > 100 {
 		return nil, NewProblem(http.StatusBadRequest, "", "Last-Event-ID is too long")

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-func getForecast(r *request) (any, error) {
+func getForecast(r *Visit) (any, error) {
 	since, until, length := r.query.times["since"], r.query.times["until"], r.query.Get("for")
 	if !until.IsZero() {
 		begin := since
@@ -23,21 +23,21 @@ func getForecast(r *request) (any, error) {
 		}
 		length = until.Sub(begin).String()
 	}
-	made, err := r.forecast(since, length)
+	made, err := r.Forecast(since, length)
 	if err != nil {
 		return nil, err
 	}
 	return made.JSON(), nil
 }
 
-func (r *request) thisHour() time.Time { return r.server.Now().Truncate(time.Hour) }
+func (r *Visit) thisHour() time.Time { return r.server.Now().Truncate(time.Hour) }
 
 // usualForecast is how long a forecast is by default, as for `sched forecast`.
 const usualForecast = 7 * 24 * time.Hour
 
-// forecast returns a forecast of a span, as people write it; empty: usualForecast. If from is zero,
+// Forecast returns a forecast of a span, as people write it; empty: usualForecast. If from is zero,
 // the forecast begins with this hour, so all requests of one hour get the same forecast.
-func (r *request) forecast(from time.Time, length string) (forecast.Report, error) {
+func (r *Visit) Forecast(from time.Time, length string) (forecast.Report, error) {
 	span := usualForecast
 	if length != "" {
 		var err error
@@ -52,7 +52,7 @@ func (r *request) forecast(from time.Time, length string) (forecast.Report, erro
 	var err error
 	select {
 	case cache := <-r.server.forecasts:
-		made, err = cache.Report(r.Context(), r.view, from.UTC(), span)
+		made, err = cache.Report(r.Context(), r.View, from.UTC(), span)
 		r.server.forecasts <- cache
 	case <-r.Context().Done():
 		err = r.Context().Err()

@@ -16,8 +16,8 @@ type logEvent struct {
 	Text   string `json:"text"`   // bytes that are no UTF-8 are �
 }
 
-func getLogStream(r *request) (any, error) {
-	one, err := r.view.Run(r.Context(), r.PathValue("id"))
+func getLogStream(r *Visit) (any, error) {
+	one, err := r.View.Run(r.Context(), r.PathValue("id"))
 	if err == nil {
 		err = one.Elsewhere("logs")
 	}
@@ -30,7 +30,7 @@ func getLogStream(r *request) (any, error) {
 			return nil, NewProblem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
-	return content{stream: func(e *events) { followLog(e, r.view, one, offset) }}, nil
+	return content{stream: func(e *events) { followLog(e, r.View, one, offset) }}, nil
 }
 
 // mostOfAnEvent is the most bytes of the text of one event.

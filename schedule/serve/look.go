@@ -15,12 +15,12 @@ import (
 	"sched/schedule/view"
 )
 
-func getStatus(r *request) (any, error) {
-	return r.view.Status(view.HealthOf(r.schedule, r.invalid != nil, r.server.Now())), nil
+func getStatus(r *Visit) (any, error) {
+	return r.View.Status(view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now())), nil
 }
 
-func getTasks(r *request) (any, error) {
-	chosen, more, err := taggedAfter(r.schedule, r.query.Values["tag"], r.query.cursor, int(r.query.numbers["limit"]))
+func getTasks(r *Visit) (any, error) {
+	chosen, more, err := taggedAfter(r.Schedule, r.query.Values["tag"], r.query.cursor, int(r.query.numbers["limit"]))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func getTasks(r *request) (any, error) {
 		next.item = chosen[len(chosen)-1].Name
 	}
 	shown := func(t *schedule.Task) bool { return slices.Contains(chosen, t) }
-	tasks := r.view.Tasks(r.Context(), shown, r.server.Now(), int(r.query.numbers["times"]))
+	tasks := r.View.Tasks(r.Context(), shown, r.server.Now(), int(r.query.numbers["times"]))
 	return pageOf(tasks.Items, next), nil
 }
 
@@ -61,7 +61,7 @@ func hasTag(t *schedule.Task, tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 }
 
-func getTask(r *request) (any, error) {
+func getTask(r *Visit) (any, error) {
 	if r.query.is("source") {
 		return getSource(r)
 	}
@@ -70,30 +70,30 @@ func getTask(r *request) (any, error) {
 		return nil, err
 	}
 	c := content{value: definition}
-	if tag := r.server.etag(r.schedule, t); tag != "" {
+	if tag := r.server.etag(r.Schedule, t); tag != "" {
 		c.header = map[string]string{"ETag": tag}
 	}
 	return c, nil
 }
 
-func (r *request) definition(name string) (view.Definition, *schedule.Task, error) {
-	t, err := view.FindTask(r.schedule, name)
+func (r *Visit) definition(name string) (view.Definition, *schedule.Task, error) {
+	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
 		return view.Definition{}, nil, err
 	}
 	var usual time.Duration
-	if all, err := r.view.Records(r.Context()); err == nil {
+	if all, err := r.View.Records(r.Context()); err == nil {
 		if known, err := all.Usual(r.Context(), []string{name}); err == nil {
 			usual = known[name].Duration
 		}
 		all.Close()
 	}
-	tasks := r.view.Tasks(r.Context(), func(other *schedule.Task) bool { return other == t }, r.server.Now(), 5)
+	tasks := r.View.Tasks(r.Context(), func(other *schedule.Task) bool { return other == t }, r.server.Now(), 5)
 	return view.DefinitionOf(t, tasks.Items[0], usual), t, nil
 }
 
-func getWhy(r *request) (any, error) {
-	w, err := r.view.Why(r.Context(), r.PathValue("name"), r.query.times["at"])
+func getWhy(r *Visit) (any, error) {
+	w, err := r.View.Why(r.Context(), r.PathValue("name"), r.query.times["at"])
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func getWhy(r *request) (any, error) {
 // longestAhead is the longest time whose slots are listed at once.
 const longestAhead = 366 * 24 * time.Hour
 
-func getUpcoming(r *request) (any, error) {
+func getUpcoming(r *Visit) (any, error) {
 	from, to, after := r.query.times["since"], r.query.times["until"], r.query.cursor
 	if from.IsZero() {
 		from = r.server.Now()
@@ -118,7 +118,7 @@ func getUpcoming(r *request) (any, error) {
 	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
 		return nil, madeUp()
 	}
-	slots, more := r.view.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item}, int(r.query.numbers["limit"]))
+	slots, more := r.View.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item}, int(r.query.numbers["limit"]))
 	var next cursor
 	if more {
 		last := slots[len(slots)-1]
@@ -127,14 +127,14 @@ func getUpcoming(r *request) (any, error) {
 	return pageOf(slots, next), nil
 }
 
-func getRuns(r *request) (any, error) {
+func getRuns(r *Visit) (any, error) {
 	q, err := r.historyQuery()
 	if err != nil {
 		return nil, err
 	}
-	page := r.view.Page
+	page := r.View.Page
 	if r.query.is("all_servers") {
-		page = r.view.PageOfAll
+		page = r.View.PageOfAll
 	}
 	records, next, err := page(r.Context(), q)
 	if err == nil && len(records) == 0 && q.Task != "" {
@@ -149,9 +149,9 @@ func getRuns(r *request) (any, error) {
 // summedUp is the time that a summary is about, unless the request says so.
 const summedUp = 24 * time.Hour
 
-func getSummary(r *request) (any, error) {
+func getSummary(r *Visit) (any, error) {
 	since, until, task, tags := r.query.times["since"], r.query.times["until"], r.query.Get("task"), r.query.Values["tag"]
-	if err := control.KnownTags(r.schedule, tags); err != nil {
+	if err := control.KnownTags(r.Schedule, tags); err != nil {
 		return nil, err
 	}
 	if since.IsZero() {
@@ -160,7 +160,7 @@ func getSummary(r *request) (any, error) {
 	if !until.IsZero() && !since.Before(until) {
 		return nil, NewProblem(http.StatusBadRequest, "", "until is not after since, %s", since.Format(time.RFC3339))
 	}
-	all, err := r.view.Summaries(r.Context(), task, since, until)
+	all, err := r.View.Summaries(r.Context(), task, since, until)
 	if err == nil && len(all) == 0 && task != "" {
 		err = r.knownTask(task)
 	}
@@ -168,19 +168,19 @@ func getSummary(r *request) (any, error) {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(s state.Summary) bool {
-		t, err := view.FindTask(r.schedule, s.Task)
+		t, err := view.FindTask(r.Schedule, s.Task)
 		return len(tags) > 0 && (err != nil || !hasTag(t, tags))
 	})
 	return pageOf(view.SummariesOf(all), cursor{}), nil
 }
 
 // knownTask returns an error for a task that is neither in the schedule nor in the history.
-func (r *request) knownTask(name string) error {
-	_, err := view.FindTask(r.schedule, name)
+func (r *Visit) knownTask(name string) error {
+	_, err := view.FindTask(r.Schedule, name)
 	if err == nil {
 		return nil
 	}
-	all, rerr := r.view.Records(r.Context())
+	all, rerr := r.View.Records(r.Context())
 	if rerr != nil {
 		return rerr
 	}
@@ -192,7 +192,7 @@ func (r *request) knownTask(name string) error {
 }
 
 // historyQuery reads the parameters of a list of runs.
-func (r *request) historyQuery() (q state.Query, err error) {
+func (r *Visit) historyQuery() (q state.Query, err error) {
 	below := r.query.cursor
 	if (below.item != "") == below.at.IsZero() {
 		return q, madeUp()
@@ -219,37 +219,40 @@ func outcomeList() string {
 	return strings.Join(words, ", ")
 }
 
-func getRun(r *request) (any, error) { return r.run() }
+func getRun(r *Visit) (any, error) { return r.run(r.PathValue("id")) }
 
-func (r *request) run() (view.Run, error) {
-	id := r.PathValue("id")
+func (r *Visit) run(id string) (view.Run, error) {
 	if len(id) < 4 {
 		return view.Run{}, NewProblem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
 	}
-	return r.view.Run(r.Context(), id)
+	return r.View.Run(r.Context(), id)
 }
 
 // leastID is the shortest part of an id with which a run may be changed: the first 48 bits of an id
 // are the time, so a shorter part soon stands for another run, too.
 const leastID = 12
 
-// runToChange is run for requests that change something.
-func (r *request) runToChange() (view.Run, error) {
-	if id := r.PathValue("id"); len(id) < leastID {
+// runToChange returns a run of this server that a command (retry, stop) is to change.
+func (r *Visit) runToChange(id, command string) (view.Run, error) {
+	if len(id) < leastID {
 		return view.Run{}, NewProblem(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
 	}
-	return r.run()
+	one, err := r.run(id)
+	if err == nil {
+		err = one.Elsewhere(command)
+	}
+	return one, err
 }
 
 // mostLog is the most bytes of one part of a log.
 const mostLog = 1 << 20
 
-func getLog(r *request) (any, error) {
-	one, err := r.run()
+func getLog(r *Visit) (any, error) {
+	one, err := r.run(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.view.Log(one, r.query.is("hooks"), r.query.numbers["offset"], min(r.query.numbers["tail"], mostLog), mostLog)
+	log, err := r.View.Log(one, r.query.is("hooks"), r.query.numbers["offset"], min(r.query.numbers["tail"], mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}
@@ -262,8 +265,8 @@ func getLog(r *request) (any, error) {
 	}}, nil
 }
 
-func getServers(r *request) (any, error) {
-	all, err := r.view.Servers(r.Context())
+func getServers(r *Visit) (any, error) {
+	all, err := r.View.Servers(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -279,11 +282,11 @@ type Pausing struct {
 // everything is the id of the pause of all tasks.
 const everything = "everything"
 
-func getPauses(r *request) (any, error) { return pageOf(r.pausings(), cursor{}), nil }
+func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
 
-func (r *request) pausings() (all []Pausing) {
-	inSchedule := func(task string) bool { _, err := view.FindTask(r.schedule, task); return err == nil }
-	for _, p := range view.PausesInEffect(r.view.Pauses(), inSchedule, r.server.Now()) {
+func (r *Visit) Pauses() (all []Pausing) {
+	inSchedule := func(task string) bool { _, err := view.FindTask(r.Schedule, task); return err == nil }
+	for _, p := range view.PausesInEffect(r.View.Pauses(), inSchedule, r.server.Now()) {
 		id := p.Task
 		if p.Everything {
 			id = everything

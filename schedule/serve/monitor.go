@@ -14,26 +14,26 @@ type health struct {
 	Status string `json:"status"`
 }
 
-func getHealth(*request) (any, error) { return health{"ok"}, nil }
+func getHealth(*Visit) (any, error) { return health{"ok"}, nil }
 
-func getDocument(r *request) (any, error) { return content{text: r.server.openapi}, nil }
+func getDocument(r *Visit) (any, error) { return content{text: r.server.openapi}, nil }
 
-func getSchema(*request) (any, error) { return content{text: load.Schema()}, nil }
+func getSchema(*Visit) (any, error) { return content{text: load.Schema()}, nil }
 
-func getMetrics(r *request) (any, error) {
-	return content{text: view.HealthOf(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
+func getMetrics(r *Visit) (any, error) {
+	return content{text: view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()).Metrics()}, nil
 }
 
-func getBadge(r *request) (any, error) {
+func getBadge(r *Visit) (any, error) {
 	if !strings.HasSuffix(r.PathValue("key"), ".svg") {
 		return nil, NewProblem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
 	}
-	t, err := view.FindTask(r.schedule, r.who.Task)
+	t, err := view.FindTask(r.Schedule, r.Who.Task)
 	if err != nil {
 		return nil, err
 	}
 	word, colour := "unknown", "#6b7280"
-	if all, err := r.view.Records(r.Context()); err == nil {
+	if all, err := r.View.Records(r.Context()); err == nil {
 		defer all.Close()
 		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].ID != "" {
 			word, colour = string(last[t.Name].Outcome), "#15803d"

@@ -39,7 +39,7 @@ type query struct {
 func (q query) is(name string) bool { return q.Has(name) && q.Get(name) != "false" }
 
 // readQuery reads the parameters of a request whose schedule is known.
-func (r *request) readQuery(params []param) error {
+func (r *Visit) readQuery(params []param) error {
 	r.query = query{r.URL.Query(), map[string]int64{}, map[string]time.Time{}, cursor{}}
 	for _, p := range params {
 		given, err := r.query.Get(p.name), error(nil)
@@ -119,11 +119,11 @@ func (p param) number(given string) (int64, error) {
 type readsTime func(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool)
 
 // readTime reads a time as the flags of commands do; "" is the zero time.
-func (r *request) readTime(name, given string, read readsTime) (time.Time, error) {
+func (r *Visit) readTime(name, given string, read readsTime) (time.Time, error) {
 	if given == "" {
 		return time.Time{}, nil
 	}
-	at, _, ok := read(given, r.server.Now(), r.schedule.Location, view.Zones(r.schedule, time.Local)...)
+	at, _, ok := read(given, r.server.Now(), r.Schedule.Location, view.Zones(r.Schedule, time.Local)...)
 	if !ok || at.Year() < 1 || at.Year() > 9998 {
 		return time.Time{}, NewProblem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
 			"%s %q is not a time", name, Shortened(given))

@@ -22,16 +22,18 @@ import (
 	"sched/schedule/view"
 )
 
-// A request is one request that was let in, with the schedule as it is now.
-type request struct {
+// A Visit is one request that was let in, for a route or for a page, with the schedule as it is
+// now.
+type Visit struct {
 	*http.Request
-	server   *Server
-	who      Who
-	schedule *schedule.Schedule // nil for a route that needs none
-	invalid  error              // what is wrong with the file: the schedule is what runs in its place
-	view     view.Source
-	query    query
-	body     []byte // of a route that takes one
+	Who      Who
+	Schedule *schedule.Schedule // nil for a route that needs none
+	Invalid  error              // what is wrong with the file: the schedule is what runs in its place
+	View     view.Source
+
+	server *Server
+	query  query
+	body   []byte // of a route that takes one
 
 	mu       sync.Mutex
 	problems []lack
@@ -53,7 +55,7 @@ func (l lack) String() string {
 
 // tell notes what the answer lacks. If the last argument is an error, it is the reason: all that
 // the answer lacks for that reason, or because of the store, is one problem.
-func (r *request) tell(format string, args ...any) {
+func (r *Visit) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := lack{what: humanize.Line(fmt.Sprintf(format, args...))}
@@ -87,7 +89,7 @@ func (s *Server) answering(of route) http.Handler {
 			writeProblem(w, ProblemOf(err))
 			return
 		}
-		r := &request{Request: hr, server: s, who: who}
+		r := &Visit{Request: hr, server: s, Who: who}
 		if err := r.receive(w, of); err != nil {
 			writeProblem(w, ProblemOf(err))
 			return
@@ -106,11 +108,11 @@ const longestBody = 10 * time.Second
 
 // receive reads the body, before the request gets its place: a client that sends slowly keeps no
 // other request from a place. A body that the route does not take is thrown away.
-func (r *request) receive(w http.ResponseWriter, of route) (err error) {
+func (r *Visit) receive(w http.ResponseWriter, of route) (err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	conn := http.NewResponseController(w) // a Call of a page has no connection, and its body is at hand
+	conn := http.NewResponseController(w)
 	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
 	r.body, err = io.ReadAll(r.Body)
 	if !of.takesBody() {
@@ -126,12 +128,18 @@ func (r *request) receive(w http.ResponseWriter, of route) (err error) {
 }
 
 // handle makes the answer. While it is sent, another one may be made.
-func (s *Server) handle(of route, r *request) (any, error) {
-	leave, err := s.prepare(of, r)
+func (s *Server) handle(of route, r *Visit) (any, error) {
+	if err := checkQuery(of.params, r.URL.Query()); err != nil {
+		return nil, err
+	}
+	leave, err := r.prepare(of)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	if err := r.readQuery(of.params); err != nil {
+		return nil, err
+	}
 	return of.handle(r)
 }
 
@@ -143,28 +151,34 @@ func (s *Server) admit(of route, r *http.Request) (Who, error) {
 		return s.access.Key(r, of.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
 	}
 	who, err := s.access.Caller(r)
-	if err == nil && !who.Scope.Allows(of.scope) {
-		err = NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
-			"%s may %s, and this needs %s", who.Name, who.Scope, of.scope)
+	if err == nil {
+		err = who.needs(of.scope)
 	}
 	return who, err
+}
+
+// needs returns an error for a caller who may do less than the scope says.
+func (who Who) needs(scope Scope) error {
+	if who.Scope.Allows(scope) {
+		return nil
+	}
+	return NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(scope)+"`",
+		"%s may %s, and this needs %s", who.Name, who.Scope, scope)
 }
 
 // longestAnswer bounds the time in which an answer is made.
 const longestAnswer = 20 * time.Second
 
-// prepare waits for a place among the requests that are answered, loads the schedule and reads the
-// parameters. A stream gives its place back before it begins.
-func (s *Server) prepare(of route, r *request) (leave func(), err error) {
-	if err := checkQuery(of.params, r.URL.Query()); err != nil {
-		return nil, err
-	}
+// prepare waits for a place among the requests that are answered, and loads the schedule. A stream
+// gives its place back before it begins.
+func (r *Visit) prepare(of route) (leave func(), err error) {
+	s := r.server
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
 	work, done := s.work, func() {}
 	switch {
 	case of.foresees:
 		work = s.foreseeing
-		if done, err = s.foreseers.take(ctx, r.who.Name); err != nil {
+		if done, err = s.foreseers.take(ctx, r.Who.Name); err != nil {
 			cancel()
 			return nil, tooMuch()
 		}
@@ -183,18 +197,14 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 		r.Request = r.Request.WithContext(ctx)
 	}
 	if !of.bare {
-		if r.schedule, r.invalid, err = s.current.get(); err == nil {
-			r.view = s.Schedules.View(r.schedule)
-			r.view.Problem = r.tell
+		if r.Schedule, r.Invalid, err = s.current.get(); err != nil {
+			leave()
+			return nil, err
 		}
+		r.View = s.Schedules.View(r.Schedule)
+		r.View.Problem = r.tell
 	}
-	if err == nil {
-		err = r.readQuery(of.params)
-	}
-	if err != nil {
-		leave()
-	}
-	return leave, err
+	return leave, nil
 }
 
 func tooMuch() error {
@@ -213,12 +223,12 @@ type content struct {
 	stream func(w *events) // an answer that goes on
 }
 
-func (r *request) answer(w http.ResponseWriter, of route, value any) {
+func (r *Visit) answer(w http.ResponseWriter, of route, value any) {
 	for _, p := range r.problems {
 		w.Header().Add("Sched-Problem", headerText(p.String()))
 	}
-	if r.invalid != nil && r.schedule != nil {
-		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.schedule.InPlace())
+	if r.Invalid != nil && r.Schedule != nil {
+		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.Schedule.InPlace())
 	}
 	c, ok := value.(content)
 	if !ok {
@@ -265,7 +275,7 @@ type page[T any] struct {
 	Next  *string `json:"next"`
 }
 
-// pageOf returns a page; the zero cursor is that of the last one.
+// pageOf returns a page. The last page has the zero cursor.
 func pageOf[T any](items []T, next cursor) page[T] {
 	if items == nil {
 		items = []T{}
@@ -286,24 +296,28 @@ func duration(name string, seconds float64) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// decode reads the body, which may be missing, as JSON.
-func (r *request) decode(into any) error {
-	if len(bytes.TrimSpace(r.body)) == 0 {
-		return nil
+// taking returns the handler of a route that takes a body: handle gets it, read as JSON. A body
+// that is missing is the zero value.
+func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error) {
+	return func(r *Visit) (any, error) {
+		var body T
+		if len(bytes.TrimSpace(r.body)) == 0 {
+			return handle(r, body)
+		}
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			return nil, NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
+		}
+		decoder := json.NewDecoder(bytes.NewReader(r.body))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&body)
+		if err == nil {
+			err = ended(decoder)
+		}
+		if err != nil {
+			return nil, NewProblem(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+		}
+		return handle(r, body)
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(r.body))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil {
-		err = ended(decoder)
-	}
-	if err != nil {
-		return NewProblem(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
-	}
-	return nil
 }
 
 // ended returns an error if something comes behind what was read.

@@ -21,7 +21,7 @@ type route struct {
 	bare         bool  // it needs no schedule
 	waits        bool  // it waits for seconds, and takes no place of Server.work
 	foresees     bool  // it takes seconds of CPU; one such request of a caller at a time
-	handle       func(*request) (any, error)
+	handle       func(*Visit) (any, error)
 }
 
 const (

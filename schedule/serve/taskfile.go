@@ -65,23 +65,23 @@ func keysIn(text []byte, name string) (keys []byte, strange int) {
 // getSource answers with the keys of a task as they are written, without its name: putTask takes
 // them. Values of the environment and targets of notifications are among them, so it is for callers
 // who may edit.
-func getSource(r *request) (any, error) {
+func getSource(r *Visit) (any, error) {
 	if r.server.Config.Edit == "" {
 		return nil, NewProblem(http.StatusNotFound, "start `sched serve` with --edit", "this server shows no source of tasks")
 	}
-	if !r.who.Scope.Allows(ScopeEdit) {
-		return nil, NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope edit`", "%s may %s, and the source of a task needs edit", r.who.Name, r.who.Scope)
+	if !r.Who.Scope.Allows(ScopeEdit) {
+		return nil, NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope edit`", "%s may %s, and the source of a task needs edit", r.Who.Name, r.Who.Scope)
 	}
-	t, err := view.FindTask(r.schedule, r.PathValue("name"))
+	t, err := view.FindTask(r.Schedule, r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := statedir.ReadFile(fileOf(r.schedule, t))
+	text, err := statedir.ReadFile(fileOf(r.Schedule, t))
 	if err != nil {
 		return nil, err
 	}
 	c := content{kind: yamlText}
-	if tag := r.server.etag(r.schedule, t); tag != "" {
+	if tag := r.server.etag(r.Schedule, t); tag != "" {
 		c.text, _ = keysIn(text, t.Name)
 		c.header = map[string]string{"ETag": tag}
 		return c, nil

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -41,7 +40,7 @@ const howLong markup = `<label>For <select name="for"><option value="3600">an ho
 <option value="604800">a week</option><option value="">until somebody resumes it</option></select></label>`
 
 func (p *page) taskButtons(t view.Task) {
-	if !p.Operates {
+	if !p.Operates() {
 		return
 	}
 	at := p.taskURL(t.Name)
@@ -68,7 +67,7 @@ func (p *page) runButtons(r view.Run) {
 		p.put(`<p class="quiet">%s</p>`, err.Error())
 		return
 	}
-	if !p.Operates {
+	if !p.Operates() {
 		return
 	}
 	at := p.base + "/runs/" + r.Record.Run
@@ -89,69 +88,82 @@ func (p *page) runButtons(r view.Run) {
 
 // actions adds the handlers of forms.
 func (p *pages) actions() {
-	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, false))
-	forms := map[string]func(*http.Request) (next string, err error){"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/act": p.act}
+	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, serve.Quick))
+	p.form("/act", p.act)
+	p.form("/pauses", func(r *http.Request) (string, error) {
+		return p.do(r, serve.ScopeOperate, serve.Quick, func(v *serve.Visit) (string, error) { return "/pauses", pauseTasks(v, nil) })
+	})
+	p.form("/pauses/{id}/resume", func(r *http.Request) (string, error) {
+		return p.do(r, serve.ScopeOperate, serve.Quick, func(v *serve.Visit) (string, error) { return "/pauses", resume(v, v.PathValue("id")) })
+	})
 	for _, d := range deeds {
 		of := "/tasks/{id}/"
 		if d.ofRun {
 			of = "/runs/{id}/"
 		}
-		forms[of+d.name] = func(r *http.Request) (string, error) { return d.call(p, r, r.PathValue("id")) }
-	}
-	for path, do := range forms {
-		p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
-			next, err := do(r)
-			if err != nil {
-				p.fail(w, r, err)
-				return
-			}
-			http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
-		})
+		p.form(of+d.name, func(r *http.Request) (string, error) { return p.doDeed(r, d, r.PathValue("id")) })
 	}
 }
 
-func because(r *http.Request) serve.Reason { return serve.Reason{Reason: r.PostFormValue("reason")} }
-
-// asked calls a route that asks for a run, and returns the page of the run.
-func (p *pages) asked(r *http.Request, route string) (string, error) {
-	var asked view.Request
-	err := p.Call(r, "POST", route, because(r), &asked)
-	return "/runs/" + asked.Run, err
+// form adds the handler of a form. Does returns the path of the page that comes next.
+func (p *pages) form(path string, does func(*http.Request) (next string, err error)) {
+	p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
+		next, err := does(r)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
+	})
 }
 
-func (p *pages) ended(r *http.Request, path string) bool {
-	var one struct{ State view.RunState }
-	err := p.Call(r, "GET", path, nil, &one)
-	return err == nil && one.State == view.RunEnded
+// do does something for the sender of a form.
+func (p *pages) do(r *http.Request, needs serve.Scope, work serve.Work, does func(*serve.Visit) (next string, err error)) (next string, err error) {
+	v, leave, err := p.Visit(r, needs, work)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return does(v)
 }
 
-func (p *pages) pauseAll(r *http.Request) (string, error) { return "/pauses", p.pauseOf(r, nil) }
+func (p *pages) doDeed(r *http.Request, d deed, target string) (next string, err error) {
+	return p.do(r, serve.ScopeOperate, d.work, func(v *serve.Visit) (string, error) { return d.do(v, target) })
+}
 
-func (p *pages) pauseOf(r *http.Request, tasks []string) error {
-	body := serve.PauseRequest{Tasks: tasks, Reason: r.PostFormValue("reason")}
-	if given := r.PostFormValue("for"); given != "" {
+func because(v *serve.Visit) serve.Asking { return serve.Asking{Reason: v.PostFormValue("reason")} }
+
+// pauseTasks pauses tasks; nil for everything.
+func pauseTasks(v *serve.Visit, tasks []string) error {
+	body := serve.PauseRequest{Tasks: tasks, Reason: v.PostFormValue("reason")}
+	if given := v.PostFormValue("for"); given != "" {
 		seconds, err := strconv.ParseFloat(given, 64)
 		if err != nil {
 			return &serve.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
 		}
 		body.For = &seconds
 	}
-	return p.Call(r, "POST", "/pauses", body, nil)
+	_, err := v.Pause(body)
+	return err
 }
 
-func (p *pages) resumePause(r *http.Request) (string, error) {
-	return "/pauses", p.endPause(r, url.PathEscape(r.PathValue("id")))
-}
-
-// endPause ends a pause. If the pause is over already, that is no error: somebody pressed twice, or
+// resume ends a pause. If the pause is over already, that is no error: somebody pressed twice, or
 // two people did.
-func (p *pages) endPause(r *http.Request, id string) error {
-	asks := r.Clone(r.Context())
-	asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))
-	err := p.Call(asks, "DELETE", "/pauses/"+id, nil, nil)
-	var wrong *serve.Problem
-	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
+func resume(v *serve.Visit, id string) error {
+	err := v.Resume(id, v.PostFormValue("reason"))
+	if err != nil && serve.ProblemOf(err).Status == http.StatusNotFound {
 		return nil
 	}
 	return err
+}
+
+// endRun returns the page of a run that was to end, with the error. If the run has ended meanwhile,
+// or somebody pressed twice, that is no error: the page shows how it ended.
+func endRun(v *serve.Visit, run string, err error) (next string, _ error) {
+	if err != nil && serve.ProblemOf(err).Status == http.StatusConflict {
+		if one, rerr := v.View.Run(v.Context(), run); rerr == nil && one.State == view.RunEnded {
+			err = nil
+		}
+	}
+	return "/runs/" + url.PathEscape(run), err
 }

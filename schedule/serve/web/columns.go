@@ -96,7 +96,7 @@ func (p taskList) table(rows []row) {
 	for _, c := range columns {
 		p.head(c.head, c.class, c.sort)
 	}
-	if p.Operates {
+	if p.Operates() {
 		p.put(`<th class="acts"><span class="hidden">Actions</span>`)
 	}
 	p.put(`</tr></thead><tbody>`)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,7 +20,8 @@ type deed struct {
 	does        string                         // what will happen, after the names of the tasks
 	targets     func(p taskList, r row) string // the task, or the run, that it is done with; "" if it cannot be done
 	why         string                         // why it cannot be done
-	call        func(p *pages, r *http.Request, target string) (next string, err error)
+	do          func(v *serve.Visit, target string) (next string, err error)
+	work        serve.Work
 	ofRun       bool // targets are runs, not tasks
 	grave       bool
 	more        markup // fields besides the reason
@@ -34,14 +34,20 @@ var deeds = []deed{
 				return ""
 			}
 			return r.Name
-		}, call: (*pages).triggerOne},
+		}, do: func(v *serve.Visit, task string) (string, error) {
+			asked, err := v.Trigger(task, because(v))
+			return "/runs/" + asked.Run, err
+		}},
 	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick", why: "its last run did not fail, or was on another server",
 		targets: func(p taskList, r row) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
 				return r.LastRun.ID
 			}
 			return ""
-		}, call: (*pages).retryOne, ofRun: true},
+		}, ofRun: true, do: func(v *serve.Visit, run string) (string, error) {
+			asked, err := v.Retry(run, because(v))
+			return "/runs/" + asked.Run, err
+		}},
 	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on", why: "it does not run on this server", grave: true,
 		targets: func(p taskList, r row) string {
 			for _, one := range r.Running {
@@ -50,28 +56,38 @@ var deeds = []deed{
 				}
 			}
 			return ""
-		}, call: (*pages).stopOne, ofRun: true},
+		}, ofRun: true, work: serve.Waits, do: func(v *serve.Visit, run string) (string, error) {
+			_, err := v.Stop(run, because(v).Reason)
+			return endRun(v, run, err)
+		}},
 	{name: "cancel", label: "Cancel", does: "will not begin the run that waits: it is skipped, or stopped if it had begun", why: "none of its runs waits", grave: true,
 		targets: func(p taskList, r row) string {
 			if len(r.Waiting) == 0 {
 				return ""
 			}
 			return r.Waiting[0].Run
-		}, call: (*pages).cancelOne, ofRun: true},
+		}, ofRun: true, work: serve.Waits, do: func(v *serve.Visit, run string) (string, error) {
+			_, err := v.Cancel(run, because(v).Reason)
+			return endRun(v, run, err)
+		}},
 	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on", why: "it is paused already", more: howLong,
 		targets: func(p taskList, r row) string {
 			if r.Paused != nil {
 				return ""
 			}
 			return r.Name
-		}, call: (*pages).pauseOne},
+		}, do: func(v *serve.Visit, task string) (string, error) {
+			return "/tasks/" + url.PathEscape(task), pauseTasks(v, []string{task})
+		}},
 	{name: "resume", label: "Resume", does: "will start again at its next slot", why: "it is not paused by itself",
 		targets: func(p taskList, r row) string {
 			if r.Paused == nil || r.Paused.Everything {
 				return ""
 			}
 			return r.Name
-		}, call: (*pages).resumeOne},
+		}, do: func(v *serve.Visit, task string) (string, error) {
+			return "/tasks/" + url.PathEscape(task), resume(v, task)
+		}},
 }
 
 func (p *page) isHere(server string) bool { return server == "" || server == p.View.Server }
@@ -87,14 +103,14 @@ func deedOf(name string) (deed, error) {
 
 // pick writes the box that chooses a task for bulk.
 func (p taskList) pick(r row) {
-	if p.Operates {
+	if p.Operates() {
 		p.put(`<input type="checkbox" class="pick" form="bulk" name="task" value="%s" aria-label="choose %s">`, r.Name, r.Name)
 	}
 }
 
 // acts writes what can be done with a task now.
 func (p taskList) acts(r row) {
-	if !p.Operates {
+	if !p.Operates() {
 		return
 	}
 	p.put(`<td class="acts">`)
@@ -109,7 +125,7 @@ func (p taskList) acts(r row) {
 
 // bulk writes the form of the boxes. It is sent as a question: the page that answers asks back.
 func (p taskList) bulk(chosen int) {
-	if !p.Operates {
+	if !p.Operates() {
 		return
 	}
 	p.put(`<form class="bulk" id="bulk" method="get" action="%s/act"><span>With the chosen tasks:</span>`, p.base)
@@ -135,7 +151,7 @@ func showAct(made *page) error {
 	if err != nil {
 		return err
 	}
-	if !p.Operates {
+	if !p.Operates() {
 		return serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
 	rows := p.filtered(p.rows(p.judged()))
@@ -209,12 +225,12 @@ func (p *pages) act(r *http.Request) (next string, err error) {
 	var failed []string
 	targets := r.PostForm["target"]
 	for _, target := range targets {
-		if next, err = d.call(p, r, target); err != nil {
-			failed = append(failed, target+": "+err.Error())
+		if next, err = p.doDeed(r, d, target); err != nil {
+			failed = append(failed, target+": "+serve.ProblemOf(err).Detail)
 		}
 	}
 	switch {
-	case len(targets) == 1 || len(targets) == 0:
+	case len(targets) <= 1:
 		return next, err
 	case len(failed) > 0:
 		wrong := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done", len(failed), len(targets))
@@ -222,38 +238,4 @@ func (p *pages) act(r *http.Request) (next string, err error) {
 		return "", wrong
 	}
 	return "/tasks?" + strings.TrimPrefix(r.PostFormValue("back"), "?"), nil
-}
-
-func (p *pages) triggerOne(r *http.Request, task string) (string, error) {
-	return p.asked(r, "/tasks/"+url.PathEscape(task)+"/trigger")
-}
-
-func (p *pages) retryOne(r *http.Request, run string) (string, error) {
-	return p.asked(r, "/runs/"+url.PathEscape(run)+"/retry")
-}
-
-func (p *pages) stopOne(r *http.Request, run string) (string, error) { return p.endRun(r, run, "stop") }
-
-func (p *pages) cancelOne(r *http.Request, run string) (string, error) {
-	return p.endRun(r, run, "cancel")
-}
-
-// endRun stops or cancels a run. If the run has ended meanwhile, or somebody pressed twice, the
-// page shows how it ended.
-func (p *pages) endRun(r *http.Request, run, how string) (string, error) {
-	path := "/runs/" + url.PathEscape(run)
-	err := p.Call(r, "POST", path+"/"+how, because(r), nil)
-	var wrong *serve.Problem
-	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r, path) {
-		err = nil
-	}
-	return path, err
-}
-
-func (p *pages) pauseOne(r *http.Request, task string) (string, error) {
-	return "/tasks/" + url.PathEscape(task), p.pauseOf(r, []string{task})
-}
-
-func (p *pages) resumeOne(r *http.Request, task string) (string, error) {
-	return "/tasks/" + url.PathEscape(task), p.endPause(r, url.PathEscape(task))
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"html"
 	"net/http"
 	"net/url"
@@ -23,32 +22,19 @@ func (p *pages) editor() {
 				return serve.NewProblem(http.StatusForbidden, "sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit", page.Who.Name, page.Who.Scope)
 			}
 			return show(page)
-		}, false))
+		}, serve.Quick))
 	}
-	p.mux.HandleFunc("POST "+p.BasePath+"/tasks/{name}/save", p.writes("PUT"))
-	p.mux.HandleFunc("POST "+p.BasePath+"/tasks/{name}/delete", p.writes("DELETE"))
-}
-
-// writes calls a route that writes a task, with the fields tag, keys and reason of a form.
-func (p *pages) writes(method string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		route := "/tasks/" + url.PathEscape(r.PathValue("name"))
-		asks := r.Clone(r.Context())
-		asks.Header.Del("If-Match")
-		if tag := r.PostFormValue("tag"); tag != "" {
-			asks.Header.Set("If-Match", tag)
-		}
-		asks.Header.Set("Sched-Reason", r.PostFormValue("reason"))
-		next, body := "/tasks", any(nil)
-		if method == "PUT" {
-			next, body = route, serve.YAML(r.PostFormValue("keys"))
-		}
-		if err := p.Call(asks, method, route, body, nil); err != nil {
-			p.fail(w, r, err)
-			return
-		}
-		http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
+	edit := func(does func(*serve.Visit) (string, error)) func(*http.Request) (string, error) {
+		return func(r *http.Request) (string, error) { return p.do(r, serve.ScopeEdit, serve.Quick, does) }
 	}
+	p.form("/tasks/{name}/save", edit(func(v *serve.Visit) (string, error) {
+		name := v.PathValue("name")
+		_, _, err := v.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"), v.PostFormValue("reason"))
+		return "/tasks/" + url.PathEscape(name), err
+	}))
+	p.form("/tasks/{name}/delete", edit(func(v *serve.Visit) (string, error) {
+		return "/tasks", v.Remove(v.PathValue("name"), v.PostFormValue("tag"), v.PostFormValue("reason"))
+	}))
 }
 
 func showNew(p *page) error {
@@ -91,12 +77,9 @@ func showDraft(p *page) error {
 	d, err := p.Draft(form("name"), strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
 	p.title = "Save " + d.Name
 	p.put(`<h1>%s</h1>`, d.Name)
-	var wrong *serve.Problem
 	switch {
 	case err != nil:
-		if !errors.As(err, &wrong) {
-			wrong = serve.ProblemOf(err)
-		}
+		wrong := serve.ProblemOf(err)
 		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, wrong.Detail, wrong.Hint)
 	case len(d.Problems) > 0:
 		p.problems(d)

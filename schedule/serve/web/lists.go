@@ -78,7 +78,7 @@ func showPauses(p *page) error {
 	for _, one := range all {
 		everything = everything || one.Everything
 	}
-	if p.Operates && !everything {
+	if p.Operates() && !everything {
 		p.put(`<div class="buttons" id="buttons" data-live>`)
 		p.button(button{id: "pause", label: "Pause everything", reasoned: true, grave: true, more: howLong, action: p.base + "/pauses",
 			does: "No task will start, and slots will be skipped. Runs go on to their ends."})
@@ -108,7 +108,7 @@ func (p *page) pause(one serve.Pausing) {
 		until = p.when(stamp(*one.Until), p.zone)
 	}
 	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
-	if p.Operates {
+	if p.Operates() {
 		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, url.PathEscape(one.ID))
 	}
 	p.put(`</td></tr>`)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -181,7 +182,7 @@ func (p runPage) runFacts(r view.Run) {
 }
 
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {
-	visit, leave, err := p.Visit(r, false)
+	visit, leave, err := p.Visit(r, serve.ScopeRead, serve.Quick)
 	if err != nil {
 		p.fail(w, r, err)
 		return

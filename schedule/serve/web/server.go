@@ -2,7 +2,6 @@ package web
 
 import (
 	"embed"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -24,9 +23,9 @@ func New(server *serve.Server) http.Handler {
 		"/{$}": showOverview, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
-		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, false))
+		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, serve.Quick))
 	}
-	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, true))
+	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, serve.Foresees))
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
 	p.mux.HandleFunc("POST "+p.BasePath+"/zone", p.chooseZone)
 	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
@@ -49,9 +48,9 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // showing returns the handler of a page. It makes the page first and sends it then, so a slow
 // reader takes no place from others.
-func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
+func (p *pages) showing(show func(*page) error, work serve.Work) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, err := p.made(r, show, foresees)
+		page, err := p.made(r, show, work)
 		if err != nil {
 			p.fail(w, r, err)
 			return
@@ -60,8 +59,8 @@ func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
 	})
 }
 
-func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*page, error) {
-	visit, leave, err := p.Visit(r, foresees)
+func (p *pages) made(r *http.Request, show func(*page) error, work serve.Work) (*page, error) {
+	visit, leave, err := p.Visit(r, serve.ScopeRead, work)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +70,7 @@ func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*p
 }
 
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var wrong *serve.Problem
-	if !errors.As(err, &wrong) {
-		wrong = serve.ProblemOf(err)
-	}
+	wrong := serve.ProblemOf(err)
 	page := p.page(r, nil)
 	page.title = "This did not work"
 	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, wrong.Detail)

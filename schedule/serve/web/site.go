@@ -30,7 +30,7 @@ func ShowSchedules(w http.ResponseWriter, site *serve.Site, seen []serve.Sightin
 func (w *writer) summary(of serve.Sighting) {
 	w.put(`<section><h2><a href="%s/">%s</a></h2>`, of.BasePath, strings.TrimPrefix(of.Mount, "/s/"))
 	defer w.put(`</section>`)
-	visit, leave, err := of.Visit(of.Request, false)
+	visit, leave, err := of.Visit(of.Request, serve.ScopeRead, serve.Quick)
 	if err != nil {
 		problem := serve.ProblemOf(err)
 		w.put(`<p class="verdict bad"><span aria-hidden="true">✕</span> %s</p>`, problem.Detail)
