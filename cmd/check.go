@@ -119,11 +119,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	}
 	if !o.fileOnly {
 		unfit, here := unfit(s)
-		v.problems, v.here = append(v.problems, unfit...), here
-		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
-		v.here = append(v.here, a.storeRisks(s)...)
-		v.here = append(v.here, unknownLabels(s)...)
-		v.here = append(v.here, a.renamed(s)...)
+		v.problems = append(v.problems, unfit...)
+		v.here = slices.Concat(here, s.SlowForeground(a.usual(s), now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
 		v.notes = elsewhere(s)
 	}
 	return v, nil
@@ -137,21 +134,22 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 	if i < 0 || len(s.Store.Servers) == 0 {
 		return nil
 	}
-	at, store := schedule.Problem{Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name}, a.store(s)
-	found, err := store.Risks(ctx)
+	add := func(text, hint string) {
+		risks = append(risks, schedule.Problem{
+			Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name, Text: "one_server: " + text, Hint: hint,
+		})
+	}
+	found, err := a.store(s).Risks(ctx)
 	for _, risk := range found {
-		at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
-		risks = append(risks, at)
+		add(risk.Text, risk.Hint)
 	}
 	for _, f := range cluster.NotesIn(s.StateDir).Findings {
 		if f.Kind == cluster.KindZone {
-			at.Text, at.Hint = "one_server: "+f.Text, f.Hint
-			risks = append(risks, at)
+			add(f.Text, f.Hint)
 		}
 	}
 	if err != nil {
-		at.Text, at.Hint = "one_server: "+err.Error(), hintOf(err)
-		risks = append(risks, at)
+		add(err.Error(), hintOf(err))
 	}
 	return risks
 }

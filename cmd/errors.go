@@ -157,14 +157,6 @@ func (a runCommand) printedInvalid(o runOptions, err error) bool {
 	return false
 }
 
-// leftOut is the error of the lines of a crontab that cannot run; nil for none.
-func leftOut(s *schedule.Schedule) error {
-	if len(s.Left) == 0 {
-		return nil
-	}
-	return &load.InvalidError{Problems: s.Left, StateDir: s.StateDir}
-}
-
 // printedPath notes which problems were printed last, and when, until the schedule is valid again.
 func printedPath(dir string) string { return filepath.Join(dir, "told-invalid") }
 

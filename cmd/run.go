@@ -15,6 +15,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -215,13 +216,13 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 	if broken != nil && (!printed || s.Without != nil && !o.quiet) {
 		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
-	if left := leftOut(s); broken == nil && left != nil {
+	if broken == nil && len(s.Left) > 0 { // lines of a crontab
+		broken = &load.InvalidError{Problems: s.Left, StateDir: s.StateDir}
 		if o.strict {
-			return nil, nil, left
+			return nil, nil, broken
 		}
-		broken = left
-		if !a.printedInvalid(o, left) {
-			a.exitCode(left)
+		if !a.printedInvalid(o, broken) {
+			a.exitCode(broken)
 			a.problem("%s of %s cannot run; the others do", humanize.Count(len(s.Left), "line"), filepath.Base(s.File))
 		}
 	}

@@ -29,7 +29,7 @@ func signals() (terminate, kill context.Context, release func()) {
 			if !ok {
 				return
 			}
-			cancel(errors.New("by " + signalName(s)))
+			cancel(errors.New("by " + unix.SignalName(s.(syscall.Signal))))
 		}
 	}()
 	return terminate, kill, func() {
@@ -57,18 +57,4 @@ func copyOf(w io.Writer) io.Writer {
 		return w
 	}
 	return os.NewFile(uintptr(copied), file.Name())
-}
-
-func signalName(s os.Signal) string {
-	switch s {
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGINT:
-		return "SIGINT"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGQUIT:
-		return "SIGQUIT"
-	}
-	return s.String()
 }

@@ -103,10 +103,10 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	}
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
-	actor, runs := a.actor(s), a.runs(s)
+	because, runs := control.Because(caller(), reason), a.runs(s)
 	for i, row := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = actor.Stop(runs, row.ID, reason)
+			results[i].Stopping, results[i].err = runs.Stop(row.ID, because)
 		})
 	}
 	all.Wait()

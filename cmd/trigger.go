@@ -239,9 +239,6 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// atOnce reports whether no later time is wanted.
-func (o whenOptions) atOnce() bool { return o.in == "" && o.at == "" && !o.nextTick }
-
 // requestTime reads --in and --at; it is now without both.
 func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
 	now := c.now()
@@ -278,7 +275,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOp
 	live := a.view(s).Live()
 	for _, r := range requests {
 		r.NoChain = o.noChain
-		if o.atOnce() {
+		if o.in == "" && o.at == "" && !o.nextTick {
 			r = actor.AtOnce(r)
 		}
 		tick, err := actor.Leave(r)

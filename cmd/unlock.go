@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,19 +54,19 @@ func (a unlockCommand) unlock(name, reason string) error {
 		}
 		tasks = []*schedule.Task{t}
 	}
-	broken, done := 0, map[string]bool{}
-	for _, t := range tasks {
-		n, err := a.breakLock(s, t.Mutex, done)
-		if err != nil {
-			return err
-		}
-		broken += n
-	}
-	seats, err := a.unlockSeats(s, tasks)
+	seats, err := a.seatsOf(s, tasks)
 	if err != nil {
 		return err
 	}
-	if broken+seats == 0 {
+	var locks []string
+	for _, t := range tasks {
+		locks = append(locks, t.Mutex)
+	}
+	broken, err := a.breakLocks(s, append(locks, seats...))
+	if err != nil {
+		return err
+	}
+	if broken == 0 {
 		fmt.Fprintln(a.out, "nothing is locked")
 		return nil
 	}
@@ -73,41 +74,38 @@ func (a unlockCommand) unlock(name, reason string) error {
 	return nil
 }
 
-// breakLock breaks one lock unless that was done, and returns 1 if somebody had it.
-func (a unlockCommand) breakLock(s *schedule.Schedule, name string, done map[string]bool) (int, error) {
-	if done[name] {
-		return 0, nil
+// breakLocks breaks each of the locks once, and returns how many of them somebody had.
+func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken int, err error) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		holder, err := a.storage(s).Mutexes().Break(ctx, name)
+		if errors.Is(err, lock.ErrFree) {
+			continue
+		}
+		if err != nil {
+			return broken, failed("", "cannot unlock %s: %w", name, err)
+		}
+		broken++
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", name, holder)
 	}
-	done[name] = true
-	holder, err := a.storage(s).Mutexes().Break(ctx, name)
-	switch {
-	case errors.Is(err, lock.ErrFree):
-		return 0, nil
-	case err != nil:
-		return 0, failed("", "cannot unlock %s: %w", name, err)
-	}
-	fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", name, holder)
-	return 1, nil
+	return broken, nil
 }
 
-func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task) (broken int, err error) {
+// seatsOf returns the seats that runs of the tasks have in their pools.
+func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
 	live := a.view(s).Live()
-	done := map[string]bool{}
 	for _, t := range tasks {
 		held, err := a.storage(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
 		if err != nil {
-			return broken, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
+			return nil, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
 		}
 		for _, seat := range lock.Seats(t.Pool.Name, t.Pool.Seats) {
-			if holder, taken := held[seat]; !taken || holder.Task != t.Name {
-				continue
+			if holder, taken := held[seat]; taken && holder.Task == t.Name {
+				seats = append(seats, seat)
 			}
-			n, err := a.breakLock(s, seat, done)
-			if err != nil {
-				return broken, err
-			}
-			broken += n
 		}
 	}
-	return broken, nil
+	return seats, nil
 }

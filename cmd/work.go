@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sched/cmd/terminal"
 	"sched/schedule/load"
@@ -56,8 +57,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 func (a workCommand) work(o workOptions) error {
 	a.surviveReaders()
 	a.printAside()
-	switch {
-	case o.run.quiet && o.run.verbose:
+	if o.run.quiet && o.run.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
 	}
 	grace, err := yamldoc.ParseDuration(o.grace)
@@ -67,7 +67,7 @@ func (a workCommand) work(o workOptions) error {
 	if grace < 0 {
 		return usage("", "--grace %s is negative", o.grace)
 	}
-	worker, state, err := a.worker(&o, grace)
+	worker, dir, err := a.worker(&o, grace)
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (a workCommand) work(o workOptions) error {
 		return usage("add --logs, or `logs: true` to the schedule", "--json is for what tasks print")
 	}
 	release := func() {}
-	if state.Dir != "" && statedir.Check(state.Dir) == nil { // otherwise each tick prints what is wrong
+	if dir != "" && statedir.Check(dir) == nil { // otherwise each tick prints what is wrong
 		var other *work.WorkingError
-		switch held, err := work.Hold(state.Dir); {
+		switch held, err := work.Hold(dir); {
 		case errors.As(err, &other):
 			return failed("two of them would run everything twice; end that one first", "%w", err)
 		case err != nil:
@@ -87,16 +87,16 @@ func (a workCommand) work(o workOptions) error {
 		}
 	}
 	var logs *logStream
-	if o.run.logs && state.Dir != "" {
-		logs = a.newLogStream(o.width, o.run.json, discoverOutputs(state.Dir).In)
+	if o.run.logs && dir != "" {
+		logs = a.newLogStream(o.width, o.run.json, discoverOutputs(dir).In)
 	}
 	s := worker.Run(stopSignals(), func() {
-		run.HoldTriggered(state.Dir)
+		run.HoldTriggered(dir)
 		release()
 	})
 	logs.close()
 	a.reportLast(o.run)
-	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
+	return &exit{exitStopped, fmt.Errorf("stopped by %s", unix.SignalName(s.(syscall.Signal))), ""}
 }
 
 // reportLast prints the background runs that failed or were stopped and that no tick has reported:
@@ -118,35 +118,33 @@ func (a workCommand) reportLast(o runOptions) {
 // worker reads the schedule once: to print its mistakes at the start, and to learn its state folder
 // and zone. Only a missing file is an error. The ticks report every other mistake, until it is
 // mended.
-func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
+func (a workCommand) worker(o *workOptions, grace time.Duration) (worker *work.Worker, stateDir string, err error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)
 	}
 	if err != nil {
-		return nil, run.Storage{}, err
+		return nil, "", err
 	}
-	var state run.Storage
-	var invalid *load.InvalidError
 	zone := localZone()
 	switch s, err := load.File(file, a.options()); {
 	case err == nil:
-		state.Dir, zone = s.StateDir, s.Location
+		stateDir, zone = s.StateDir, s.Location
 		o.run.logs = o.run.logs || s.Logs
 		for _, t := range s.Tasks {
 			o.width = min(max(o.width, len(t.Name)), longestName)
 		}
 	case errors.Is(err, os.ErrNotExist):
-		return nil, state, err
+		return nil, "", err
 	default:
-		if errors.As(err, &invalid) {
-			state.Dir = invalid.StateDir
+		if invalid, is := errors.AsType[*load.InvalidError](err); is {
+			stateDir = invalid.StateDir
 		}
 		a.exitCode(err) // the ticks print it again, until it is mended
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, state, failed("", "where is sched? %w", err)
+		return nil, "", failed("", "where is sched? %w", err)
 	}
 	return &work.Worker{
 		Argv: func(minute time.Time) []string {
@@ -154,7 +152,7 @@ func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, 
 		},
 		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
 		Grace: grace, Zone: zone, Problem: a.problem,
-	}, state, nil
+	}, stateDir, nil
 }
 
 func (o workOptions) tick(self, file string, minute time.Time) []string {

@@ -27,34 +27,29 @@ type Retry struct {
 // at that time, as the task is then defined. Asked are the requests that are about to be left
 // beside it. Leave then leaves the request.
 func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []state.Row) (Retry, error) {
-	record, t, err := a.retriable(ctx, name)
+	was, err := a.endedRun(ctx, name)
 	if err != nil {
 		return Retry{}, err
 	}
-	origin := "retry of " + humanize.ShortRun(record.ID)
+	t, err := view.FindTask(a.Schedule, was.Task)
+	if err != nil {
+		return Retry{}, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(was.ID), was.Task)
+	}
+	if err := Runnable(a.Schedule, t); err != nil {
+		return Retry{}, err
+	}
+	origin := "retry of " + humanize.ShortRun(was.ID)
 	row := request(t, at, Because(origin+" by "+a.By, reason))
-	row.Cause = record.Cause
+	row.Cause = was.Cause
 	waiting, err := view.NotBegun(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
 	}
 	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
-	return Retry{row, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
+	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
 }
 
-func (a Actor) retriable(ctx context.Context, name string) (state.Row, *schedule.Task, error) {
-	row, err := a.endedRun(ctx, name)
-	if err != nil {
-		return row, nil, err
-	}
-	t, err := view.FindTask(a.Schedule, row.Task)
-	if err != nil {
-		return row, nil, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(row.ID), row.Task)
-	}
-	return row, t, Runnable(a.Schedule, t)
-}
-
-// endedRun returns the record of the run with that id, or an error that says why there is no run to
+// endedRun returns the row of the run with that id, or an error that says why there is no run to
 // retry.
 func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	live, lost, rows, err := a.History(ctx, state.Query{Task: name, Limit: 1})

@@ -58,7 +58,9 @@ func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 	err = w.change(func(s *memory, now time.Time) bool {
 		began, untold = nil, nil
 		changed, set := s.noteClock(now)
-		changed = w.forgetOthers(s) || changed
+		before := len(s.Tasks)
+		maps.DeleteFunc(s.Tasks, func(name string, _ *entry) bool { return !w.expects(name) }) // its time counts anew if it comes back
+		changed = changed || len(s.Tasks) < before
 		for _, t := range w.Tasks {
 			n, ended := successes(totals[t.Name])
 			e := s.Tasks[t.Name]
@@ -97,10 +99,9 @@ func successes(totals []state.Total) (n int64, ended time.Time) {
 // countSuccesses notes that a run has succeeded after the last look. When the clock was set after
 // the last look, the success counts as of now, because its row has the time of the old clock.
 func (e *entry) countSuccesses(n int64, ended, now time.Time, set bool) (changed bool) {
-	more := n > e.Successes
-	changed, e.Successes = n != e.Successes, n
-	if !more {
-		return changed
+	before := e.Successes
+	if e.Successes = n; n <= before {
+		return n != before
 	}
 	if set {
 		ended = now
@@ -148,16 +149,9 @@ func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]
 	return newest, unknown
 }
 
-// forgetOthers forgets tasks of which nothing is expected any more. If something is expected again,
-// its time counts from then on.
-func (w *Watch) forgetOthers(s *memory) (changed bool) {
-	for name := range s.Tasks {
-		if !slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
-			delete(s.Tasks, name)
-			changed = true
-		}
-	}
-	return changed
+// expects reports whether something is expected of the task.
+func (w *Watch) expects(task string) bool {
+	return slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == task })
 }
 
 // lookAt returns the incidents of a task that begin now, and reports whether an incident is over.
@@ -171,7 +165,7 @@ func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, 
 			continue
 		}
 		ongoing[run.ID] = true
-		if !e.has(run.ID) {
+		if !slices.ContainsFunc(e.Incidents, func(i Incident) bool { return i.ID == run.ID }) {
 			began = append(began, Incident{ID: run.ID, Task: t.Name, Kind: Within, Since: started.UTC(), Expected: t.Expect.Within, Slot: run.Slot, Found: now.UTC(), Server: w.Server})
 		}
 	}
@@ -201,11 +195,6 @@ func (e *entry) goesOn(t *schedule.Task) *Incident {
 // overdue reports whether there was no success of a task for too long.
 func (s *memory) overdue(t *schedule.Task, e *entry, now time.Time) bool {
 	return e.goesOn(t) != nil || s.elapsed(e.Since, now) > t.Expect.Every
-}
-
-// has reports whether the entry has the incident already.
-func (e *entry) has(id string) bool {
-	return slices.ContainsFunc(e.Incidents, func(i Incident) bool { return i.ID == id })
 }
 
 // open returns the incident that counts from the last success; nil if there is no such incident.

@@ -152,12 +152,21 @@ func (s Source) Pause(change func(Pauses) Pauses) error {
 }
 
 // Interrupt ends the ticks that wait for later slots of their minute: on this machine, or on all
-// servers of the store.
+// servers of the store. It replaces the last interrupt.
 func (s Source) Interrupt(i Interrupt) error {
-	if s.Store != nil {
-		return putInterrupt(context.Background(), s.Store, i)
+	ctx := context.Background()
+	if s.Store == nil {
+		return s.write(func(db *state.DB) error { return db.Values().Set(ctx, interruptValue, i) })
 	}
-	return s.write(func(db *state.DB) error { return db.Values().Set(context.Background(), interruptValue, i) })
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(toldInterrupt{i, now})
+	if err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, tableControls, interruptKey, text, interruptFor)
 }
 
 const (
@@ -199,7 +208,13 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	if i, ok := mutex.Decode[toldInterrupt](values[interruptKey]); ok && i.By != "" {
 		found.Interrupt, found.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
 	}
-	found.Pauses = readPauses(values)
+	found.Pauses = Pauses{}
+	for name, value := range values {
+		pause, ok := mutex.Decode[Pause](value)
+		if ok && name != interruptKey && name == mutex.Clean(name) { // else no sched wrote it
+			found.Pauses[name] = pause
+		}
+	}
 	found.Pauses.check(now)
 	remembered, lacks := maps.Clone(remembered), Pauses{}
 	remembered.check(now)
@@ -212,19 +227,6 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 		putPauses(ctx, store, lacks) // best effort: a later tick tries again
 	}
 	return found, now, nil
-}
-
-// readPauses reads the pauses among the values of the table. It leaves out values that no sched
-// wrote.
-func readPauses(values map[string][]byte) Pauses {
-	pauses := Pauses{}
-	for name, value := range values {
-		pause, ok := mutex.Decode[Pause](value)
-		if ok && name != interruptKey && name == mutex.Clean(name) {
-			pauses[name] = pause
-		}
-	}
-	return pauses
 }
 
 // check sets versions in the future to 0. Versions are times (next), so no sched gave such a
@@ -250,17 +252,4 @@ func putPauses(ctx context.Context, store mutex.Store, pauses Pauses) error {
 		}
 	}
 	return nil
-}
-
-// putInterrupt ends the ticks of all servers that began before it. It replaces the last interrupt.
-func putInterrupt(ctx context.Context, store mutex.Store, i Interrupt) error {
-	now, err := store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(toldInterrupt{i, now})
-	if err != nil {
-		return err
-	}
-	return store.Put(ctx, tableControls, interruptKey, text, interruptFor)
 }

@@ -159,7 +159,8 @@ func TestWhatNoSchedWroteOnTheBoardIsLeftOutAndTheRestCleaned(t *testing.T) {
 func TestAnInterruptHasItsAgeFromTheClockOfTheStore(t *testing.T) {
 	store := storetest.New()
 	wrong := time.Now().Add(-12 * time.Hour) // the clock of the server on which ann is
-	if err := putInterrupt(t.Context(), store, Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
+	source := Source{Store: store}
+	if err := source.Interrupt(Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
 		t.Fatal(err)
 	}
 	first := mustRead(t, store, nil).Interrupt
@@ -170,7 +171,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfTheStore(t *testing.T) {
 	if again := mustRead(t, store, nil).Interrupt; !again.Same(first) || again.Age < 5*time.Minute {
 		t.Errorf("%+v after %+v", again, first)
 	}
-	if err := putInterrupt(t.Context(), store, Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
+	if err := source.Interrupt(Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
 		t.Fatal(err)
 	}
 	if next := mustRead(t, store, nil).Interrupt; next.Same(first) {

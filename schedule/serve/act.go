@@ -241,7 +241,7 @@ func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (don
 	err = r.change("stop", one.Record.Run, reason, func() error {
 		go func() {
 			defer leave()
-			stopping, err := actor.Stop(r.server.Schedules.Runs(r.Schedule), one.Record.Run, reason)
+			stopping, err := r.server.Schedules.Runs(r.Schedule).Stop(one.Record.Run, control.Because(actor.By, reason))
 			end <- control.Cannot(one.Begin, stopping, err)
 		}()
 		return nil

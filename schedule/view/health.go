@@ -3,6 +3,8 @@ package view
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"sched/schedule"
@@ -126,7 +128,7 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
-		if t.longest(s.At) > slowLeast {
+		if slices.ContainsFunc(t.Running, func(row state.Row) bool { return runningFor(row, s.At) > slowLeast }) {
 			slow = append(slow, name)
 		}
 		if last := state.LastRan(t.Totals); last != nil {
@@ -193,15 +195,12 @@ const (
 type TaskTrouble struct {
 	Kind TroubleKind
 	Task string
-	Run  state.Row // failed, missed: the last run; slow, vanished: the run itself, as it began
+	Run  state.Row // failed, missed: the last run; slow, vanished: the run itself
 
-	For   time.Duration // slow: how long the run has taken so far
-	Usual time.Duration // slow: how long a run usually takes
-	Slots int64         // missed: how many; 0 until Explain
-	First time.Time     // missed: the first slot, and the last
+	Text  string    // slow, overdue, vanished: what is wrong
+	Slots int64     // missed: how many; 0 until Explain
+	First time.Time // missed: the first slot, and the last
 	Final time.Time
-
-	Overdue overdue.Incident // of IsOverdue
 }
 
 // A run is slow when it has taken more than slowFactor times as long as usual, and at least
@@ -225,13 +224,6 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 	return now.Sub(row.Attempt.At)
 }
 
-func (t *TaskHealth) longest(now time.Time) (longest time.Duration) {
-	for _, row := range t.Running {
-		longest = max(longest, runningFor(row, now))
-	}
-	return longest
-}
-
 func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.Last.Outcome.Failure() {
 		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
@@ -243,18 +235,19 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); slow(running, t.Usual) {
-			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: state.Row{ID: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}, For: running, Usual: t.Usual.Duration})
+			text := fmt.Sprintf("running for %s, usually %s", humanize.Duration(running), humanize.Duration(t.Usual.Duration))
+			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: row, Text: text})
 		}
 	}
 	for _, i := range t.Overdue {
-		one := TaskTrouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
+		one := TaskTrouble{Kind: IsOverdue, Task: t.Name, Text: i.Text(now)}
 		if i.Kind == overdue.Within {
 			one.Run.ID = i.ID
 		}
 		all = append(all, one)
 	}
 	for _, row := range t.Lost {
-		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: state.Row{ID: row.ID, Task: row.Task, Slot: row.Slot, Started: row.Started}})
+		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: row, Text: "a run vanished; the next tick will finish it"})
 	}
 	return all
 }
@@ -286,19 +279,15 @@ func (s *Health) Explain() error {
 		case t.Kind == LastFailed && r.ID == t.Run.ID:
 			t.Run = r
 		case t.Kind == HasMissed:
-			if err := t.countMissed(db); err != nil {
+			missed, err := db.Runs().Find(context.Background(), state.Query{
+				Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
+			if err != nil {
 				return err
 			}
+			t.add(missed)
 		}
 	}
 	return nil
-}
-
-func (t *TaskTrouble) countMissed(db *state.DB) error {
-	rows, err := db.Runs().Find(context.Background(), state.Query{
-		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
-	t.add(rows)
-	return err
 }
 
 // add adds records of missed slots, given newest first.

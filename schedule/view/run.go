@@ -162,19 +162,14 @@ func sizeOf(path string) int64 {
 }
 
 func waitingRun(r state.Row) Run {
+	until := r.Slot
+	if r.DelayedSlot() {
+		until = r.Wait.Until // at most
+	}
 	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
-	out := Run{Record: RecordOf(row), State: RunWaiting, Attempt: 1, At: timeOrNil(waitsUntil(r)), Hooks: []string{}, Begin: row}
+	out := Run{Record: RecordOf(row), State: RunWaiting, Attempt: 1, At: timeOrNil(until), Hooks: []string{}, Begin: row}
 	out.Ended = ""
 	return out
-}
-
-// waitsUntil returns when a run that was asked for is due. For a slot that waits for the store or
-// for the end of a pause it returns until when it waits at most.
-func waitsUntil(r state.Row) time.Time {
-	if r.DelayedSlot() {
-		return r.Wait.Until
-	}
-	return r.Slot
 }
 
 func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {

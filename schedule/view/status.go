@@ -63,7 +63,8 @@ func (s Source) Status(of *Health) Status {
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, all.undelivered())
 	}
-	if words := all.store(len(slices.DeleteFunc(kept(s), func(r state.Row) bool { return r.Wait.For == state.ForPause }))); words != "" {
+	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() || r.Wait.For == state.ForPause })
+	if words := all.store(len(delayed)); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
 	for _, f := range of.Findings {
@@ -77,7 +78,9 @@ func (s Source) Status(of *Health) Status {
 	}
 	rows = append(rows, unserved(context.Background(), s, of)...)
 	rows = append(rows, nowhere(context.Background(), s, of)...)
-	paused := pausesOf(of)
+	paused := PausesInEffect(of.Pauses, func(task string) bool {
+		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
+	}, of.At)
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
@@ -168,7 +171,7 @@ func (of judged) undelivered() Trouble {
 }
 
 func (of judged) trouble(t TaskTrouble) Trouble {
-	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.ID}
+	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Text: t.Text, Run: t.Run.ID}
 	command, what := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
@@ -186,16 +189,10 @@ func (of judged) trouble(t TaskTrouble) Trouble {
 	case HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, of.Schedule.Location)
-	case RunsLong:
-		row.Text = fmt.Sprintf("running for %s, usually %s", humanize.Duration(t.For), humanize.Duration(t.Usual))
-		command, what = "logs", humanize.ShortRun(t.Run.ID)
-	case IsOverdue:
-		row.Text = t.Overdue.Text(of.At)
+	case RunsLong, IsOverdue:
 		if t.Run.ID != "" {
 			command, what = "logs", humanize.ShortRun(t.Run.ID)
 		}
-	case RunLost:
-		row.Text = "a run vanished; the next tick will finish it"
 	}
 	row.Next = "sched " + command + of.config + " " + what
 	return row
@@ -256,10 +253,4 @@ func pausedFigure(of *Health, paused []TaskPause) string {
 		return ", " + humanize.Count(len(paused), "task") + " paused"
 	}
 	return ""
-}
-
-func pausesOf(of *Health) []TaskPause {
-	return PausesInEffect(of.Pauses, func(task string) bool {
-		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
-	}, of.At)
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -86,10 +87,7 @@ func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule
 	p, err := pastOf(ctx, s, all, names, read.Pauses)
 	p.triggers = s.Schedule.Triggers()
 	p = withElsewhere(ctx, s, names, p)
-	if err == nil {
-		err = cerr
-	}
-	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: err}
+	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: cmp.Or(err, cerr)}
 	for _, t := range tasks {
 		rows.Items = append(rows.Items, taskOf(s.Schedule, t, at, n, p))
 	}
@@ -117,25 +115,19 @@ func pastOf(ctx context.Context, s Source, all *Records, names []string, pauses 
 			p.addRunning(row)
 		}
 	}
-	err := p.read(ctx, s, all, names)
+	err := all.Err
+	if err == nil {
+		p.last, err = all.Last(ctx, names)
+	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)
-	}
-	return p, err
-}
-
-func (p *past) read(ctx context.Context, s Source, all *Records, names []string) (err error) {
-	if all.Err != nil {
-		return all.Err
-	}
-	if p.last, err = all.Last(ctx, names); err != nil {
-		return err
+		return p, err
 	}
 	for name, last := range p.last {
 		p.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
 	}
 	p.overdue = overdueNow(ctx, s, all, names)
-	return nil
+	return p, nil
 }
 
 func (p past) addRunning(row state.Row) {
@@ -159,8 +151,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 		row.lookAhead(t, at, n, p.pauses)
 	}
 	if last, ok := p.last[t.Name]; ok {
-		shown := RecordOf(last)
-		row.Last, row.LastRun = &shown, last
+		row.Last, row.LastRun = new(RecordOf(last)), last
 	}
 	row.Paused = PauseOf(p.pauses, t, p.now)
 	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]

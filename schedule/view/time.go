@@ -125,15 +125,11 @@ func wellKnown() (zones []*time.Location) {
 // ReadPast is ReadTime for a time of the past: a weekday is the last such day up to today.
 func ReadPast(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
 	at, skipped, ok = ReadTime(text, now, zone, others...)
-	if _, isDay := weekdays[firstWord(text)]; isDay && at.After(now) && !weekday().MatchString(strings.ToLower(text)) {
+	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
+	if _, isDay := weekdays[word]; isDay && at.After(now) && !weekday().MatchString(strings.ToLower(text)) {
 		return ReadTime(text, now.In(zone).AddDate(0, 0, -7), zone, others...)
 	}
 	return at, skipped, ok
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
-	return word
 }
 
 var weekdays = map[string]time.Weekday{

@@ -87,11 +87,6 @@ func lacks(s Source, name string) string {
 	return "a seat of pool " + t.Pool.Name
 }
 
-// kept returns the slots that wait for the store, or for the end of a pause.
-func kept(s Source) []state.Row {
-	return slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() })
-}
-
 // Text says what the run waits for, at the time now.
 func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	text := "waiting"

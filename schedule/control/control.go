@@ -116,12 +116,6 @@ func Begun(r state.Row) error {
 	return view.Fail(view.Conflict, "`sched stop "+short+"` stops it", "a tick has begun run %s of %s just now", short, r.Task)
 }
 
-// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end.
-// The reason may be empty.
-func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
-	return runs.Stop(id, Because(a.By, reason))
-}
-
 // Chosen returns the names of the given tasks and of the tasks with one of the tags, each once. A
 // given task must be in the schedule or paused. Without names and tags it returns pause.Everything.
 func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, error) {
@@ -218,7 +212,8 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(row.ID), row.Task, became)
 }
 
-// Cannot returns why a run was not stopped, given what Stop returned; nil if it was stopped.
+// Cannot returns why a run was not stopped, given what run.Caller.Stop returned; nil if it was
+// stopped.
 func Cannot(r state.Row, s run.Stopping, err error) error {
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":
