@@ -102,19 +102,6 @@ func TestTheArchiveOfOneFileIsThatFile(t *testing.T) {
 	}
 }
 
-// Before there were archives, a schedule was kept as one text with its includes merged in. It is
-// read after an upgrade.
-func TestATextThatIsNoArchiveIsASchedule(t *testing.T) {
-	merged := "# the schedule with everything that it includes, written by sched\n" +
-		"\"timezone\": \"UTC\"\nholidays: [\"12-25 Christmas\"]\ntasks:\n" +
-		"- {\"name\": \"main\", \"every\": \"hour\", \"command\": \"x\"}\n" +
-		"- {\"name\": \"included\", \"every\": \"hour\", \"command\": [\"a\", \"\\u00e9\"]}\n"
-	s, err := Archive([]byte(merged), "/srv/shop/schedule.yaml", testOptions())
-	if err != nil || names(s.Tasks) != "main included" || s.Tasks[1].Command.List[1] != "é" || len(s.Holidays) != 1 {
-		t.Errorf("%v: %+v", err, s)
-	}
-}
-
 func TestDamagedArchives(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"a text that is cut off", "# file \"schedule.yaml\", 49 bytes\ntasks: []\n", "the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not 49 bytes long"},
@@ -122,7 +109,8 @@ func TestDamagedArchives(t *testing.T) {
 		{"fewer bytes than none", "# file \"schedule.yaml\", -1 bytes\ntasks: []\n", "the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not -1 bytes long"},
 		{"something after the last text", "# file \"schedule.yaml\", 10 bytes\ntasks: []\n\nx", "the archive of /srv/schedule.yaml is damaged: file 2 has no header"},
 		{"a file of holidays that is missing", "# file \"schedule.yaml\", 27 bytes\nholidays: [days]\ntasks: []\n\n", "schedule.yaml:1:12: holidays: the archive lacks a file"},
-		{"nothing", "", "schedule.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"},
+		{"nothing", "", "the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
+		{"a schedule", "tasks: []\n", "the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
 	} {
 		_, err := Archive([]byte(row.text), "/srv/schedule.yaml", testOptions())
 		if err == nil || err.Error() != row.want {

@@ -250,12 +250,7 @@ func invalidStateDir(l *loader) string {
 
 // Archive is File for an archive (Schedule.Archive). It opens no file. Variables are looked up
 // anew.
-//
-// A text that is no archive is read by Text: old versions kept such texts.
 func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error) {
-	if !yamldoc.IsArchive(text) {
-		return Text(text, file, opts)
-	}
 	l, err := newLoader(file, opts)
 	if err != nil {
 		return nil, err

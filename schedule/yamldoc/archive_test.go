@@ -13,9 +13,6 @@ func TestPackAndUnpack(t *testing.T) {
 		{Name: "/etc/no line end", Data: []byte("x")},
 	}
 	archive := Pack(sources)
-	if !IsArchive(archive) || IsArchive([]byte("# file\n")) {
-		t.Error("an archive is not known by its beginning")
-	}
 	unpacked, err := Unpack(archive)
 	if err != nil || len(unpacked) != len(sources) {
 		t.Fatalf("%d files, %v in\n%s", len(unpacked), err, archive)

@@ -150,10 +150,7 @@ func shellWord(path string) string {
 
 // An archive is the texts of several files, each after a line with its name and length. The archive
 // of one file is YAML.
-const (
-	archiveHeader = "# file %q, %d bytes\n"
-	archiveStart  = `# file "`
-)
+const archiveHeader = "# file %q, %d bytes\n"
 
 // Pack returns the archive of the sources.
 func Pack(sources []*Source) []byte {
@@ -165,9 +162,6 @@ func Pack(sources []*Source) []byte {
 	}
 	return b.Bytes()
 }
-
-// IsArchive reports whether the text begins as an archive does.
-func IsArchive(text []byte) bool { return bytes.HasPrefix(text, []byte(archiveStart)) }
 
 // Unpack returns the sources of an archive, at least one. The error names the place of the damage.
 func Unpack(archive []byte) (sources []*Source, err error) {
