@@ -109,12 +109,7 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 // Last returns the holder that the file of the mutex names, whether it still has the mutex or not;
 // false if the file names no run.
 func (s Files) Last(name string) (holder Holder, ok bool) {
-	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
-	if err != nil {
-		return Holder{}, false
-	}
-	defer file.Close()
-	holder = readHolder(file)
+	holder = readHolderAt(s.path(name))
 	return holder, holder.Run != ""
 }
 

@@ -40,8 +40,7 @@ type Field struct {
 	Value   int    // of the clock; Sunday is 0; a date in days from the first, an interval in minutes from its start
 	Matches bool
 
-	cycle cycle  // of a date
-	said  string // of an interval: in words
+	said string // of a date or an interval: the comparison in words
 }
 
 // Explain says whether w is due in the absolute minute that holds minute, and which fields decide
@@ -117,11 +116,11 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
 	}
 	words, _, _ := strings.Cut(c.text, " at ")
-	day := dayOf(wall.Unix())
+	since := dayOf(wall.Unix()) - c.cycle.from
 	return []Field{
 		field(minuteField, wall.Minute(), c.times.minutes),
 		field(hourField, wall.Hour(), c.times.hours),
-		{Name: "date", Text: words, Value: int(day - c.cycle.from), Matches: c.cycle.due(day), cycle: c.cycle},
+		{Name: "date", Text: words, Value: int(since), Matches: c.cycle.due(c.cycle.from + since), said: c.cycle.why(since)},
 	}
 }
 
@@ -191,9 +190,6 @@ func (v Verdict) whyDue() string {
 func (f Field) String() string {
 	if f.said != "" {
 		return f.said
-	}
-	if f.cycle.days > 0 {
-		return f.cycle.why(int64(f.Value))
 	}
 	is := "is"
 	if !f.Matches {

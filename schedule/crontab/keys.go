@@ -106,12 +106,7 @@ func isYAML(value string) bool { return yamldoc.IsMapping([]byte("key: " + value
 
 // sets reports whether a comment above the line sets the key, or keys inside of it.
 func (t *Task) sets(name string) bool {
-	for _, k := range t.Entry.Keys {
-		if above, _, _ := strings.Cut(k.Name, "."); above == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Entry.Keys, func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") })
 }
 
 // ownName returns the name that a comment gives the task, or "".

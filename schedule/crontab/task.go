@@ -63,12 +63,7 @@ type Schedule struct {
 
 // Left reports whether a line is not in the schedule.
 func (s *Schedule) Left() bool {
-	for _, f := range s.Findings {
-		if f.Left {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Left })
 }
 
 // TaskOf returns the task to which a line belongs, with the comment above it, or else the task with
@@ -79,10 +74,8 @@ func (s *Schedule) TaskOf(line int, name string) *Task {
 			return t
 		}
 	}
-	for _, t := range s.Tasks {
-		if t.Name == name {
-			return t
-		}
+	if i := slices.IndexFunc(s.Tasks, func(t *Task) bool { return t.Name == name }); i >= 0 {
+		return s.Tasks[i]
 	}
 	return nil
 }

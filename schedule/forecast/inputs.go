@@ -145,11 +145,12 @@ func (in *Inputs) note() {
 		}
 	}
 	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
-		having(unknown), humanize.Names(unknown, mostNamed))
+		tasks(unknown, "has", "have"), humanize.Names(unknown, mostNamed))
 	in.noteRenamed(unknown)
 	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
-		being(stale), humanize.Names(stale, mostNamed))
-	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], humanize.Names(asking, mostNamed))
+		tasks(stale, "was", "were"), humanize.Names(stale, mostNamed))
+	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s",
+		tasks(asking, "has", "have"), map[bool]string{true: "is", false: "are"}[len(asking) == 1], humanize.Names(asking, mostNamed))
 	in.noteControls()
 }
 
@@ -194,18 +195,12 @@ func (in *Inputs) noteControls() {
 	}
 }
 
-func having(names []string) string {
+// tasks counts the tasks, with a verb for one task and for several.
+func tasks(names []string, one, several string) string {
 	if len(names) == 1 {
-		return "1 task has"
+		several = one
 	}
-	return fmt.Sprintf("%d tasks have", len(names))
-}
-
-func being(names []string) string {
-	if len(names) == 1 {
-		return "1 task was"
-	}
-	return fmt.Sprintf("%d tasks were", len(names))
+	return humanize.Count(len(names), "task") + " " + several
 }
 
 // A Cache makes reports, one at a time. It keeps the last one until the schedule, the tasks that

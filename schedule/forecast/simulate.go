@@ -153,10 +153,7 @@ type group struct {
 
 func (g *group) happen(s *simulation, at int64) {
 	free, conditional := schedule.ConditionalLast(g.slots)
-	for _, slot := range free {
-		s.start(g.server, slot, at, nil)
-	}
-	for _, slot := range conditional {
+	for _, slot := range slices.Concat(free, conditional) {
 		s.start(g.server, slot, at, nil)
 	}
 }

@@ -38,14 +38,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
 	}
 	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
-		at := n.Lookup("max_delay")
-		if at == nil {
-			at = n.Lookup("delay")
-		}
-		if at == nil {
-			at = n
-		}
-		l.Problemf(at, "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
+		l.Problemf(firstOf(n, n, "max_delay", "delay"), "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
 	}
 }
 
@@ -80,14 +73,6 @@ func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 		return 0, false
 	}
 	return jitter, ok
-}
-
-// readSuccessCodes reads an exit code or a list of them.
-func readSuccessCodes(r *yamldoc.Reader, n *yamldoc.Node) ([]int, bool) {
-	if !r.RefuseEmptyList(n, "") {
-		return nil, false
-	}
-	return yamldoc.Collect(n, func(item *yamldoc.Node) (int, bool) { return r.Integer(item, 0, 255) })
 }
 
 // leastLimit leaves room for whole lines and for the note that some lines were cut.

@@ -55,10 +55,10 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 	t.EnvOver = slices.Concat(t.EnvOver, t.ownEnv)
 }
 
-// setEnvFiles replaces inherited files. The files win over inherited variables, but not over env of
-// the same level.
+// setEnvFiles replaces inherited files, with [] by no file. The files win over inherited variables,
+// but not over env of the same level.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
-	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles).set(l, t, n)
+	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, listOf(readEnvFile)).set(l, t, n)
 	t.EnvOver = t.ownEnv
 }
 
@@ -148,14 +148,12 @@ func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return r.Expanded(n)
 }
 
-// readEnvFiles reads one path or a list. [] takes the files of the group or the defaults away.
-func readEnvFiles(r *yamldoc.Reader, n *yamldoc.Node) (paths []string, ok bool) {
-	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
-		if !r.RefuseBool(item, "write false for none") {
-			return "", false
-		}
-		return r.Path(item)
-	})
+// readEnvFile reads the path of a file of variables.
+func readEnvFile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+	if !r.RefuseBool(n, "write false for none") {
+		return "", false
+	}
+	return r.Path(n)
 }
 
 // readAccount reads the name or the number of a user or a group.

@@ -172,14 +172,6 @@ func dayOf(word string) int {
 	return bits.TrailingZeros8(uint8(days))
 }
 
-// readEnvironments reads one environment or a list of them.
-func readEnvironments(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
-	if !r.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
-		return nil, false
-	}
-	return yamldoc.Collect(n, r.NonEmptyExpanded)
-}
-
 // setHolidays reads a date or a file of dates, or a list of both.
 func setHolidays(l *loader, s *settings, n *node) {
 	s.Holidays = schedule.Holidays{} // even when the key is wrong: `except: holidays` is not a mistake then

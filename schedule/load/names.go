@@ -75,14 +75,29 @@ func readScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return text, ok && requireName(r, n, text)
 }
 
-// readTags reads one word or a list of them.
-func readTags(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
-	return yamldoc.Collect(n, func(item *yamldoc.Node) (string, bool) {
-		if !r.RefuseBool(item, yamldoc.QuotesHint) {
-			return "", false
+// listOf returns the reader of one item or a list of them.
+func listOf[V any](read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
+	return func(r *reader, n *node) ([]V, bool) {
+		return yamldoc.Collect(n, func(item *node) (V, bool) { return read(r, item) })
+	}
+}
+
+// someOf is listOf for a list that must not be empty. The hint is for an empty list.
+func someOf[V any](hint string, read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
+	return func(r *reader, n *node) ([]V, bool) {
+		if !r.RefuseEmptyList(n, hint) {
+			return nil, false
 		}
-		return r.NonEmptyText(item)
-	})
+		return listOf(read)(r, n)
+	}
+}
+
+// readTag reads a word by which commands choose tasks.
+func readTag(r *reader, n *node) (string, bool) {
+	if !r.RefuseBool(n, yamldoc.QuotesHint) {
+		return "", false
+	}
+	return r.NonEmptyText(n)
 }
 
 // readDescription reads what a task is for.

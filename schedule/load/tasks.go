@@ -169,10 +169,7 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 // warnOfLongRetry warns if a tick would wait long for the next attempt of its task.
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
-		if own := n.Lookup("retry"); own != nil {
-			n = own
-		}
-		l.Warnf(n, "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
 	}
 }
 

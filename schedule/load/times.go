@@ -258,10 +258,7 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 		}
 		return
 	case !t.Background:
-		if n == nil {
-			n = task
-		}
-		l.Problemf(n, "add `background: true`, or write `without_overlapping: true`",
+		l.Problemf(firstOf(task, n), "add `background: true`, or write `without_overlapping: true`",
 			"without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it")
 	}
 	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
