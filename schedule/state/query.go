@@ -3,7 +3,49 @@ package state
 import (
 	"context"
 	"database/sql"
+	"path/filepath"
 )
+
+// A querier is a connection or a transaction.
+type querier struct {
+	connection
+	outputs string // the folder of the outputs, with a slash behind it; empty in memory
+}
+
+func querierOf(f *file, c connection) querier {
+	if f.access == memory {
+		return querier{connection: c}
+	}
+	return querier{c, filepath.Join(f.dir, "output") + string(filepath.Separator)}
+}
+
+type connection interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// A store runs the reads and writes of a subject. A DB runs each in a transaction of its own; a
+// Plan runs them all in the plan's transaction.
+type store interface {
+	read(ctx context.Context, op func(querier) error) error
+	write(ctx context.Context, op func(querier) error) error
+}
+
+// read runs op on the database as it is at one moment, if op asks one query.
+func (db *DB) read(_ context.Context, op func(querier) error) error {
+	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
+}
+
+// write runs op in a transaction of its own, or in one with other writes of this process (writes).
+// The transaction waits for other writers when it begins, so op never has to wait.
+func (db *DB) write(ctx context.Context, op func(querier) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return db.writes.do(db.file, op)
+}
 
 // ask returns the answer to questions about the database as it is at one moment.
 func ask[T any](ctx context.Context, s store, questions func(querier) (T, error)) (answer T, err error) {
