@@ -135,9 +135,7 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 		return nil
 	}
 	add := func(text, hint string) {
-		risks = append(risks, schedule.Problem{
-			Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name, Text: "one_server: " + text, Hint: hint,
-		})
+		risks = append(risks, s.Tasks[i].Problem("one_server", hint, "one_server: %s", text))
 	}
 	found, err := a.store(s).Risks(ctx)
 	for _, risk := range found {
@@ -237,7 +235,7 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 	if s.Machine.Wrong == "" || i < 0 {
 		return nil
 	}
-	return []schedule.Problem{{Place: s.Tasks[i].PlaceOf("servers"), Task: s.Tasks[i].Name, Text: "servers: " + s.Machine.Wrong}}
+	return []schedule.Problem{s.Tasks[i].Problem("servers", "", "servers: %s", s.Machine.Wrong)}
 }
 
 // renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so
@@ -259,10 +257,8 @@ func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem
 		}
 		for _, old := range before.Tasks {
 			if ownMutex(old) && !has(s, old.Name) && slices.Equal(old.Command.Argv(), t.Command.Argv()) {
-				warnings = append(warnings, schedule.Problem{Place: t.PlaceOf("without_overlapping"), Task: t.Name,
-					Text: "without_overlapping: it was called " + old.Name + ", and does not wait for a run of that name",
-					Hint: "keep `mutex: " + old.Name + "` until none is left",
-				})
+				warnings = append(warnings, t.Problem("without_overlapping", "keep `mutex: "+old.Name+"` until none is left",
+					"without_overlapping: it was called %s, and does not wait for a run of that name", old.Name))
 				break
 			}
 		}
@@ -280,7 +276,7 @@ func elsewhere(s *schedule.Schedule) []schedule.Problem {
 	if len(all) == 0 {
 		return nil
 	}
-	note := schedule.Problem{Place: all[0].PlaceOf("servers"), Task: all[0].Name, Text: "it is " + s.Inactive(all[0])}
+	note := all[0].Problem("servers", "", "it is %s", s.Inactive(all[0]))
 	if more := len(all) - 1; more > 0 {
 		note.Text += "; the same goes for " + humanize.Count(more, "other task")
 	}

@@ -17,11 +17,8 @@ func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
 			continue
 		}
 		if _, runs := t.NextRun(now); !runs {
-			warnings = append(warnings, Problem{
-				Place: t.PlaceOf(t.timingKey()), Task: t.Name,
-				Text: fmt.Sprintf("it never runs: each time it is due it is kept from it, the next time since it is %s", t.UnmetCondition(next)),
-				Hint: "change the times, or `days`, `between`, `unless_between` and `except`",
-			})
+			warnings = append(warnings, t.Problem(t.timingKey(), "change the times, or `days`, `between`, `unless_between` and `except`",
+				"it never runs: each time it is due it is kept from it, the next time since it is %s", t.UnmetCondition(next)))
 		}
 	}
 	return warnings
@@ -51,18 +48,17 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 		if t.Background || !s.Active(t) || took < longWait {
 			continue
 		}
-		problem := Problem{Place: t.PlaceOf("background"), Task: t.Name, Hint: "with `background: true` nothing waits for it"}
+		const hint = "with `background: true` nothing waits for it"
 		waiting := s.behind(t, s.Tasks[i+1:], now)
 		switch {
 		case len(waiting) > 0:
-			problem.Text = fmt.Sprintf("it usually takes %s in the foreground, and %s of the same time waits for it; cron would run them side by side",
-				humanize.Duration(took), listed(waiting))
+			warnings = append(warnings, t.Problem("background", hint,
+				"it usually takes %s in the foreground, and %s of the same time waits for it; cron would run them side by side",
+				humanize.Duration(took), listed(waiting)))
 		case took >= longerThan:
-			problem.Text = fmt.Sprintf("it usually takes %s in the foreground, longer than there is between two ticks", humanize.Duration(took))
-		default:
-			continue
+			warnings = append(warnings, t.Problem("background", hint,
+				"it usually takes %s in the foreground, longer than there is between two ticks", humanize.Duration(took)))
 		}
-		warnings = append(warnings, problem)
 	}
 	return warnings
 }
@@ -102,11 +98,8 @@ func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 			return takes(other) && other.Mutex == t.Mutex && onlyWith(t, other, now)
 		})
 		if first >= 0 {
-			warnings = append(warnings, Problem{
-				Place: t.PlaceOf("mutex"), Task: t.Name,
-				Text: fmt.Sprintf("each time it is due, %s starts before it and takes their mutex %s: it is skipped", s.Tasks[first].Name, t.Mutex),
-				Hint: "write `without_overlapping: wait`, or give the two other times",
-			})
+			warnings = append(warnings, t.Problem("mutex", "write `without_overlapping: wait`, or give the two other times",
+				"each time it is due, %s starts before it and takes their mutex %s: it is skipped", s.Tasks[first].Name, t.Mutex))
 		}
 	}
 	return warnings
@@ -155,12 +148,9 @@ func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 				break
 			}
 			if gap := next.Sub(last); gap > t.Expect.Every {
-				warnings = append(warnings, Problem{
-					Place: t.PlaceOf("expect.every"), Task: t.Name,
-					Text: fmt.Sprintf("it will be overdue though all is well: it does not run from %s to %s, and expect.every is %s",
-						humanize.MinuteZone(last, t.When.Location), humanize.MinuteZone(next, t.When.Location), humanize.Duration(t.Expect.Every)),
-					Hint: "make expect.every longer than the longest time between two runs",
-				})
+				warnings = append(warnings, t.Problem("expect.every", "make expect.every longer than the longest time between two runs",
+					"it will be overdue though all is well: it does not run from %s to %s, and expect.every is %s",
+					humanize.MinuteZone(last, t.When.Location), humanize.MinuteZone(next, t.When.Location), humanize.Duration(t.Expect.Every)))
 				break
 			}
 			last = next
@@ -191,10 +181,8 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	for _, t := range s.Tasks {
 		next, due := t.When.Next(now)
 		if due && s.Active(t) && t.RunAfterPause && t.GivesWay(next) {
-			warnings = append(warnings, Problem{
-				Place: t.PlaceOf("missed"), Task: t.Name, Hint: "write `missed: once`",
-				Text: "missed: after_pause is once for what is due several times in a minute: the next time is near when the pause is over",
-			})
+			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
+				"missed: after_pause is once for what is due several times in a minute: the next time is near when the pause is over"))
 		}
 	}
 	return warnings

@@ -104,6 +104,11 @@ func (t *Task) PlaceOf(key string) Place {
 	return t.Place
 }
 
+// Problem returns a problem, or a warning, about a key of the task.
+func (t *Task) Problem(key, hint, format string, args ...any) Problem {
+	return Problem{Place: t.PlaceOf(key), Task: t.Name, Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all
 // servers.
 func (t *Task) Locks() bool { return t.OneServer || t.Holds() }

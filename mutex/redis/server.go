@@ -25,7 +25,6 @@ type server struct {
 	silent  atomic.Pointer[silence] // the last one
 }
 
-// A silence is why a server gave no answer.
 type silence struct {
 	err   error
 	rests time.Time // until then the server is not asked

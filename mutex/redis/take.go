@@ -246,7 +246,6 @@ func (c *call) conn(ctx context.Context) redsyncredis.Conn {
 	return conn
 }
 
-// failures returns why servers did not answer.
 func failures(calls []*call) (errs []error) {
 	for _, c := range calls {
 		if c.err != nil {

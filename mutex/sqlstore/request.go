@@ -36,7 +36,6 @@ type row struct {
 // An operation uses one connection. It may be repeated.
 type operation func(context.Context, *sql.Conn) ([]row, error)
 
-// run runs a statement.
 func (s *Store) run(ctx context.Context, statement string, args ...any) ([]row, error) {
 	return s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]row, error) { return s.query(ctx, c, statement, args...) })
 }

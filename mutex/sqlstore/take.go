@@ -179,7 +179,6 @@ func (s *Store) undo(ctx context.Context) {
 	s.run(ctx, fill(undo, len(values)), slices.Concat([]any{s.config.Namespace}, names, values)...)
 }
 
-// A lease is a lock: a row that ends unless it is renewed.
 type lease struct {
 	store  *Store
 	name   string

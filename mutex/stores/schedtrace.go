@@ -27,10 +27,8 @@ type tracedStore struct {
 	asked atomic.Bool // something that Close may have to withdraw
 }
 
-// questions numbers the questions of this process.
 var questions atomic.Int64
 
-// trace writes the lines of a question.
 func trace(what, name string, holder mutex.Holder, ask func() error) error {
 	line := map[string]any{"what": what, "name": name, "run": holder.Run, "server": holder.Host,
 		"pid": os.Getpid(), "ask": questions.Add(1)}

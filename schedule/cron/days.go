@@ -43,17 +43,14 @@ func lengthOf(year int, number time.Month) int {
 	return 31
 }
 
-// day returns the n-th day of the month.
 func (m month) day(n int) int64 { return m.first + int64(n) - 1 }
 
 // shapes is the number of shapes of a month: its length, and the weekday of its first day. Months
 // of one shape have the same due days.
 const shapes = 4 * 7
 
-// shape returns the number of the month's shape, from 0.
 func (m month) shape() int { return (m.length-28)*7 + int(mod(m.first, 7)) }
 
-// dates are the days that match an expression's fields for day, month and weekday.
 type dates struct {
 	months         set
 	days, weekdays *dayTable

@@ -20,7 +20,6 @@ type countableUnit struct {
 	restart string // when a step that does not divide whole begins anew, in words
 }
 
-// countable are the countable units, by name.
 var countable = map[string]countableUnit{
 	"second": {60, "* * * * * *", "*/%d * * * * *", "* * * * *", "at each full minute"},
 	"minute": {60, "* * * * *", "*/%d * * * *", "0 * * * *", "at each full hour"},

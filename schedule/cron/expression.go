@@ -153,7 +153,6 @@ func (c *Expression) next(from, to int64) (int64, bool) {
 	return 0, false
 }
 
-// nextDay returns the first due day from one day through another.
 func (c *Expression) nextDay(day, last int64) (int64, bool) {
 	if c.cycle.days > 0 {
 		return c.cycle.next(day, last)
@@ -224,7 +223,6 @@ func splitMacro(name string) ([]string, error) {
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
-// wrongCount returns the error about an expression that has n fields.
 func wrongCount(n int) error {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
 	switch n {

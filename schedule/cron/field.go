@@ -26,7 +26,6 @@ type cronField struct {
 	nameSpan string   // the names as people read them: JAN-DEC
 }
 
-// cronFields are the six fields, by position.
 var cronFields = [6]cronField{
 	{name: "second", pos: secondField, min: 0, max: 59, top: 59},
 	{name: "minute", pos: minuteField, min: 0, max: 59, top: 59},
@@ -67,7 +66,6 @@ func (f *cronField) canonical(text string) (string, error) {
 	return string(out), nil
 }
 
-// isDays reports whether f is one of the two day fields.
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
 // element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms to

@@ -59,7 +59,7 @@ type exporter struct {
 }
 
 func (e *exporter) lose(key, hint, format string, args ...any) {
-	e.Lost = append(e.Lost, schedule.Problem{Place: e.task.PlaceOf(key), Task: e.task.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
+	e.Lost = append(e.Lost, e.task.Problem(key, hint, format, args...))
 }
 
 // common writes the variables that all tasks have to the top. A crontab cannot take a variable away
@@ -214,7 +214,6 @@ func shellWords(words []string) string {
 // said are the keys that the line itself says, or that are lost in a way of their own.
 var said = set("cron every timezone command shell dir description enabled user background before after on_success on_failure on_recovery on_skip on_overdue")
 
-// keys returns what a comment says of the task for sched.
 func (e *exporter) keys() string {
 	keys := " name=" + e.task.Name
 	var kept []string

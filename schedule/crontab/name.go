@@ -12,7 +12,6 @@ import (
 // A longer name has one word more, which tells a task from others with the same short name.
 type longer struct{ word, name string }
 
-// names are the names of the tasks so far.
 type names struct {
 	taken map[string]int
 	words map[string]bool // "backup daily", if a task with the short name backup has the word daily

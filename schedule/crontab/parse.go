@@ -287,7 +287,6 @@ type Variables map[string]string
 
 func (v Variables) clone() Variables { return maps.Clone(v) }
 
-// names returns the names, sorted, with PATH first.
 func (v Variables) names() []string {
 	names := slices.Sorted(maps.Keys(v))
 	if i := slices.Index(names, "PATH"); i > 0 {

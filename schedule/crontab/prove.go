@@ -151,7 +151,6 @@ func Compare(line vixie.Times, calendar *vixie.Calendar, due func(from, to time.
 	return nil
 }
 
-// compareMinutes compares two rows of minutes, both in order.
 func compareMinutes(cronStarts []int64, due iter.Seq[time.Time]) (d *Difference) {
 	note := func(at time.Time, byCron bool) {
 		if d == nil {

@@ -146,7 +146,6 @@ func (w *writer) line(format string, args ...any) {
 
 func (w *writer) blank() { w.line("") }
 
-// keys writes what comments say. Keys inside of the same one come together.
 func (w *writer) keys(in string, keys []Key) {
 	done := map[string]bool{}
 	for i, k := range keys {
@@ -346,7 +345,6 @@ func scalar(text string) string {
 	return quote(text)
 }
 
-// flow is scalar inside of brackets.
 func flow(text string) string {
 	if inFlow().MatchString(text) {
 		return quote(text)

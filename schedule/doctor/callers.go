@@ -214,7 +214,6 @@ func checkCron(ctx context.Context, s *Subject) findings {
 // unitFolders are where administrators and packages put units. Tests change them.
 var unitFolders = []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user"}
 
-// A unit is a service of systemd that calls sched.
 type unit struct {
 	path     string
 	killMode string

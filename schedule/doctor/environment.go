@@ -203,7 +203,6 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
-// checkServers says which tasks are not for this server.
 func checkServers(_ context.Context, s *Subject) (found findings) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if !slices.ContainsFunc(s.Schedule.Tasks, asks) {

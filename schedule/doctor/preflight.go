@@ -32,7 +32,7 @@ type Machine struct {
 // Task returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
 func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
-		lacks = append(lacks, schedule.Problem{Place: t.PlaceOf(key), Task: t.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
+		lacks = append(lacks, t.Problem(key, hint, format, args...))
 	}
 	if problem := folderProblem(t.Dir); problem != "" {
 		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", problem)
@@ -215,7 +215,6 @@ func (p programPlace) lacks(c schedule.Command) (all []missing) {
 	return all
 }
 
-// startProblem says why the file of a program cannot be started.
 func (p programPlace) startProblem(name, file string) missing {
 	info, err := os.Stat(file)
 	switch {

@@ -172,7 +172,6 @@ func ownerOf(path string) (uid int, ok bool) {
 	return int(stat.Uid), true
 }
 
-// userID returns the number of a user; -1 for an unknown user.
 func userID(name string) int {
 	if u, err := user.Lookup(name); err == nil {
 		if uid, err := strconv.Atoi(u.Uid); err == nil {

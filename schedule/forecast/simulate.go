@@ -22,7 +22,6 @@ type Input struct {
 	Done <-chan struct{} // when closed, nobody waits any more, and the simulation stops; nil: it goes on to its end
 }
 
-// done reports whether nobody waits any more.
 func (in Input) done() bool {
 	select {
 	case <-in.Done:

@@ -26,7 +26,6 @@ type Sums struct {
 	Tasks   []Task   // active ones, in file order
 }
 
-// mostCrowded is how many minutes Crowded has.
 const mostCrowded = 5
 
 // A Peak is the most there is of something at one moment.
@@ -249,7 +248,6 @@ func (c *collector) result() *Sums {
 	return f
 }
 
-// An end is the end of a run, and what the run uses until then.
 type end struct {
 	at          int64
 	cpu, memory int64

@@ -65,7 +65,6 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// readJitter reads a part of 1.
 func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 	jitter, ok := r.Number(n, 0)
 	if ok && jitter > 1 {
@@ -78,7 +77,6 @@ func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 // leastLimit leaves room for whole lines and for the note that some lines were cut.
 const leastLimit = 16 << 10
 
-// readOutputLimit reads how much of an output is kept.
 func readOutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return r.Size(n, leastLimit) }
 
 // setExpect reads a mapping, key by key on top of the inherited expect. false takes the inherited

@@ -29,7 +29,6 @@ func (l *loader) useOf(name string, n *node) use {
 	return use{name, l.PlaceOf(n), l.Task, l.Section, l.chains.reading}
 }
 
-// setTrigger reads the name of the task that a hook starts.
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
 	if !slices.Contains(schedule.TriggerKeys, h.key) {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// setCommand reads what a task runs; it replaces an inherited command.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
 	t.Command, _ = readCommand(l.Reader, n, t.shell)
@@ -97,7 +96,6 @@ func readArguments(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return list, true
 }
 
-// readShell reads the program, with its arguments, that runs commands which are texts.
 func readShell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	hint := ""
 	if n.IsScalar() {
@@ -148,7 +146,6 @@ func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return r.Expanded(n)
 }
 
-// readEnvFile reads the path of a file of variables.
 func readEnvFile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "write false for none") {
 		return "", false

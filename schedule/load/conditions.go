@@ -17,7 +17,6 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// readWindows reads one pair of times, or a list of pairs.
 func readWindows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
@@ -93,7 +92,6 @@ func readTimeOfDay(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) {
 	return int(hour*60 + minute), true
 }
 
-// readDays reads one day or a list of them.
 func readDays(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) {
 	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false

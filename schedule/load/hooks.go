@@ -50,7 +50,6 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 	return by(set).shows(func(t *taskDraft) any { return shown(*field(&t.Hooks)) })
 }
 
-// readHook reads a text for the shell, {run: …}, or a notification.
 func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	switch {
 	case n.IsList():
@@ -111,7 +110,6 @@ func setMail(l *loader, _ *settings, n *node) {
 	}
 }
 
-// someAddress is a valid address.
 const someAddress = "somebody@example.com"
 
 // readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
@@ -127,7 +125,6 @@ func readMailURL(l *loader, n *node) (string, bool) {
 	return url, ok
 }
 
-// readMailFrom reads the address of the sender.
 func readMailFrom(l *loader, n *node) (string, bool) {
 	return readTarget(l, n, func(text string) schedule.Notification {
 		return schedule.Notification{Mail: []string{someAddress}, MailFrom: text}

@@ -83,7 +83,6 @@ func afterEdit(l *loader, pattern string, paths []string) []string {
 	return paths
 }
 
-// escapePattern returns the pattern that matches the path alone.
 func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -213,7 +213,6 @@ func (l *loader) readMain(text []byte) {
 	}
 }
 
-// result returns the schedule, or all that is wrong with it.
 func (l *loader) result() (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()

@@ -28,7 +28,6 @@ func nameOf(text string) string {
 // longestName is in bytes.
 const longestName = 128
 
-// readName reads the name of a task, a group or a mutex.
 func readName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
@@ -92,7 +91,6 @@ func someOf[V any](hint string, read func(*reader, *node) (V, bool)) func(*reade
 	}
 }
 
-// readTag reads a word by which commands choose tasks.
 func readTag(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
@@ -100,7 +98,6 @@ func readTag(r *reader, n *node) (string, bool) {
 	return r.NonEmptyText(n)
 }
 
-// readDescription reads what a task is for.
 func readDescription(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	if !r.RefuseBool(n, "say what the task is for, or leave the key out") {
 		return "", false
@@ -121,7 +118,6 @@ func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return name, ok
 }
 
-// readTextfile reads the path of a file of metrics.
 func readTextfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	path, ok := r.Path(n)
 	if ok && filepath.Ext(path) != ".prom" {
@@ -139,7 +135,6 @@ func readServers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
 	return readPatterns(r, n, "leave the key out for every server", placement.Check)
 }
 
-// readPrefer reads the name of one server or a list of them.
 func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 	return readPatterns(r, n, "", placement.CheckName)
 }

@@ -71,7 +71,6 @@ type mapping struct {
 	rules jsonObject
 }
 
-// mappings returns the mappings of the main file.
 func mappings() []mapping {
 	notEmpty := object("minProperties", 1)
 	return []mapping{
@@ -92,7 +91,6 @@ func mappings() []mapping {
 	}
 }
 
-// schema is the definition of the mapping: its keys and no others.
 func (m mapping) schema() jsonObject {
 	properties := jsonObject{}
 	for _, key := range m.keys {
@@ -121,7 +119,6 @@ func takesAway(of Mapping, key yamldoc.Entry) bool {
 	return inherits && !isName && !key.Type.NoFalse && key.Type.Of != "flag"
 }
 
-// valueSchema is the schema of the value alone.
 func valueSchema(of Mapping, key yamldoc.Entry) jsonObject {
 	t := key.Type
 	switch {

@@ -121,7 +121,6 @@ func setStore(l *loader, s *settings, n *node) {
 	}
 }
 
-// setLease reads how long a lock outlives its holder.
 func setLease(l *loader, s *settings, n *node) {
 	s.lease = n
 	if d, ok := l.Duration(n, shortestLease); ok {
@@ -151,7 +150,6 @@ func checkStore(l *loader, s settings) {
 // mostSeats bounds a pool, because a run that looks for a free seat looks at each seat.
 const mostSeats = 1000
 
-// setPools reads the pools of the file: how many runs each lets go on at once.
 func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
@@ -168,7 +166,6 @@ func setPools(l *loader, s *settings, n *node) {
 	}
 }
 
-// warnOfUnusedPools warns of pools that limit nothing.
 func warnOfUnusedPools(l *loader, names []*node) {
 	for i, pool := range l.schedule.Pools {
 		if !slices.ContainsFunc(l.schedule.Tasks, func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }) {

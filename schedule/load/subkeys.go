@@ -12,8 +12,7 @@ import (
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
 		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
-			"how long runs are kept",
-			is{Of: "duration", Default: "30d", Example: "90d"}),
+			"how long runs are kept", is{Of: "duration", Default: "30d", Example: "90d"}),
 		row("keep_failures", 0, replaces(func(h *schedule.History) *time.Duration { return &h.KeepFailures }, durationFrom(time.Minute)),
 			"how long failures are kept, and counted apart from successes",
 			is{Of: "duration", Without: "as long as successes, and counted with them", Example: "180d"}),
@@ -26,8 +25,7 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
 	return []key[schedule.Schedule]{
 		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, readTextfile),
-			"the file that each tick writes",
-			is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
+			"the file that each tick writes", is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
 	}
 }}
 
@@ -44,11 +42,9 @@ var mailKeys = keys[mailSettings]{
 func mailRows() []key[mailSettings] {
 	return []key[mailSettings]{
 		row("url", 0, replacesBy(func(m *mailSettings) *string { return &m.url }, readMailURL),
-			"the server",
-			is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
+			"the server", is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
 		row("from", 0, replacesBy(func(m *mailSettings) *string { return &m.from }, readMailFrom),
-			"the sender",
-			is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
+			"the sender", is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
 	}
 }
 
@@ -58,17 +54,14 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 			"how many attempts there are, the first included",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
 		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
-			"the wait before the second attempt",
-			is{Of: "duration", Default: "0s", Example: "10s"}),
+			"the wait before the second attempt", is{Of: "duration", Default: "0s", Example: "10s"}),
 		row("backoff", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Backoff }, func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
 			"by what each further wait is longer than the one before",
 			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
 		row("max_delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
-			"the longest wait",
-			is{Of: "duration", Without: "no bound", Example: "1m"}),
+			"the longest wait", is{Of: "duration", Without: "no bound", Example: "1m"}),
 		row("lost", 0, replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
-			"whether a run that was lost is tried again, too",
-			is{Of: "flag", Default: "false", Example: "true"}),
+			"whether a run that was lost is tried again, too", is{Of: "flag", Default: "false", Example: "true"}),
 		row("jitter", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, readJitter),
 			"the part of a wait by which it may be shorter or longer",
 			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
@@ -81,19 +74,16 @@ var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 			"the longest that a run should take, all attempts and the waits between them together",
 			is{Of: "duration", Without: "no bound", Example: "30m"}),
 		row("every", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, durationFrom(time.Second)),
-			"the longest that there should be no success",
-			is{Of: "duration", Without: "no bound", Example: "26h"}),
+			"the longest that there should be no success", is{Of: "duration", Without: "no bound", Example: "26h"}),
 	}
 }}
 
 var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	return []key[schedule.Output]{
 		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
-			"where the copy goes",
-			is{Of: "path", Example: "logs/report.log"}),
+			"where the copy goes", is{Of: "path", Example: "logs/report.log"}),
 		row("append", 0, replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
-			"whether it is added to what the file holds",
-			is{Of: "flag", Default: "false", Example: "true"}),
+			"whether it is added to what the file holds", is{Of: "flag", Default: "false", Example: "true"}),
 		row("limit", 0, replaces(func(o *schedule.Output) *int64 { return &o.Limit }, readOutputLimit).shows(showLimit),
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
@@ -122,20 +112,15 @@ var hookKeys = keys[hookDraft]{
 func hookRows() []key[hookDraft] {
 	return []key[hookDraft]{
 		row("run", 0, by(setHookCommand),
-			"a command",
-			is{Of: "command", Example: "[logger, report ended]"}),
+			"a command", is{Of: "command", Example: "[logger, report ended]"}),
 		row("trigger", 0, by(setTrigger),
-			"another task, which is started at once",
-			is{Of: "triggered", Example: "load"}),
+			"another task, which is started at once", is{Of: "triggered", Example: "load"}),
 		row("ping", 0, by(setPing),
-			"a URL that is fetched",
-			is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
+			"a URL that is fetched", is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
 		row("webhook", 0, by(setWebhook),
-			"a URL to which the run is posted",
-			is{Of: "filled", Example: "'https://example.com/hook'"}),
+			"a URL to which the run is posted", is{Of: "filled", Example: "'https://example.com/hook'"}),
 		row("mail", 0, by(setAddresses),
-			"addresses that get a mail",
-			is{Of: "someWords", Example: "[ops@example.com]"}),
+			"addresses that get a mail", is{Of: "someWords", Example: "[ops@example.com]"}),
 		row("on", 0, by(setMoments),
 			"when a ping of healthchecks.io is sent",
 			is{Of: "moments", Words: []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),
@@ -149,7 +134,6 @@ func hookRows() []key[hookDraft] {
 			"after which runs a notification is sent",
 			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always", Example: "changed"}),
 		row("at_most", 0, by(setLimit),
-			"how many notifications may be sent in a time",
-			is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
+			"how many notifications may be sent in a time", is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
 	}
 }

@@ -96,7 +96,6 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 	}
 }
 
-// readTask adds the task to the schedule.
 func (l *loader) readTask(n *node, base *taskDraft) {
 	t := new(taskDraft)
 	*t = *base
@@ -166,14 +165,12 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 	}
 }
 
-// warnOfLongRetry warns if a tick would wait long for the next attempt of its task.
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
 		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
 	}
 }
 
-// readGroup adds the tasks of the group to the schedule.
 func (l *loader) readGroup(n *node, base *taskDraft) {
 	t := *base
 	before := l.ProblemCount()

@@ -120,7 +120,6 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 	}
 }
 
-// timingProblem records the error of a cron expression or a frequency.
 func timingProblem(l *loader, t *timing, n *node, key string, err error) {
 	t.broken = true
 	if wrong, ok := errors.AsType[*cron.Error](err); ok {
@@ -286,7 +285,6 @@ func noteQueues(l *loader) {
 	}
 }
 
-// setStoreDown reads what happens while the store does not answer.
 func setStoreDown(l *loader, t *taskDraft, n *node) {
 	if word, ok := readWord(l.Reader, n, "skip", "skip", "run", "wait"); ok {
 		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
@@ -306,7 +304,6 @@ func checkWaits(l *loader, task *node, t *taskDraft) {
 	}
 }
 
-// setMissed reads what happens to slots that were missed.
 func setMissed(l *loader, t *taskDraft, n *node) {
 	if word, ok := readWord(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
 		t.RunMissed, t.RunAfterPause = word != "skip", word == "after_pause"

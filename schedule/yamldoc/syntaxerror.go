@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// A syntaxError is an error of the YAML parser in our words.
 type syntaxError struct {
 	message    string // of the parser, or a part of it
 	line       string // a regexp for the line that has this error; its group is the column
