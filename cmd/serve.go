@@ -335,7 +335,7 @@ func (a serveCommand) openSeveral(o *serveOptions) (serve.Service, error) {
 		members = append(members, server)
 	}
 	made := serve.NewSite(members, broken, web.ShowSchedules, web.New)
-	return serve.Service{Names: strings.Join(names, ", ") + " are", Handler: made, LoginPath: made.LoginPath}, nil
+	return serve.Service{Names: strings.Join(names, ", ") + " are", Handler: made, LoginPath: members[0].LoginPath}, nil
 }
 
 // siteNames returns the names of the schedules in paths: their names, or the names of their files

@@ -86,7 +86,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	case o.badge != "":
 		token.Scope, token.Task, what = serve.ScopeBadge, o.badge, "a key to show the badge of "+o.badge
 	default:
-		if _, ok := serve.ParseScope(o.scope); !ok {
+		if !serve.Scope(o.scope).OfTokens() {
 			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
 		}
 	}

@@ -3,8 +3,11 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -143,7 +146,8 @@ func (r *Visit) leave(actor control.Actor, request state.Row, a Asking, atOnce b
 const stopPatience = 5 * time.Second
 
 func postStop(r *Visit, body Reason) (any, error) {
-	return r.cameOf(r.Stop(r.PathValue("id"), body.Reason))
+	run, err := r.Stop(r.PathValue("id"), body.Reason)
+	return cameOf(r, run, err)
 }
 
 // Stop stops a run that lives, and returns its id. It waits for stopPatience for the end.
@@ -180,7 +184,7 @@ func (r *Visit) stop(actor control.Actor, one view.Run, reason string) error {
 }
 
 // cameOf answers with what came of a run that was to end: 202 while it is still ending.
-func (r *Visit) cameOf(run string, err error) (any, error) {
+func cameOf(r *Visit, run string, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +199,8 @@ func (r *Visit) cameOf(run string, err error) (any, error) {
 }
 
 func postCancel(r *Visit, body Reason) (any, error) {
-	return r.cameOf(r.Cancel(r.PathValue("id"), body.Reason))
+	run, err := r.Cancel(r.PathValue("id"), body.Reason)
+	return cameOf(r, run, err)
 }
 
 // Cancel ends a run that waits, and returns its id: a run that has not begun is skipped, and a run
@@ -319,4 +324,65 @@ func pauseID(name string) string {
 		return everything
 	}
 	return name
+}
+
+// change does something and writes it into the audit log. The line comes first: even if this
+// process is killed in between, nothing is changed that is not in the log. If do fails, the error
+// is added to the line.
+func (r *Visit) change(action, target, reason string, do func() error) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	line := state.Change{
+		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target, Reason: control.Reason(reason),
+	}
+	err := r.server.writeAudit(func(log state.Audit) (err error) {
+		line.ID, err = log.Add(context.Background(), line)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
+	}
+	if err = do(); err != nil {
+		werr := r.server.writeAudit(func(log state.Audit) error {
+			return log.Failed(context.Background(), line.ID, humanize.Line(err.Error()))
+		})
+		if werr != nil {
+			r.server.Problem("the audit log cannot be written: %v", werr)
+		}
+	}
+	return err
+}
+
+// writeAudit opens the log for a write.
+func (s *Server) writeAudit(write func(state.Audit) error) error {
+	db, err := state.Open(s.StateDir, state.Patience)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(db.Audit()), db.Close())
+	if path := db.SetAside(); path != "" {
+		s.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	}
+	return err
+}
+
+// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
+func (s *Server) Changes(below string, limit int) (changes []view.Change, more bool, err error) {
+	var id int64
+	if below != "" {
+		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
+			return nil, false, madeUp()
+		}
+	}
+	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)
+}
+
+func getAudit(r *Visit) (any, error) {
+	changes, more, err := r.server.Changes(r.query.cursor.item, int(r.query.numbers["limit"]))
+	var next cursor
+	if more {
+		next.item = changes[len(changes)-1].ID
+	}
+	return pageOf(changes, next), err
 }

@@ -28,6 +28,9 @@ import (
 // it is needed, because each start of sched would pay for it.
 var mayName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
+// A Folder is the folder of --edit, for a visitor who may edit.
+type Folder struct{ *Visit }
+
 // taskFile is the file of a task. No name has a +.
 func (s *Server) taskFile(name string) string {
 	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
@@ -65,7 +68,7 @@ func (s *Server) CheckEdit() error {
 	path := s.taskFile(name)
 	now, err := s.Schedules.Check(map[string][]byte{
 		path:          taskText(name, []byte("every: year\ncommand: [\"true\"]\n")),
-		draftOf(path): []byte("{"),
+		path + ".new": []byte("{"), // the draft that statedir.Replace writes before it renames it
 	})
 	folder := filepath.Base(s.Config.Edit)
 	if err != nil {
@@ -82,20 +85,17 @@ func (s *Server) CheckEdit() error {
 	return nil
 }
 
-// draftOf is the path of the draft that statedir.Replace writes before it renames it.
-func draftOf(path string) string { return path + ".new" }
-
 func putTask(r *Visit) (any, error) {
 	name := r.PathValue("name")
-	keys, err := r.taskKeys(name)
+	keys, err := taskKeys(r, name)
 	if err != nil {
 		return nil, err
 	}
-	text, isNew, err := r.Save(name, keys, r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
+	text, isNew, err := Folder{r}.Save(name, keys, r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
 	if err != nil {
 		return nil, err
 	}
-	definition, _, err := r.definition(name)
+	definition, _, err := definition(r, name)
 	answer := content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
 	if isNew {
 		answer.status = http.StatusCreated
@@ -105,7 +105,7 @@ func putTask(r *Visit) (any, error) {
 
 // Save writes a task with keys, which are YAML, and returns its file. Tag is the ETag of what the
 // visitor has seen; "" for a new task.
-func (r *Visit) Save(name string, keys []byte, tag, reason string) (text []byte, isNew bool, err error) {
+func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte, isNew bool, err error) {
 	if err := checkName(name); err != nil {
 		return nil, false, err
 	}
@@ -132,7 +132,7 @@ func (r *Visit) Save(name string, keys []byte, tag, reason string) (text []byte,
 
 // write replaces the file of a task, and returns the schedule with it. Old is the text that the
 // caller has seen; nil for none.
-func (r *Visit) write(name string, old, text []byte, reason string) (after *schedule.Schedule, err error) {
+func (r Folder) write(name string, old, text []byte, reason string) (after *schedule.Schedule, err error) {
 	path := r.server.taskFile(name)
 	after, err = r.server.Schedules.Check(map[string][]byte{path: text})
 	if err == nil {
@@ -152,11 +152,11 @@ func (r *Visit) write(name string, old, text []byte, reason string) (after *sche
 }
 
 func deleteTask(r *Visit) (any, error) {
-	return nil, r.Remove(r.PathValue("name"), r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
+	return nil, Folder{r}.Remove(r.PathValue("name"), r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
 }
 
 // Remove removes a task. Tag is the ETag of what the visitor has seen.
-func (r *Visit) Remove(name, tag, reason string) error {
+func (r Folder) Remove(name, tag, reason string) error {
 	return r.server.edit(func() error {
 		old, err := r.editable(name, tag)
 		if err != nil {
@@ -190,9 +190,7 @@ func (r *Visit) Remove(name, tag, reason string) error {
 func (s *Server) edit(do func() error) error {
 	err := statedir.Exclusively(s.Config.Edit, do)
 	if errors.Is(err, statedir.ErrLocked) {
-		p := NewProblem(http.StatusServiceUnavailable, "try again", "another server is writing into the folder of --edit")
-		p.RetryAfter = 1
-		return p
+		return tryAgain(1, "try again", "another server is writing into the folder of --edit")
 	}
 	return err
 }
@@ -200,7 +198,7 @@ func (s *Server) edit(do func() error) error {
 // editable returns the text of the file of a task; nil for a new task. Tag is the ETag of what the
 // visitor has seen. The error says that the task
 // is defined elsewhere, or that the file is not the one that the caller has seen.
-func (r *Visit) editable(name, tag string) (old []byte, err error) {
+func (r Folder) editable(name, tag string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
 		p := NewProblem(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
@@ -306,7 +304,7 @@ func unprocessable(err error) error {
 
 // taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
 // found when the schedule is read with them.
-func (r *Visit) taskKeys(name string) ([]byte, error) {
+func taskKeys(r *Visit, name string) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
 	case "application/yaml", "application/x-yaml", "text/yaml":

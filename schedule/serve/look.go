@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"fmt"
+	"html"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -65,7 +68,7 @@ func getTask(r *Visit) (any, error) {
 	if r.query.is("source") {
 		return getSource(r)
 	}
-	definition, t, err := r.definition(r.PathValue("name"))
+	definition, t, err := definition(r, r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func getTask(r *Visit) (any, error) {
 	return c, nil
 }
 
-func (r *Visit) definition(name string) (view.Definition, *schedule.Task, error) {
+func definition(r *Visit, name string) (view.Definition, *schedule.Task, error) {
 	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
 		return view.Definition{}, nil, err
@@ -128,7 +131,7 @@ func getUpcoming(r *Visit) (any, error) {
 }
 
 func getRuns(r *Visit) (any, error) {
-	q, err := r.historyQuery()
+	q, err := historyQuery(r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +141,7 @@ func getRuns(r *Visit) (any, error) {
 	}
 	records, next, err := page(r.Context(), q)
 	if err == nil && len(records) == 0 && q.Task != "" {
-		err = r.knownTask(q.Task)
+		err = knownTask(r, q.Task)
 	}
 	if err != nil {
 		return nil, err
@@ -162,7 +165,7 @@ func getSummary(r *Visit) (any, error) {
 	}
 	all, err := r.View.Summaries(r.Context(), task, since, until)
 	if err == nil && len(all) == 0 && task != "" {
-		err = r.knownTask(task)
+		err = knownTask(r, task)
 	}
 	if err != nil {
 		return nil, err
@@ -175,7 +178,7 @@ func getSummary(r *Visit) (any, error) {
 }
 
 // knownTask returns an error for a task that is neither in the schedule nor in the history.
-func (r *Visit) knownTask(name string) error {
+func knownTask(r *Visit, name string) error {
 	_, err := view.FindTask(r.Schedule, name)
 	if err == nil {
 		return nil
@@ -192,7 +195,7 @@ func (r *Visit) knownTask(name string) error {
 }
 
 // historyQuery reads the parameters of a list of runs.
-func (r *Visit) historyQuery() (q state.Query, err error) {
+func historyQuery(r *Visit) (q state.Query, err error) {
 	below := r.query.cursor
 	if (below.item != "") == below.at.IsZero() {
 		return q, madeUp()
@@ -294,4 +297,51 @@ func (r *Visit) Pauses() (all []Pausing) {
 		all = append(all, Pausing{id, p})
 	}
 	return all
+}
+
+type health struct {
+	Status string `json:"status"`
+}
+
+func getHealth(*Visit) (any, error) { return health{"ok"}, nil }
+
+func getDocument(r *Visit) (any, error) { return content{text: r.server.openapi}, nil }
+
+func getSchema(*Visit) (any, error) { return content{text: load.Schema()}, nil }
+
+func getMetrics(r *Visit) (any, error) {
+	return content{text: view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()).Metrics()}, nil
+}
+
+func getBadge(r *Visit) (any, error) {
+	if !strings.HasSuffix(r.PathValue("key"), ".svg") {
+		return nil, NewProblem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+	}
+	t, err := view.FindTask(r.Schedule, r.Who.Task)
+	if err != nil {
+		return nil, err
+	}
+	word, colour := "unknown", "#6b7280"
+	if all, err := r.View.Records(r.Context()); err == nil {
+		defer all.Close()
+		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].ID != "" {
+			word, colour = string(last[t.Name].Outcome), "#15803d"
+			if last[t.Name].Outcome.Failure() {
+				colour = "#b91c1c"
+			}
+		}
+	}
+	return content{text: []byte(badgeOf(t.Name, word, colour)), header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
+}
+
+// badgeOf draws a badge: the name of the task, and how its last run ended, in words and in colour.
+func badgeOf(name, word, colour string) string {
+	const perLetter, around = 7, 12
+	left, right := len(name)*perLetter+around, len(word)*perLetter+around
+	name, word = html.EscapeString(name), html.EscapeString(word)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title>
+<rect width="%[2]d" height="20" fill="#374151"/><rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="%[7]d" y="14">%[4]s</text><text x="%[8]d" y="14">%[5]s</text></g></svg>
+`, left+right, left, right, name, word, colour, left/2, left+right/2)
 }

@@ -121,7 +121,7 @@ func (d documenter) responses(r route) map[string]any {
 		good["content"].(map[string]any)[r.also] = map[string]any{"schema": map[string]any{"type": "object"}}
 	}
 	all := map[string]any{strconv.Itoa(r.status): good}
-	if r.waits && r.method == http.MethodPost {
+	if r.work == Waits {
 		all["202"] = good
 	}
 	if r.method == http.MethodPut {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,17 +36,14 @@ func NewProblem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func statusOfKind(kind view.Kind) int {
-	switch kind {
-	case view.NotFound:
-		return http.StatusNotFound
-	case view.Conflict:
-		return http.StatusConflict
-	case view.Denied:
-		return http.StatusForbidden
-	}
-	return http.StatusBadRequest
+// tryAgain returns an error of a server that can answer after some seconds.
+func tryAgain(after int, hint, format string, args ...any) *Problem {
+	p := NewProblem(http.StatusServiceUnavailable, hint, format, args...)
+	p.RetryAfter = after
+	return p
 }
+
+var statusOf = map[view.Kind]int{view.NotFound: http.StatusNotFound, view.Conflict: http.StatusConflict, view.Denied: http.StatusForbidden}
 
 // ProblemOf returns the answer to a request that ended with an error.
 func ProblemOf(err error) *Problem {
@@ -60,7 +58,7 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong):
-		return NewProblem(statusOfKind(wrong.Kind), wrong.Hint, "%v", err)
+		return NewProblem(cmp.Or(statusOf[wrong.Kind], http.StatusBadRequest), wrong.Hint, "%v", err)
 	case errors.As(err, &invalid):
 		p := NewProblem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
 		p.Problems = problemTexts(invalid.Problems)
@@ -76,9 +74,7 @@ func ProblemOf(err error) *Problem {
 	case state.Damaged(err):
 		return NewProblem(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
 	case state.Locked(err):
-		p := NewProblem(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
-		p.RetryAfter = 1
-		return p
+		return tryAgain(1, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
 	case errors.As(err, &store):
 		return NewProblem(http.StatusServiceUnavailable, store.Hint, "%s", humanize.Line(store.Error()))
 	case errors.As(err, &tooLarge):

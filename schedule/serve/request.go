@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -59,10 +57,12 @@ func (r *Visit) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := lack{what: humanize.Line(fmt.Sprintf(format, args...))}
-	if err, ok := last(args).(error); ok {
-		var store *mutex.StoreError
-		one.store, one.why = errors.As(err, &store), humanize.Line(err.Error())
-		one.what = strings.TrimSuffix(strings.TrimSuffix(one.what, one.why), ": ")
+	if n := len(args); n > 0 {
+		if err, ok := args[n-1].(error); ok {
+			_, one.store = errors.AsType[*mutex.StoreError](err)
+			one.why = humanize.Line(err.Error())
+			one.what = strings.TrimSuffix(strings.TrimSuffix(one.what, one.why), ": ")
+		}
 	}
 	for i, known := range r.problems {
 		if one == known || one.why != "" && one.why == known.why || one.store && known.store {
@@ -75,32 +75,38 @@ func (r *Visit) tell(format string, args ...any) {
 	r.problems = append(r.problems, one)
 }
 
-func last(args []any) any {
-	if len(args) == 0 {
-		return nil
-	}
-	return args[len(args)-1]
-}
-
 func (s *Server) answering(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		who, err := s.admit(of, hr)
+		r := &Visit{Request: hr, server: s}
+		value, err := r.answer(w, of)
 		if err != nil {
 			writeProblem(w, ProblemOf(err))
 			return
 		}
-		r := &Visit{Request: hr, server: s, Who: who}
-		if err := r.receive(w, of); err != nil {
-			writeProblem(w, ProblemOf(err))
-			return
-		}
-		value, err := s.handle(of, r)
-		if err != nil {
-			writeProblem(w, ProblemOf(err))
-			return
-		}
-		r.answer(w, of, value)
+		writeAnswer(w, r, of, value)
 	})
+}
+
+// answer makes the answer. While it is sent, another one may be made.
+func (r *Visit) answer(w http.ResponseWriter, of route) (value any, err error) {
+	if r.Who, err = r.server.admit(of, r.Request); err != nil {
+		return nil, err
+	}
+	if err := receive(w, r, of); err != nil {
+		return nil, err
+	}
+	if err := checkQuery(of.params, r.URL.Query()); err != nil {
+		return nil, err
+	}
+	leave, err := r.prepare(of)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := r.readQuery(of.params); err != nil {
+		return nil, err
+	}
+	return of.handle(r)
 }
 
 // longestBody bounds the time in which a body comes.
@@ -108,7 +114,7 @@ const longestBody = 10 * time.Second
 
 // receive reads the body, before the request gets its place: a client that sends slowly keeps no
 // other request from a place. A body that the route does not take is thrown away.
-func (r *Visit) receive(w http.ResponseWriter, of route) (err error) {
+func receive(w http.ResponseWriter, r *Visit, of route) (err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
@@ -125,22 +131,6 @@ func (r *Visit) receive(w http.ResponseWriter, of route) (err error) {
 		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
 	}
 	return err
-}
-
-// handle makes the answer. While it is sent, another one may be made.
-func (s *Server) handle(of route, r *Visit) (any, error) {
-	if err := checkQuery(of.params, r.URL.Query()); err != nil {
-		return nil, err
-	}
-	leave, err := r.prepare(of)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	if err := r.readQuery(of.params); err != nil {
-		return nil, err
-	}
-	return of.handle(r)
 }
 
 func (s *Server) admit(of route, r *http.Request) (Who, error) {
@@ -175,14 +165,14 @@ func (r *Visit) prepare(of route) (leave func(), err error) {
 	s := r.server
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
 	work, done := s.work, func() {}
-	switch {
-	case of.foresees:
+	switch of.work {
+	case Foresees:
 		work = s.foreseeing
 		if done, err = s.foreseers.take(ctx, r.Who.Name); err != nil {
 			cancel()
 			return nil, tooMuch()
 		}
-	case of.waits:
+	case Waits:
 		work = make(chan struct{}, 1)
 	}
 	select {
@@ -207,84 +197,7 @@ func (r *Visit) prepare(of route) (leave func(), err error) {
 	return leave, nil
 }
 
-func tooMuch() error {
-	p := NewProblem(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
-	p.RetryAfter = 1
-	return p
-}
-
-// A content is an answer that is not JSON, or JSON with a header.
-type content struct {
-	status int    // 0: the status of the route
-	kind   string // "": the kind of the route
-	header map[string]string
-	text   []byte
-	value  any             // as JSON, if there is no text
-	stream func(w *events) // an answer that goes on
-}
-
-func (r *Visit) answer(w http.ResponseWriter, of route, value any) {
-	for _, p := range r.problems {
-		w.Header().Add("Sched-Problem", headerText(p.String()))
-	}
-	if r.Invalid != nil && r.Schedule != nil {
-		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.Schedule.InPlace())
-	}
-	c, ok := value.(content)
-	if !ok {
-		c = content{value: value}
-	}
-	if c.stream != nil {
-		stream(w, r.Request, c.stream)
-		return
-	}
-	if c.text == nil && c.value != nil {
-		var err error
-		if c.text, err = view.JSON(c.value); err != nil {
-			writeProblem(w, ProblemOf(err))
-			return
-		}
-	}
-	c.status = cmp.Or(c.status, of.status)
-	for name, value := range c.header {
-		w.Header().Set(name, value)
-	}
-	if of.method == http.MethodGet && c.status == http.StatusOK {
-		r.encode(w.Header(), &c)
-	}
-	if c.status != http.StatusNoContent && c.status != http.StatusNotModified {
-		w.Header().Set("Content-Type", cmp.Or(c.kind, of.kind, "application/json"))
-		w.Header().Set("Content-Length", strconv.Itoa(len(c.text)))
-	}
-	w.WriteHeader(c.status)
-	w.Write(c.text)
-}
-
-func headerText(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
-			return '?'
-		}
-		return c
-	}, text)
-}
-
-// A page is a part of a list. Next is the cursor of the next page; null for the last page.
-type page[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next"`
-}
-
-// pageOf returns a page. The last page has the zero cursor.
-func pageOf[T any](items []T, next cursor) page[T] {
-	if items == nil {
-		items = []T{}
-	}
-	if next == (cursor{}) {
-		return page[T]{items, nil}
-	}
-	return page[T]{items, new(next.String())}
-}
+func tooMuch() error { return tryAgain(1, "try again", "too much is asked at the same time") }
 
 // longest is the longest duration that is accepted, and how far ahead something can be asked for.
 const longest = 10 * 366 * 24 * time.Hour

@@ -1,9 +1,51 @@
 package serve
 
 import (
+	"net/http"
+	"strings"
+
 	"sched/schedule/forecast"
 	"sched/schedule/view"
 )
+
+// A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same
+// rows.
+type route struct {
+	method, path string
+	scope        Scope
+	about        string
+	params       []param
+	body         any    // a value of the type of the JSON body; nil for none
+	kind         string // of the answer; "" for JSON
+	also         string // another kind that the answer may have, an object, too; "" for none
+	status       int
+	value        any   // a value of the type of the answer
+	errors       []int // statuses of problems, besides everyError
+	bare         bool  // it needs no schedule
+	work         Work
+	handle       func(*Visit) (any, error)
+}
+
+const (
+	eventStream = "text/event-stream"
+	plainText   = "text/plain; charset=utf-8"
+	schemaJSON  = "application/schema+json"
+	yamlText    = "application/yaml"
+)
+
+// cached reports whether the answers have an ETag.
+func (of route) cached() bool { return of.method == http.MethodGet && of.kind != eventStream }
+
+func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
+
+func (of route) pathParams() (names []string) {
+	for part := range strings.SplitSeq(of.path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
+	}
+	return names
+}
 
 func routes() []route {
 	return []route{
@@ -18,7 +60,7 @@ func routes() []route {
 			params: []param{{name: "at", kind: "time", about: "a time in the minute that is to be explained"}}, handle: getWhy, errors: []int{404}},
 		{method: "GET", path: "/upcoming", scope: ScopeRead, about: "The slots between two times", status: 200, value: page[view.Upcoming]{}, handle: getUpcoming,
 			params: []param{{name: "since", kind: "time", about: "now unless given"}, {name: "until", kind: "time", about: "a day after since unless given"}, cursorParam, limitParam(200, 1000)}},
-		{method: "GET", path: "/forecast", scope: ScopeRead, about: "What a span of time will look like", status: 200, value: forecast.Forecast{}, foresees: true, handle: getForecast,
+		{method: "GET", path: "/forecast", scope: ScopeRead, about: "What a span of time will look like", status: 200, value: forecast.Forecast{}, work: Foresees, handle: getForecast,
 			params: []param{{name: "since", kind: "time", about: "the beginning of this hour unless given"}, {name: "until", kind: "time", about: "where it ends, unless for is given"}, {name: "for", kind: "string", about: "how long it is: 12h, 7d unless given, at most 31d"}}},
 		{method: "GET", path: "/runs", scope: ScopeRead, about: "What became of slots, the newest first", status: 200, value: page[view.Record]{}, handle: getRuns,
 			params: []param{{name: "task", kind: "string", about: "only of this task"},
@@ -54,9 +96,9 @@ func routes() []route {
 			handle: taking(postTrigger), errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/retry", scope: ScopeOperate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: taking(postRetry), errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/stop", scope: ScopeOperate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
-			waits: true, handle: taking(postStop), errors: []int{404, 409, 413, 415}},
+			work: Waits, handle: taking(postStop), errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/cancel", scope: ScopeOperate, about: "End a run that waits, before it begins or between two attempts. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
-			waits: true, handle: taking(postCancel), errors: []int{404, 409, 413, 415}},
+			work: Waits, handle: taking(postCancel), errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/pauses", scope: ScopeOperate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: taking(postPause), errors: []int{404, 413, 415}},
 		{method: "DELETE", path: "/pauses/{id}", scope: ScopeOperate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},

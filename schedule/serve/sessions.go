@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -39,7 +38,7 @@ func (a *access) begin(r *http.Request, scope Scope, by, of string) (*http.Cooki
 		Session: &Session{By: by, Of: of, User: user, Until: now.Add(sessionLasts)}}
 	if user == "" && !a.Secure {
 		a.tokens.remember(one) // who takes the port while the server is down must get nothing that works
-	} else if err := a.tokens.add(one, now); err != nil {
+	} else if err := a.tokens.change(func(all []Token) ([]Token, error) { return withSession(all, one, now), nil }); err != nil {
 		a.Problem("a session cannot be written down, and ends with the server: %v", err)
 		a.tokens.remember(one)
 	}
@@ -128,33 +127,18 @@ func withSession(all []Token, one Token, now time.Time) []Token {
 	return append(all, one)
 }
 
-// links are the login links that were not used yet, by their hash. They end with the server.
-type links struct {
-	now func() time.Time
-
-	mu  sync.Mutex
-	all map[string]link
-}
-
+// A link is a login link that was not used yet. Links end with the server.
 type link struct {
 	scope Scope
 	until time.Time
 }
 
-func (l *links) add(code string, scope Scope) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all == nil {
-		l.all = map[string]link{}
+// useLink returns the scope of a login link, and forgets the link: it works once.
+func (a *access) useLink(code string) (Scope, bool) {
+	found, ok := a.links.LoadAndDelete(tokenHash(code))
+	if !ok {
+		return "", false
 	}
-	l.all[tokenHash(code)] = link{scope, l.now().Add(linkLasts)}
-}
-
-// use returns the scope of a login link, and removes the link: it works once.
-func (l *links) use(code string) (Scope, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	one, ok := l.all[tokenHash(code)]
-	delete(l.all, tokenHash(code))
-	return one.scope, ok && l.now().Before(one.until)
+	one := found.(link)
+	return one.scope, a.Now().Before(one.until)
 }

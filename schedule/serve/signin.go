@@ -21,13 +21,14 @@ func (a *access) SignIn(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+a.SitePath()+"/logout", a.logout)
 }
 
-// LoginPath returns the path of a new login link with the scope.
-func (a *access) LoginPath(scope Scope) string {
+// LoginPath returns the path of a new login link with the scope. It signs in to all schedules of a
+// site.
+func (s *Server) LoginPath(scope Scope) string {
 	code := newSecret()
-	for _, one := range a.all {
-		one.links.add(code, scope)
+	for _, one := range s.access.all {
+		one.links.Store(tokenHash(code), link{scope, s.Now().Add(linkLasts)})
 	}
-	return a.SitePath() + "/login/" + code
+	return s.SitePath() + "/login/" + code
 }
 
 // login begins a session of each schedule that knows the link or the token.
@@ -37,7 +38,7 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	for _, one := range a.all {
 		found, ok, err := Token{Name: loginLink}, false, error(nil)
 		if code != "" {
-			found.Scope, ok = one.links.use(code)
+			found.Scope, ok = one.useLink(code)
 		} else {
 			found, ok, err = one.tokens.find(text)
 		}

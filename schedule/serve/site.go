@@ -113,6 +113,3 @@ func streamChanges(w http.ResponseWriter, r *http.Request, seen []Sighting) {
 	}
 	stream(w, r, func(e *events) { followChanges(e, r.Header.Get("Last-Event-ID"), all...) })
 }
-
-// LoginPath returns the path of a new login link, which signs in to all schedules.
-func (s *Site) LoginPath(scope Scope) string { return s.Members[0].LoginPath(scope) }

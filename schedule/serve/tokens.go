@@ -176,11 +176,6 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 	return found, ok, nil
 }
 
-// add writes a session down, without the sessions that are over.
-func (t *tokens) add(session Token, now time.Time) error {
-	return t.change(func(all []Token) ([]Token, error) { return withSession(all, session, now), nil })
-}
-
 // remember keeps a session until the server ends.
 func (t *tokens) remember(session Token) {
 	t.mu.Lock()

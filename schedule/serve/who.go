@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -134,20 +133,15 @@ func peerOf(ctx context.Context) (user string, ok bool) {
 	return user, ok
 }
 
+// peerName returns the name of the user at the other end of a socket, if the system knows it.
 func peerName(socket *net.UnixConn) string {
-	uid, err := peerUser(socket)
-	if err != nil {
+	uid, cerr := 0, error(nil)
+	raw, err := socket.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { uid, cerr = peerCredentials(int(fd)) })
+	}
+	if err != nil || cerr != nil {
 		return "socket"
 	}
 	return view.UserName(uid)
-}
-
-func peerUser(socket *net.UnixConn) (uid int, err error) {
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cerr error
-	err = raw.Control(func(fd uintptr) { uid, cerr = peerCredentials(int(fd)) })
-	return uid, errors.Join(err, cerr)
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -39,21 +38,6 @@ func shape(o outcome.Outcome) (class string, high float64) {
 	return "bad", 1
 }
 
-const stripRuns = 30
-
-// strip draws the last outcomes of a task, given newest first.
-func (p *page) strip(records []state.Row) {
-	const height = 18.0
-	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
-	wide := 100.0 / stripRuns
-	for i, r := range records {
-		class, high := shape(r.Outcome)
-		high *= height
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.75, height - high, high, class, p.recordURL(r), p.recordTitle(r)})
-	}
-	p.put(`</svg>`)
-}
-
 // recordURL leads to a run, or for a slot without a run to the list that has the slot.
 func (p *page) recordURL(r state.Row) string {
 	if r.Ran() {
@@ -87,35 +71,4 @@ func (c counts) String() string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// plot draws how long the last runs took, given newest first.
-func (p *page) plot(records []state.Row, usual time.Duration) {
-	const height = 96.0
-	longest := usual
-	for _, r := range records {
-		longest = max(longest, r.Duration())
-	}
-	if longest == 0 || len(records) == 0 {
-		p.put(`<p class="quiet">No runs yet.</p>`)
-		return
-	}
-	up := func(d time.Duration) float64 { return max(2, float64(d)/float64(longest)*height) }
-	p.put(`<figure class="plot"><svg aria-hidden="true">`)
-	if usual > 0 {
-		p.put(`<line class="usual" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, height-up(usual), height-up(usual))
-	}
-	wide := 100.0 / float64(max(len(records), 20))
-	for i, r := range records {
-		class, _ := shape(r.Outcome)
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.ID), p.recordTitle(r)})
-		if class == "bad" {
-			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
-		}
-	}
-	p.put(`</svg><figcaption>%s, the longest %s`, humanize.Count(len(records), "run"), humanize.Duration(longest))
-	if usual > 0 {
-		p.put(`; usually %s (the line)`, humanize.Duration(usual))
-	}
-	p.put(`</figcaption></figure>`)
 }

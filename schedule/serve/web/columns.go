@@ -195,3 +195,18 @@ func (p taskList) addUsual(rows []row, all *view.Records) error {
 	}
 	return err
 }
+
+const stripRuns = 30
+
+// strip draws the last outcomes of a task, given newest first.
+func (p taskList) strip(records []state.Row) {
+	const height = 18.0
+	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
+	wide := 100.0 / stripRuns
+	for i, r := range records {
+		class, high := shape(r.Outcome)
+		high *= height
+		p.bar(bar{100 - float64(i+1)*wide, wide * 0.75, height - high, high, class, p.recordURL(r), p.recordTitle(r)})
+	}
+	p.put(`</svg>`)
+}

@@ -29,23 +29,27 @@ func (p *pages) editor() {
 	}
 	p.form("/tasks/{name}/save", edit(func(v *serve.Visit) (string, error) {
 		name := v.PathValue("name")
-		_, _, err := v.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"), v.PostFormValue("reason"))
+		_, _, err := serve.Folder{Visit: v}.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"), v.PostFormValue("reason"))
 		return "/tasks/" + url.PathEscape(name), err
 	}))
 	p.form("/tasks/{name}/delete", edit(func(v *serve.Visit) (string, error) {
-		return "/tasks", v.Remove(v.PathValue("name"), v.PostFormValue("tag"), v.PostFormValue("reason"))
+		return "/tasks", serve.Folder{Visit: v}.Remove(v.PathValue("name"), v.PostFormValue("tag"), v.PostFormValue("reason"))
 	}))
 }
 
-func showNew(p *page) error {
+type editPage struct{ *page }
+
+func showNew(made *page) error {
+	p := editPage{made}
 	p.title = "New task"
 	p.put(`<h1>New task</h1>`)
 	p.draftForm(serve.Draft{Keys: "every: day at 9:00\ncommand: echo hello\n"})
 	return nil
 }
 
-func showEdit(p *page) error {
-	written, err := p.Written(p.request.PathValue("name"))
+func showEdit(made *page) error {
+	p := editPage{made}
+	written, err := serve.Folder{Visit: p.Visit}.Written(p.request.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +59,7 @@ func showEdit(p *page) error {
 	return nil
 }
 
-func (p *page) draftForm(d serve.Draft) {
+func (p editPage) draftForm(d serve.Draft) {
 	p.put(`<form method="post" action="%s/edit" class="draft">`, p.base)
 	if d.Tag == "" {
 		p.put(`<label>Name <small>letters, digits and . _ : / -</small> <input name="name" value="%s" maxlength="128" required autocomplete="off"></label>`, d.Name)
@@ -72,9 +76,10 @@ func text(foreign string) markup {
 }
 
 // showDraft shows what a form of showNew or showEdit says, and saves nothing.
-func showDraft(p *page) error {
+func showDraft(made *page) error {
+	p := editPage{made}
 	form := p.request.PostFormValue
-	d, err := p.Draft(form("name"), strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
+	d, err := serve.Folder{Visit: p.Visit}.Draft(form("name"), strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
 	p.title = "Save " + d.Name
 	p.put(`<h1>%s</h1>`, d.Name)
 	switch {
@@ -93,7 +98,7 @@ func showDraft(p *page) error {
 }
 
 // problems lists the problems of a draft, each with the line of the draft that it is about.
-func (p *page) problems(d serve.Draft) {
+func (p editPage) problems(d serve.Draft) {
 	lines := strings.Split(d.Keys, "\n")
 	p.put(`<section role="alert" aria-labelledby="wrong-h"><h2 id="wrong-h">With this the schedule would be invalid</h2><dl class="facts">`)
 	for _, one := range d.Problems {
@@ -109,7 +114,7 @@ func (p *page) problems(d serve.Draft) {
 	p.put(`</dl></section>`)
 }
 
-func (p *page) changes(d serve.Draft) {
+func (p editPage) changes(d serve.Draft) {
 	p.put(`<section aria-labelledby="changes-h"><h2 id="changes-h">What changes</h2><pre class="diff">`)
 	for _, line := range difference(d.Old, d.Keys) {
 		p.put(`<span class="%s">%s</span>`+"\n", map[byte]string{'+': "good", '-': "bad", ' ': ""}[line[0]], line)
@@ -166,22 +171,4 @@ func difference(before, after string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// editButtons are below the definition of a task that may be edited here.
-func (p *page) editButtons(name string) {
-	if !p.Edits() {
-		return
-	}
-	written, err := p.Written(name)
-	if err != nil {
-		p.put(`<p class="quiet">It cannot be edited here: %s.</p>`, err.Error())
-		return
-	}
-	var tag writer
-	tag.put(`<input type="hidden" name="tag" value="%s">`, written.Tag)
-	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
-	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: markup(tag.String()),
-		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
-	p.put(`</div>`)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ func showForecast(p *page) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.Forecast(from, p.query("for"))
+	r, err := p.Forecast(from, time.Time{}, p.query("for"))
 	if err != nil {
 		return err
 	}
@@ -187,4 +188,9 @@ func (p foreseen) notes() {
 		}
 	}
 	p.put(`</ul>`)
+}
+
+// timelineURL is six hours of the timeline, with a time in their middle.
+func (p foreseen) timelineURL(at time.Time) string {
+	return p.base + "/timeline?hours=6&at=" + url.QueryEscape(at.UTC().Format(time.RFC3339))
 }

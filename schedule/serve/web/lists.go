@@ -91,13 +91,13 @@ func showPauses(p *page) error {
 	}
 	p.put(`<table><thead><tr><th>Task<th>Until<th>Since<th>By<th>Reason<th></tr></thead><tbody>`)
 	for _, one := range all {
-		p.pause(one)
+		putPause(p, one)
 	}
 	p.put(`</tbody></table></div>`)
 	return nil
 }
 
-func (p *page) pause(one serve.Pausing) {
+func putPause(p *page, one serve.Pausing) {
 	if one.Everything {
 		p.put(`<tr><th scope="row"><a href="%s/">everything</a></th>`, p.base)
 	} else {

@@ -137,11 +137,8 @@ func (p runPage) hits(r view.Run) {
 		if i == 0 {
 			p.put(`<ol class="hits">`)
 		}
-		here := markup("")
-		if p.query("at") == strconv.FormatInt(hit.Offset, 10) {
-			here = ` aria-current="true"`
-		}
-		p.put(`<li><a href="%s"%s><span>%d</span> <code>%s</code></a></li>`, p.with("at", strconv.FormatInt(hit.Offset, 10))+"#line", here, hit.Line, cut(humanize.Plain(hit.Text), 300))
+		at := strconv.FormatInt(hit.Offset, 10)
+		p.put(`<li><a href="%s"%s><span>%d</span> <code>%s</code></a></li>`, p.with("at", at)+"#line", here(p.query("at") == at), hit.Line, cut(humanize.Plain(hit.Text), 300))
 	}
 	if len(hits) > 0 {
 		p.put(`</ol>`)

@@ -8,9 +8,12 @@ import (
 	"sched/schedule/view"
 )
 
+type overviewPage struct{ *page }
+
 // showOverview is the first page: what is wrong, what went wrong since the evening before, and what
 // comes next.
-func showOverview(p *page) error {
+func showOverview(made *page) error {
+	p := overviewPage{made}
 	p.title = "Overview"
 	o := p.View.Overview(p.request.Context(), p.health())
 	since := o.Since.Format("Mon 15:04 MST")
@@ -54,7 +57,7 @@ func (p *page) verdict(of view.Status) {
 	}
 }
 
-func (p *page) incidents(o view.Overview) {
+func (p overviewPage) incidents(o view.Overview) {
 	p.put(`<table class="incidents"><thead><tr><th>Task<th>What<th>How<th>It printed at last</tr></thead><tbody>`)
 	for _, i := range o.Incidents {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(i.Task), i.Task)
@@ -91,7 +94,7 @@ func (p *page) incidents(o view.Overview) {
 	}
 }
 
-func (p *page) next(next []view.Upcoming) {
+func (p overviewPage) next(next []view.Upcoming) {
 	if len(next) == 0 {
 		return
 	}
@@ -103,7 +106,7 @@ func (p *page) next(next []view.Upcoming) {
 }
 
 // paused writes the pauses, the one that ends first at the top.
-func (p *page) paused(all []view.TaskPause) {
+func (p overviewPage) paused(all []view.TaskPause) {
 	if len(all) == 0 {
 		return
 	}

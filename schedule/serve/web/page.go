@@ -72,9 +72,13 @@ func (p *page) with(pairs ...string) string {
 func (p *page) taskURL(name string) string { return p.base + "/tasks/" + url.PathEscape(name) }
 func (p *page) runURL(id string) string    { return p.base + "/runs/" + url.PathEscape(id) }
 
-// timelineURL is six hours of the timeline, with a time in their middle.
-func (p *page) timelineURL(at time.Time) string {
-	return p.base + "/timeline?hours=6&at=" + url.QueryEscape(at.UTC().Format(time.RFC3339))
+// keep writes hidden fields with which a form keeps parameters.
+func (p *page) keep(names ...string) {
+	for _, name := range names {
+		if value := p.query(name); value != "" {
+			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
+		}
+	}
 }
 
 // runsURL is the list of the runs of a task ("" for all), with an outcome ("" for all).
@@ -203,6 +207,20 @@ func etagOf(text []byte) string {
 }
 
 func seconds(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }
+
+// fact writes an entry of a list of facts.
+func (w *writer) fact(label, format markup, args ...any) {
+	w.put(`<dt>%s<dd>`, label)
+	w.put(format, args...)
+}
+
+// here marks the link to what is shown now.
+func here(is bool) markup {
+	if is {
+		return ` aria-current="true"`
+	}
+	return ""
+}
 
 // markup is HTML that this package has written. A constant becomes markup by itself. A string from
 // elsewhere does not: it reaches a page only through put, which escapes it.

@@ -105,61 +105,57 @@ func (p runPage) progress(r view.Run, usual state.Usual) {
 func (p runPage) runFacts(r view.Run) {
 	zone := p.zoneOf(r.Task)
 	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
-	fact := func(label markup, format markup, args ...any) {
-		p.put(`<dt>%s<dd>`, label)
-		p.put(format, args...)
-	}
 	if r.Begin.IsRange() {
-		fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.LastSlot, zone))
+		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.LastSlot, zone))
 	}
 	switch {
 	case r.State == view.RunQueued:
-		fact("Waits for", `its turn, until %s at the latest`, p.exactly(r.Begin.Wait.Until, zone))
+		p.fact("Waits for", `its turn, until %s at the latest`, p.exactly(r.Begin.Wait.Until, zone))
 	case r.At != nil:
-		fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
+		p.fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
 	}
 	if r.Begin.Wait.Waited > 0 {
-		fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Wait.Waited))
+		p.fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Wait.Waited))
 	}
 	if !r.Begin.Started.IsZero() {
-		fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
+		p.fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
 	}
 	if r.State == view.RunEnded && !r.Begin.Ended.IsZero() {
-		fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
+		p.fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
 	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
-		fact("Took", `%s`, humanize.Duration(r.Begin.Duration()))
+		p.fact("Took", `%s`, humanize.Duration(r.Begin.Duration()))
 	}
 	if r.Origin != "" && r.Cause == nil {
-		fact("Asked for by", `%s`, r.Origin)
+		p.fact("Asked for by", `%s`, r.Origin)
 	}
 	if c := r.Cause; c != nil {
-		fact("Triggered by", `<a href="%s">%s</a>, which %s`, p.runURL(c.Run), c.Task, c.Outcome.Verb())
+		p.fact("Triggered by", `<a href="%s">%s</a>, which %s`, p.runURL(c.Run), c.Task, c.Outcome.Verb())
 	}
 	for _, t := range r.Triggered {
-		fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
+		p.fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
 	}
 	if r.State == view.RunEnded && r.Attempt > 1 {
-		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
+		p.fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
 	} else if r.State == view.RunDeferred {
-		fact("Attempts", `%d so far`, r.Attempt-1)
+		p.fact("Attempts", `%d so far`, r.Attempt-1)
 	} else {
-		fact("Attempts", `%d`, r.Attempt)
+		p.fact("Attempts", `%d`, r.Attempt)
 	}
 	if r.ExitCode != nil {
-		fact("Exit code", `%d`, *r.ExitCode)
+		p.fact("Exit code", `%d`, *r.ExitCode)
 	}
 	if r.PID != nil {
-		fact("Process", `%d`, *r.PID)
+		p.fact("Process", `%d`, *r.PID)
 	}
 	if r.UserCPU+r.SystemCPU > 0 {
-		fact("CPU", `%s of the user, %s of the system`, seconds(r.UserCPU), seconds(r.SystemCPU))
+		p.fact("CPU", `%s of the user, %s of the system`, seconds(r.UserCPU), seconds(r.SystemCPU))
 	}
 	if r.PeakMemory != nil {
-		fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
+		p.fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
 	}
 	if r.Server != "" {
-		fact("Server", `%s`, r.Server)
+		p.fact("Server", `%s`, r.Server)
 	}
 	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && r.State == view.RunEnded {
 		p.put(`<dt>This slot</dt><dd>`)
@@ -167,16 +163,16 @@ func (p runPage) runFacts(r view.Run) {
 		p.put(`</dd>`)
 	}
 	if r.StopBy != "" {
-		fact("Stopped by", `%s`, r.StopBy)
+		p.fact("Stopped by", `%s`, r.StopBy)
 	}
 	if len(r.Hooks) > 0 {
-		fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
+		p.fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
 	}
 	if r.State == view.RunEnded && r.Hooked > 0 {
-		fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
+		p.fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
-		fact("Note", `%s`, note)
+		p.fact("Note", `%s`, note)
 	}
 	p.put(`</dl>`)
 }
@@ -217,3 +213,31 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 
 // part is how many bytes of a download are read at a time.
 const part = 256 << 10
+
+func (p runPage) runButtons(r view.Run) {
+	command := "stop"
+	if r.State == view.RunEnded {
+		command = "retry"
+	}
+	if err := r.Elsewhere(command); err != nil {
+		p.put(`<p class="quiet">%s</p>`, err.Error())
+		return
+	}
+	if !p.Operates() {
+		return
+	}
+	at := p.base + "/runs/" + r.Record.Run
+	p.put(`<div class="buttons" id="buttons" data-live>`)
+	switch t := p.find(r.Task); {
+	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued, r.State == view.RunDeferred:
+		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
+			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
+	case r.State == view.RunWaiting:
+		p.button(button{id: "cancel", label: "Cancel the run", reasoned: true, grave: true, action: at + "/cancel",
+			does: "The run of " + r.Task + " does not begin: it is skipped."})
+	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
+		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
+			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
+	}
+	p.put(`</div>`)
+}

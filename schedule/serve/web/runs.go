@@ -48,11 +48,7 @@ func (p runTable) form() {
 		p.put(`<option value="%s">`, t.Name)
 	}
 	p.put(`</datalist>`)
-	for _, name := range []string{"outcome", "all_servers"} {
-		if p.query(name) != "" {
-			p.put(`<input type="hidden" name="%s" value="%s">`, name, p.query(name))
-		}
-	}
+	p.keep("outcome", "all_servers")
 	p.put(`<button>Filter</button></form>`)
 }
 
@@ -119,12 +115,8 @@ func (p runTable) serverChips() {
 	if p.View.Controls.Store == nil {
 		return
 	}
-	here, all := markup(` aria-current="true"`), markup("")
-	if p.ofAll() {
-		here, all = all, here
-	}
 	p.put(`<nav class="chips" aria-label="Servers"><a class="chip" href="%s"%s>this server</a><a class="chip" href="%s"%s>all servers</a>`,
-		p.with("all_servers", "", "below", ""), here, p.with("all_servers", "true", "below", "", "outcome", ""), all)
+		p.with("all_servers", "", "below", ""), here(!p.ofAll()), p.with("all_servers", "true", "below", "", "outcome", ""), here(p.ofAll()))
 	if p.ofAll() {
 		p.put(`<span class="quiet">what they skipped or missed is on their own pages</span>`)
 	}
@@ -132,21 +124,14 @@ func (p runTable) serverChips() {
 }
 
 func (p runTable) outcomeChips() {
-	chip := func(value, label string) {
-		here := markup("")
-		if p.query("outcome") == value {
-			here = ` aria-current="true"`
-		}
-		p.put(`<a class="chip" href="%s"%s>%s</a>`, p.with("outcome", value, "below", ""), here, label)
-	}
 	p.put(`<nav class="chips" aria-label="Filter by outcome">`)
-	chip("", "all")
+	p.chip("outcome", "", "all", 0)
 	outcomes := outcome.All
 	if p.ofAll() {
 		outcomes = outcome.Ran
 	}
 	for _, o := range outcomes {
-		chip(strings.ReplaceAll(string(o), " ", "-"), string(o))
+		p.chip("outcome", strings.ReplaceAll(string(o), " ", "-"), string(o), 0)
 	}
 	p.put(`</nav>`)
 }
@@ -297,7 +282,7 @@ func (p runTable) record(r, elsewhere state.Row, named bool) {
 
 // why writes the reason of an outcome and, if it is known, the outcome of the slot on another
 // server. It says only once that another server took the slot.
-func (p *page) why(r, elsewhere state.Row) {
+func (p runTable) why(r, elsewhere state.Row) {
 	if elsewhere.ID == "" {
 		p.put(`%s`, r.Reason)
 		return
@@ -314,20 +299,4 @@ func (p *page) elsewhere(r state.Row) {
 		as, took = string(r.Outcome), " in "+humanize.Duration(r.Duration())
 	}
 	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.ID), r.Server, badge(as), took)
-}
-
-func (p *page) live(t view.Task) {
-	for _, r := range t.Running {
-		p.put(`<p>%s <a href="%s"><code>%s</code></a>`, badge("running"), p.runURL(r.Run), humanize.ShortRun(r.Run))
-		if !r.Began.IsZero() {
-			p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(r.Began))))
-		}
-		if r.Host != "" {
-			p.put(` on %s`, r.Host)
-		}
-		p.put(`</p>`)
-	}
-	for _, w := range t.Waiting {
-		p.put(`<p>%s <a href="%s"><code>%s</code></a> %s</p>`, badge("waiting"), p.runURL(w.Run), humanize.ShortRun(w.Run), w.Text(p.now, p.zone))
-	}
 }

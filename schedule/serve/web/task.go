@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/serve"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -42,7 +45,7 @@ func showTask(made *page) error {
 		return err
 	}
 	defer all.Close()
-	ran, err := p.last(all, t.Name, plottedRuns, outcome.Ran...)
+	ran, err := all.Find(p.request.Context(), state.Query{Task: t.Name, Limit: plottedRuns, Outcomes: outcome.Ran})
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (p taskPage) why(w *view.Inquiry) {
 	p.minute("Last due", a.Last)
 	p.minute("Next", a.Next)
 	if a.Free != nil {
-		p.put(`<dt>Will run<dd>%s, the first slot that no condition of time keeps from running`, p.when(stamp(*a.Free), zone))
+		p.fact("Will run", `%s, the first slot that no condition of time keeps from running`, p.when(stamp(*a.Free), zone))
 	}
 	p.put(`</dl>`)
 }
@@ -113,17 +116,13 @@ func (p taskPage) minute(label string, m *view.Minute) {
 
 func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	p.put(`<section aria-labelledby="definition-h"><h2 id="definition-h">Definition</h2><dl class="facts">`)
-	fact := func(label, format markup, args ...any) {
-		p.put(`<dt>%s<dd>`, label)
-		p.put(format, args...)
-	}
-	fact("Defined at", `<code>%s</code>`, view.Place(t))
-	fact("Command", `<code>%s</code>`, d.Command)
+	p.fact("Defined at", `<code>%s</code>`, view.Place(t))
+	p.fact("Command", `<code>%s</code>`, d.Command)
 	if len(d.Cron) > 0 {
-		fact("When", `<code>%s</code> in %s`, strings.Join(d.Cron, " | "), d.Timezone)
+		p.fact("When", `<code>%s</code> in %s`, strings.Join(d.Cron, " | "), d.Timezone)
 	}
 	for _, by := range d.TriggeredBy {
-		fact("Triggered by", `<a href="%s">%s</a> (%s)`, p.taskURL(by.Task), by.Task, by.On)
+		p.fact("Triggered by", `<a href="%s">%s</a> (%s)`, p.taskURL(by.Task), by.Task, by.On)
 	}
 	for i, at := range d.Times {
 		if i == 0 {
@@ -136,34 +135,118 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		{"Folder", d.Dir}, {"Environment", strings.Join(d.Environment, ", ")}, {"Environment files", strings.Join(d.EnvFiles, ", ")},
 	} {
 		if one.value != "" {
-			fact(markup(one.label), `%s`, one.value)
+			p.fact(markup(one.label), `%s`, one.value)
 		}
 	}
 	if d.WithoutOverlapping {
-		fact("Overlap", `never: its mutex is <code>%s</code>`, d.Mutex)
+		p.fact("Overlap", `never: its mutex is <code>%s</code>`, d.Mutex)
 	}
 	if d.Pool != "" {
-		fact("Pool", `<code>%s</code>`, d.Pool)
+		p.fact("Pool", `<code>%s</code>`, d.Pool)
 	}
 	if d.OneServer {
-		fact("Servers", `one server runs each slot`)
+		p.fact("Servers", `one server runs each slot`)
 	}
 	if d.Timeout != nil {
-		fact("Timeout", `%s, then TERM, and KILL after %s`, seconds(*d.Timeout), seconds(d.KillAfter))
+		p.fact("Timeout", `%s, then TERM, and KILL after %s`, seconds(*d.Timeout), seconds(d.KillAfter))
 	}
 	if d.Attempts > 1 {
-		fact("Attempts", `up to %d`, d.Attempts)
+		p.fact("Attempts", `up to %d`, d.Attempts)
 	}
 	if d.StartDeadline != nil {
-		fact("Start deadline", `%s`, seconds(*d.StartDeadline))
+		p.fact("Start deadline", `%s`, seconds(*d.StartDeadline))
 	}
 	if !slices.Equal(d.SuccessCodes, []int{0}) {
-		fact("Success codes", `%s`, strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
+		p.fact("Success codes", `%s`, strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
 	}
 	for _, hook := range d.Hooks {
-		fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
+		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
 	p.put(`</dl>`)
 	p.editButtons(t.Name)
 	p.put(`</section>`)
+}
+
+func (p taskPage) taskButtons(t view.Task) {
+	if !p.Operates() {
+		return
+	}
+	at := p.taskURL(t.Name)
+	p.put(`<div class="buttons" id="buttons" data-live>`)
+	if p.Schedule.Active(p.find(t.Name)) {
+		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
+			does: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
+	}
+	if t.Paused == nil {
+		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
+			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
+	} else if !t.Paused.Everything {
+		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume", does: t.Name + " will start again at its next slot."})
+	}
+	p.put(`</div>`)
+}
+
+// plot draws how long the last runs took, given newest first.
+func (p taskPage) plot(records []state.Row, usual time.Duration) {
+	const height = 96.0
+	longest := usual
+	for _, r := range records {
+		longest = max(longest, r.Duration())
+	}
+	if longest == 0 || len(records) == 0 {
+		p.put(`<p class="quiet">No runs yet.</p>`)
+		return
+	}
+	up := func(d time.Duration) float64 { return max(2, float64(d)/float64(longest)*height) }
+	p.put(`<figure class="plot"><svg aria-hidden="true">`)
+	if usual > 0 {
+		p.put(`<line class="usual" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, height-up(usual), height-up(usual))
+	}
+	wide := 100.0 / float64(max(len(records), 20))
+	for i, r := range records {
+		class, _ := shape(r.Outcome)
+		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.ID), p.recordTitle(r)})
+		if class == "bad" {
+			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
+		}
+	}
+	p.put(`</svg><figcaption>%s, the longest %s`, humanize.Count(len(records), "run"), humanize.Duration(longest))
+	if usual > 0 {
+		p.put(`; usually %s (the line)`, humanize.Duration(usual))
+	}
+	p.put(`</figcaption></figure>`)
+}
+
+func (p taskPage) live(t view.Task) {
+	for _, r := range t.Running {
+		p.put(`<p>%s <a href="%s"><code>%s</code></a>`, badge("running"), p.runURL(r.Run), humanize.ShortRun(r.Run))
+		if !r.Began.IsZero() {
+			p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(r.Began))))
+		}
+		if r.Host != "" {
+			p.put(` on %s`, r.Host)
+		}
+		p.put(`</p>`)
+	}
+	for _, w := range t.Waiting {
+		p.put(`<p>%s <a href="%s"><code>%s</code></a> %s</p>`, badge("waiting"), p.runURL(w.Run), humanize.ShortRun(w.Run), w.Text(p.now, p.zone))
+	}
+}
+
+// editButtons are below the definition of a task that may be edited here.
+func (p taskPage) editButtons(name string) {
+	if !p.Edits() {
+		return
+	}
+	written, err := serve.Folder{Visit: p.Visit}.Written(name)
+	if err != nil {
+		p.put(`<p class="quiet">It cannot be edited here: %s.</p>`, err.Error())
+		return
+	}
+	var tag writer
+	tag.put(`<input type="hidden" name="tag" value="%s">`, written.Tag)
+	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
+	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: markup(tag.String()),
+		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
+	p.put(`</div>`)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -194,19 +193,11 @@ func names(rows []row) (all []string) {
 	return all
 }
 
-func (p *page) last(all *view.Records, task string, n int, outcomes ...outcome.Outcome) ([]state.Row, error) {
-	return all.Find(p.request.Context(), state.Query{Task: task, Limit: n, Outcomes: outcomes})
-}
-
 // filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
 func (p taskList) filterForm(path string) {
 	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
 		p.base, path, p.query("q"))
-	for _, name := range []string{"state", "tag", "sort", "hours", "at"} {
-		if value := p.query(name); value != "" {
-			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
-		}
-	}
+	p.keep("state", "tag", "sort", "hours", "at")
 	p.put(`<button>Filter</button>`)
 	if path == "/tasks" && p.Edits() {
 		p.put(`<a class="button" href="%s/new">New task</a>`, p.base)
@@ -223,15 +214,11 @@ func selected(is bool) markup {
 
 // chip writes a link that sets a parameter of a list, and begins the list anew.
 func (p *page) chip(name, value, label string, n int) {
-	here := markup("")
-	if p.query(name) == value {
-		here = ` aria-current="true"`
-	}
 	count := markup("")
 	if n > 0 {
 		count = markup(" <b>" + strconv.Itoa(n) + "</b>")
 	}
-	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.with(name, value, "page", "", "below", ""), here, label, count)
+	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.with(name, value, "page", "", "below", ""), here(p.query(name) == value), label, count)
 }
 
 func (p taskList) chips(rows []row) {

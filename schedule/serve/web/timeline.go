@@ -35,9 +35,9 @@ type timeline struct {
 func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
-	t := p.timeline()
+	t := newTimeline(p)
 	every := p.rows(p.judged())
-	rows := p.grouped(p.filtered(every))
+	rows := t.grouped(p.filtered(every))
 	all, _ := p.View.Records(p.request.Context()) // read tells of the error; slots to come are shown all the same
 	defer all.Close()
 	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
@@ -62,8 +62,8 @@ func showTimeline(made *page) error {
 		}
 	}
 	for i, r := range shown {
-		if i == 0 || p.group(r) != p.group(shown[i-1]) {
-			p.groupHead(p.group(r), i > 0)
+		if i == 0 || t.group(r) != t.group(shown[i-1]) {
+			t.groupHead(t.group(r), i > 0)
 		}
 		t.row(r, past[r.Name], usual[r.Name].Duration)
 	}
@@ -76,7 +76,7 @@ func showTimeline(made *page) error {
 
 // group is the tag by which a row is grouped: its first, or the tag that the filter asks for; ""
 // for a task without tags.
-func (p taskList) group(r row) string {
+func (p *timeline) group(r row) string {
 	switch {
 	case p.query("tag") != "":
 		return p.query("tag")
@@ -88,7 +88,7 @@ func (p taskList) group(r row) string {
 
 // grouped orders the rows by their groups, in the order in which the file names the groups. Rows
 // without a tag are last.
-func (p taskList) grouped(rows []row) []row {
+func (p *timeline) grouped(rows []row) []row {
 	rank := map[string]int{"": len(p.Schedule.Tasks)}
 	for i, t := range p.Schedule.Tasks {
 		if group := p.group(row{definition: t}); group != "" && rank[group] == 0 {
@@ -102,7 +102,7 @@ func (p taskList) grouped(rows []row) []row {
 
 // groupHead writes the line above a group. If there is only one group, without a tag, it needs no
 // line.
-func (p taskList) groupHead(tag string, others bool) {
+func (p *timeline) groupHead(tag string, others bool) {
 	switch {
 	case tag != "":
 		p.put(`<tr class="group"><th colspan="2" scope="rowgroup"><a href="%s">%s</a></th></tr>`, p.with("tag", tag, "page", ""), tag)
@@ -129,8 +129,8 @@ func (t *timeline) read(all *view.Records, tasks []string) (map[string]state.Usu
 // happened is asked for more often.
 const ahead = 0.2
 
-// timeline reads the parameters hours and at (the middle; unless given, now is at the right).
-func (p taskList) timeline() *timeline {
+// newTimeline reads the parameters hours and at (the middle; unless given, now is at the right).
+func newTimeline(p taskList) *timeline {
 	t := &timeline{taskList: p, hours: 24, lines: 2 * time.Hour, pauses: p.View.Pauses()}
 	for _, s := range spans {
 		if p.query("hours") == strconv.Itoa(s.hours) {
@@ -153,11 +153,7 @@ func (t *timeline) navigation() {
 	t.put(`<nav class="chips" aria-label="Time"><a class="chip" href="%s">← earlier</a><a class="chip" href="%s">now</a><a class="chip" href="%s">later →</a><span class="gap"></span>`,
 		move(middle.Add(-step)), t.with("at", ""), move(middle.Add(step)))
 	for _, s := range spans {
-		here := markup("")
-		if s.hours == t.hours {
-			here = ` aria-current="true"`
-		}
-		t.put(`<a class="chip" href="%s"%s>%s</a>`, t.with("hours", strconv.Itoa(s.hours)), here, s.label)
+		t.put(`<a class="chip" href="%s"%s>%s</a>`, t.with("hours", strconv.Itoa(s.hours)), here(s.hours == t.hours), s.label)
 	}
 	t.put(`</nav>`)
 }

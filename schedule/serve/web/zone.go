@@ -63,11 +63,8 @@ func (p *page) zoneControl(head *writer) {
 	head.put(`<button type="button" class="quiet zone" popovertarget="zone" aria-label="Times in %s"><span>Times in </span>%s</button><dialog popover id="zone" aria-labelledby="zone-h">
 <form method="post" action="%s/zone"><h2 id="zone-h">Show times in</h2><input type="hidden" name="back" value="%s">`, now, now, p.base, p.request.URL.RequestURI())
 	choice := func(value, label, of string) {
-		here := markup("")
-		if value == p.chosen && !p.zones || value == zoneOfTask && p.zones {
-			here = ` aria-current="true"`
-		}
-		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, here, label, of)
+		chosen := value == p.chosen && !p.zones || value == zoneOfTask && p.zones
+		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, here(chosen), label, of)
 	}
 	choice("", p.own.String(), "of the schedule")
 	if p.zones || slices.ContainsFunc(p.Schedule.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != p.own.String() }) {
