@@ -95,7 +95,7 @@ func completedFlags() map[string]func(completer) []string {
 		"only":    completer.tasks,
 		"tag":     completer.tags,
 		"run":     func(c completer) []string { return c.runs(nil) },
-		"outcome": func(completer) []string { return strings.Split(strings.ReplaceAll(outcomeList(), " or ", ", "), ", ") },
+		"outcome": func(completer) []string { return outcomeWords() },
 	}
 }
 

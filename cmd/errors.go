@@ -108,24 +108,22 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 }
 
 func hintOf(err error) string {
-	var down *mutex.StoreError
-	var delivery *notify.Error
-	var denied *view.DeniedError
-	var wrong *view.Error
-	var newer *state.NewerError
-	var ends *exit
-	switch {
-	case errors.As(err, &newer):
+	if errors.As(err, new(*state.NewerError)) {
 		return "run that one again; ticks of this one go on, and nobody records what becomes of their runs until then"
-	case errors.As(err, &down):
+	}
+	if down, is := errors.AsType[*mutex.StoreError](err); is {
 		return down.Hint
-	case errors.As(err, &delivery):
+	}
+	if delivery, is := errors.AsType[*notify.Error](err); is {
 		return delivery.Hint
-	case errors.As(err, &denied):
+	}
+	if denied, is := errors.AsType[*view.DeniedError](err); is {
 		return "ask as its owner: " + asUser(denied.Owner)
-	case errors.As(err, &wrong):
+	}
+	if wrong, is := errors.AsType[*view.Error](err); is {
 		return wrong.Hint
-	case errors.As(err, &ends):
+	}
+	if ends, is := errors.AsType[*exit](err); is {
 		return ends.hint
 	}
 	return ""

@@ -178,15 +178,18 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 // timeForms are how a time is written, for the help.
 const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
-func outcomeList() string {
-	var words []string
+// outcomeWords are the outcomes as people type them: timed-out.
+func outcomeWords() (words []string) {
 	for _, o := range outcome.All {
-		words = append(words, outcomeWord(o))
+		words = append(words, strings.ReplaceAll(string(o), " ", "-"))
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return words
 }
 
-func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
+func outcomeList() string {
+	words := outcomeWords()
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
 func parseOutcome(word string) (outcome.Outcome, error) {
@@ -194,12 +197,8 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	if ok {
 		return plain, nil
 	}
-	var names []string
-	for _, o := range outcome.All {
-		names = append(names, outcomeWord(o))
-	}
 	hint := "the outcomes are " + outcomeList()
-	if near := humanize.Nearest(string(plain), names); near != "" {
+	if near := humanize.Nearest(string(plain), outcomeWords()); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,18 +30,21 @@ type outputLine struct {
 
 const lookEvery = 200 * time.Millisecond
 
-// A follower reads the outputs of runs, and calls Print for each line, from one goroutine. Print
-// may take as long as it likes. After an error of Print it prints nothing more.
+// A follower reads the outputs of runs, and calls show for each line, from one goroutine. show may
+// take as long as it likes. After an error of show the follower shows nothing more.
 type follower struct {
-	Print func(outputLine) error
+	show func(outputLine) error
 
 	mu      sync.Mutex
 	added   []*source // since the last look
 	sources []*source // the files that are read; only the goroutine of Follow uses it
 	asked   chan catchUp
-	once    sync.Once
 	failed  bool
 	printed int // lines, for the caller that waits at the end
+}
+
+func newFollower(show func(outputLine) error) *follower {
+	return &follower{show: show, asked: make(chan catchUp)}
 }
 
 // Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
@@ -69,7 +73,7 @@ func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case f.looks() <- catchUp{run, done}:
+	case f.asked <- catchUp{run, done}:
 	case <-timer.C:
 		return false
 	}
@@ -79,11 +83,6 @@ func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-func (f *follower) looks() chan catchUp {
-	f.once.Do(func() { f.asked = make(chan catchUp) })
-	return f.asked
 }
 
 // Follow reads until ctx is done, and then once more to the end. If discover is not nil, it is
@@ -98,7 +97,7 @@ func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 		case <-ctx.Done():
 			over = true
 		case <-timer.C:
-		case asked = <-f.looks():
+		case asked = <-f.asked:
 		}
 		if discover != nil {
 			discover(f)
@@ -121,31 +120,25 @@ func (f *follower) look(over string) {
 	f.sources = append(f.sources, f.added...)
 	f.added = nil
 	f.mu.Unlock()
-	kept := f.sources[:0]
-	for _, s := range f.sources {
-		if f.failed {
-			s.close()
-			continue
-		}
+	f.sources = slices.DeleteFunc(f.sources, func(s *source) bool {
 		// The end is looked at first: what was printed before it is then read.
-		ended := s.run == over || s.ended()
-		s.printNew(f.print)
+		ended := f.failed || s.run == over || s.ended()
+		if !f.failed {
+			s.printNew(f.print)
+		}
 		if ended {
 			s.rest(f.print)
 			s.close()
-			continue
 		}
-		kept = append(kept, s)
-	}
-	clear(f.sources[len(kept):])
-	f.sources = kept
+		return ended
+	})
 }
 
 func (f *follower) print(line outputLine) {
 	if f.failed {
 		return
 	}
-	f.failed = f.Print(line) != nil
+	f.failed = f.show(line) != nil
 	f.mu.Lock()
 	f.printed++
 	f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
 // that hangs stops it alone.
 type logStream struct {
-	follower follower
+	follower *follower
 	end      context.CancelFunc
 	ended    chan struct{}
 	slow     bool // its reader took longer than printHurry
@@ -35,10 +35,12 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*follower))
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l := &logStream{end: end, ended: make(chan struct{})}
-	l.follower.Print = func(line outputLine) error { return printPlainLog(out, c.stdout(), width, line) }
-	if asJSON {
-		l.follower.Print = func(line outputLine) error { return printJSONLog(out, line) }
-	}
+	l.follower = newFollower(func(line outputLine) error {
+		if asJSON {
+			return printJSONLog(out, line)
+		}
+		return printPlainLog(out, c.stdout(), width, line)
+	})
 	go func() {
 		defer close(l.ended)
 		l.follower.Follow(ctx, discover)

@@ -342,15 +342,16 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 // requestsOf returns the runs that wait and have not begun, of a task or by a run's id: at least
 // one, or an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
-	all, err := view.NotBegun(s.StateDir)
+	all, err := a.view(s).Records(ctx)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	ofTask := slices.DeleteFunc(all, func(r state.Row) bool { return r.Task != name })
+	defer all.Close()
+	ofTask := slices.DeleteFunc(all.NotBegun(), func(r state.Row) bool { return r.Task != name })
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := view.OneWaiting(a.view(s), name); err != nil || r.ID != "" {
+	if r, err := view.OneRow(all.NotBegun(), name); err != nil || r.ID != "" {
 		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {

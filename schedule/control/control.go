@@ -192,8 +192,9 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 // NotRunning returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	waiting, _ := view.NotBegun(a.Schedule.StateDir)
-	for _, r := range waiting {
+	all, _ := a.Records(ctx)
+	defer all.Close()
+	for _, r := range all.NotBegun() {
 		if r.Task == name {
 			return view.StillWaits(a.Source, r)
 		}

@@ -41,12 +41,13 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	origin := "retry of " + humanize.ShortRun(was.ID)
 	row := request(t, at, Because(origin+" by "+a.By, reason))
 	row.Cause = was.Cause
-	waiting, err := view.NotBegun(a.Schedule.StateDir)
+	all, err := a.Records(ctx)
 	if err != nil {
 		a.Problem("%v", err)
 	}
+	defer all.Close()
 	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
-	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
+	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(all.NotBegun(), asked...), same)}, nil
 }
 
 // endedRun returns the row of the run with that id, or an error that says why there is no run to

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/mutex"
@@ -74,27 +75,22 @@ func named(r state.Row, name string) bool {
 
 // ElseThere returns err or, if another server has a run of that name or id, the error of NotHere.
 func ElseThere(ctx context.Context, s Source, command, name string, err error) error {
-	var newest state.Row
-	for _, r := range LiveElsewhere(ctx, s, name) {
-		if r.ID > newest.ID {
-			newest = r
-		}
-	}
+	rows := LiveElsewhere(ctx, s, name)
 	if s.Controls.Store != nil {
 		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
 		if err != nil {
 			s.LeftOut(err)
 		}
 		for _, r := range ended {
-			if r.Server != s.Server && named(r, name) && r.ID >= newest.ID {
-				newest = r
+			if named(r, name) {
+				rows = append(rows, r)
 			}
 		}
 	}
-	if newest.ID == "" {
+	if len(rows) == 0 {
 		return err
 	}
-	return NotHere(newest, command)
+	return NotHere(slices.MaxFunc(rows, func(a, b state.Row) int { return strings.Compare(a.ID, b.ID) }), command)
 }
 
 // NotHere is the error for a run that the store reports from another server: the command has to be

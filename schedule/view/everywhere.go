@@ -91,16 +91,10 @@ func RanElsewhere(ctx context.Context, s Source, rows []state.Row) map[string]st
 		return nil
 	}
 	found := map[string]state.Row{}
-	add := func(r state.Row) {
+	for _, r := range slices.Concat(live, ended) {
 		if here := wanted[schedule.Slot{Task: shared[r.Task], At: r.Slot.UTC()}]; here != "" && r.Origin == "" && r.Server != s.Server {
 			found[here] = r
 		}
-	}
-	for _, row := range live {
-		add(row)
-	}
-	for _, r := range ended {
-		add(r)
 	}
 	return found
 }

@@ -42,17 +42,10 @@ func (r *Records) Close() error {
 	return r.DB.Close()
 }
 
-// NotBegun returns the runs of a state folder that wait and have not begun: runs that somebody or a
-// hook has asked for, and slots that wait for the store or for the end of a pause. The run that has
-// waited longest comes first.
-func NotBegun(dir string) ([]state.Row, error) {
-	db, err := state.OpenRead(dir, state.Patience)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	rows, err := db.Runs().Waiting(context.Background())
-	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.NotBegun() }), err
+// NotBegun returns the runs that wait and have not begun, the oldest first: runs that somebody or a
+// hook has asked for, and slots that wait for the store or for the end of a pause.
+func (r *Records) NotBegun() []state.Row {
+	return slices.DeleteFunc(slices.Clone(r.Live), func(row state.Row) bool { return !row.NotBegun() })
 }
 
 // aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the

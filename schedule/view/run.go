@@ -52,27 +52,19 @@ type Run struct {
 // characters on). It finds runs that wait, live or have ended, also on another server of the store.
 // If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
 func (s Source) Run(ctx context.Context, name string) (Run, error) {
-	asked, _ := OneWaiting(s, name)
-	found, err := runNow(ctx, s, name)
-	if err != nil && asked.ID != "" { // a tick began it after we read the live runs, and before we read what waits
-		return runNow(ctx, s, name)
-	}
-	return found, err
-}
-
-// runNow is Run for a run that does not begin meanwhile.
-func runNow(ctx context.Context, s Source, name string) (Run, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return Run{}, err
 	}
 	defer all.Close()
 	for i, rows := range [][]state.Row{all.Live, all.Lost} {
-		row, err := OneRow(slices.DeleteFunc(rows, state.Row.NotBegun), name)
-		if err != nil {
+		row, err := OneRow(rows, name)
+		switch {
+		case err != nil:
 			return Run{}, err
-		}
-		if row.ID != "" {
+		case row.NotBegun():
+			return waitingRun(row), nil
+		case row.ID != "":
 			hooks, err := all.Hooks(ctx, row.ID)
 			return liveRun(s.Schedule.StateDir, row, i == 0, hooks), err
 		}
@@ -80,9 +72,6 @@ func runNow(ctx context.Context, s Source, name string) (Run, error) {
 	row, err := FindRun(ctx, s, name)
 	if err == nil {
 		return EndedRun(s, row), nil
-	}
-	if r, rerr := OneWaiting(s, name); rerr == nil && r.ID != "" {
-		return waitingRun(r), nil
 	}
 	if elsewhere, ok := runElsewhere(ctx, s, name); ok {
 		return elsewhere, nil
@@ -186,7 +175,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
 	i := slices.IndexFunc(ended, func(r state.Row) bool {
 		id, _ := state.OneRun([]string{r.ID}, name)
-		return id != "" && r.Server != s.Server
+		return id != ""
 	})
 	if err != nil || i < 0 {
 		return Run{}, false
@@ -244,7 +233,7 @@ func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	if err == nil || !errors.Is(err, state.ErrNotFound) {
 		return row, err
 	}
-	if r, err := OneWaiting(s, name); err != nil || r.ID != "" {
+	if r, err := OneRow(all.NotBegun(), name); err != nil || r.ID != "" {
 		return state.Row{}, errors.Join(err, StillWaits(s, r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
@@ -301,8 +290,9 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 // OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
 // there is no such run, its ID is empty.
 func OneWaiting(s Source, name string) (state.Row, error) {
-	all, _ := NotBegun(s.Schedule.StateDir) // a tick reports the error
-	return OneRow(all, name)
+	all, _ := s.Records(context.Background()) // a tick reports the error
+	defer all.Close()
+	return OneRow(all.NotBegun(), name)
 }
 
 // StillWaits is the error for a run that waits and has not begun; nil for an empty row.
