@@ -220,9 +220,17 @@ func TestMinutesInWhichWorkWasStopped(t *testing.T) {
 	for _, name := range []string{"front", "back"} {
 		b.wantClocks(b.clocks(name), "10:45")
 	}
-	for _, line := range b.story("") {
-		if !strings.HasSuffix(line, "succeeded") {
-			t.Error(line)
+	b.wantSucceeded(b.story(""))
+}
+
+// wantSucceeded wants that all slots succeeded. Slots of the last minute may have come when work was
+// told to end already.
+func (b *box) wantSucceeded(story []string) {
+	b.Helper()
+	last := story[len(story)-1][:len("10:45")]
+	for _, line := range story {
+		if !strings.HasSuffix(line, " succeeded") && line != last+" skipped" {
+			b.Error(line)
 		}
 	}
 }
@@ -392,11 +400,7 @@ tasks:
 	if code := w.ended(); code != 143 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, line := range b.story("front") {
-		if !strings.HasSuffix(line, " succeeded") {
-			t.Error(line)
-		}
-	}
+	b.wantSucceeded(b.story("front"))
 }
 
 func TestWorkIsKilledAndNothingElse(t *testing.T) {
