@@ -223,8 +223,8 @@ func TestMinutesInWhichWorkWasStopped(t *testing.T) {
 	b.wantSucceeded(b.story(""))
 }
 
-// wantSucceeded wants that all slots succeeded. Slots of the last minute may have come when work was
-// told to end already.
+// wantSucceeded wants that all slots succeeded. Slots of the last minute may have come when work
+// was told to end already.
 func (b *box) wantSucceeded(story []string) {
 	b.Helper()
 	last := story[len(story)-1][:len("10:45")]
