@@ -196,7 +196,6 @@ func (a checkCommand) printJudgement(v judgement) {
 	}
 }
 
-// broken returns a problem for each assertion that does not hold.
 func broken(proofs []schedule.Proof) (problems []schedule.Problem) {
 	for _, p := range proofs {
 		if p.Break != nil {

@@ -3,7 +3,10 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,16 +14,16 @@ import (
 	"sync"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
-// This file reads what runs print while they print it, a line at a time, from the files that
-// they print to: a slow follower delays no run and loses nothing.
+// This file shows what runs print while they print it, a line at a time, from the files that they
+// print to: a slow follower delays no run and loses nothing.
 
-// An outputLine is one line that a run printed.
 type outputLine struct {
 	Task, Run string
 	Hooks     bool      // a hook printed it, not the command
@@ -107,7 +110,11 @@ func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 			close(asked.done)
 		}
 		if over {
-			f.close()
+			for _, s := range f.sources {
+				s.rest(f.print)
+				s.close()
+			}
+			f.sources = nil
 			return
 		}
 	}
@@ -151,19 +158,6 @@ func (f *follower) Printed() int {
 	return f.printed
 }
 
-// close prints lines without an end, and closes the files of runs that go on.
-func (f *follower) close() {
-	for _, s := range f.sources {
-		s.rest(f.print)
-		s.close()
-	}
-	f.sources = nil
-}
-
-// stateDir is the state folder of an output (captured.Path).
-func stateDir(output string) string { return filepath.Dir(filepath.Dir(filepath.Dir(output))) }
-
-// longestLine is the longest that is printed in one piece.
 const longestLine = 16 << 10
 
 // A source is one file that a run prints to.
@@ -188,12 +182,13 @@ const unknownFor = time.Minute
 // ended reports whether the run is over, so that nothing more will be printed. It looks once in
 // lookForEnd.
 func (s *source) ended() bool {
-	if now := time.Now(); now.Before(s.quit) {
+	now := time.Now()
+	if now.Before(s.quit) {
 		return false
-	} else {
-		s.quit = now.Add(lookForEnd)
 	}
-	db, err := state.OpenRead(stateDir(s.path), state.Patience)
+	s.quit = now.Add(lookForEnd)
+	dir := filepath.Dir(filepath.Dir(filepath.Dir(s.path))) // see captured.Path
+	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		return false
 	}
@@ -206,7 +201,6 @@ func (s *source) ended() bool {
 	return err == nil && row.Phase == state.Ended
 }
 
-// printNew prints the whole lines that came since the last time.
 func (s *source) printNew(print func(outputLine)) {
 	room := make([]byte, 64<<10)
 	for {
@@ -263,7 +257,6 @@ type folder struct {
 	known   map[string]bool // the names that were there at the last look
 }
 
-// discoverOutputs begins to look for outputs in the state folder.
 func discoverOutputs(dir string) *discovery {
 	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
 }
@@ -312,4 +305,89 @@ func (at *folder) read(f *follower, path, task, since string) {
 		}
 	}
 	at.known = known
+}
+
+// A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
+// that hangs stops it alone.
+type logStream struct {
+	follower *follower
+	end      context.CancelFunc
+	ended    chan struct{}
+	slow     bool // its reader took longer than printHurry
+}
+
+type logLine struct {
+	Task   string `json:"task"`
+	Run    string `json:"run"`
+	Stream string `json:"stream"` // output or hooks
+	Time   string `json:"time"`   // when it was read
+	Text   string `json:"text"`
+}
+
+// newLogStream prints the runs that are added, and the runs that discover finds, if it is not nil.
+func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
+	out := c.out
+	if aside, ok := out.(printerStream); ok {
+		out = aside.to // text that cannot be written yet stays in the files of its runs
+	}
+	ctx, end := context.WithCancel(context.Background())
+	l := &logStream{end: end, ended: make(chan struct{})}
+	l.follower = newFollower(func(line outputLine) error {
+		if asJSON {
+			return printJSONLog(out, line)
+		}
+		return printPlainLog(out, c.stdout(), width, line)
+	})
+	go func() {
+		defer close(l.ended)
+		l.follower.Follow(ctx, discover)
+	}()
+	return l
+}
+
+// printPlainLog prints "task | text", and "task ! text" for the output of hooks.
+func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputLine) error {
+	mark, tone := "|", terminal.Active
+	if line.Hooks {
+		mark, tone = "!", terminal.Faint
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, fmt.Sprintf("%-*s %s", width, line.Task, mark)), line.Text)
+	return err
+}
+
+func printJSONLog(out io.Writer, line outputLine) error {
+	row := logLine{line.Task, line.Run, "output", line.Time.UTC().Format(time.RFC3339Nano), line.Text}
+	if line.Hooks {
+		row.Stream = "hooks"
+	}
+	return printJSONLine(out, row)
+}
+
+func printJSONLine(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
+func (l *logStream) catchUp(run string) {
+	if l != nil && !l.slow {
+		l.slow = !l.follower.CatchUp(run, printHurry)
+	}
+}
+
+// close prints what is left, as long as the reader takes any of it.
+func (l *logStream) close() {
+	if l == nil {
+		return
+	}
+	l.end()
+	for printed := -1; printed != l.follower.Printed(); {
+		printed = l.follower.Printed()
+		select {
+		case <-l.ended:
+			return
+		case <-time.After(printPatience):
+		}
+	}
 }

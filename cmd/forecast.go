@@ -149,7 +149,6 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
 }
 
-// span is how long the forecast is, by --until or --for.
 func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOptions) (time.Duration, error) {
 	if o.until == "" {
 		span, err := yamldoc.ParseDuration(o.span)

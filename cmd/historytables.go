@@ -70,7 +70,6 @@ func percent(rate float64) string {
 	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
 }
 
-// changes prints what people changed, the newest first.
 func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOptions) error {
 	all, err := a.view(s).Changes(ctx, view.ChangeQuery{Target: q.Task, Since: q.Since, Until: q.Until, Limit: q.Limit})
 	if err != nil {

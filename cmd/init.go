@@ -139,17 +139,19 @@ func ignoreState(folder string) (bool, error) {
 
 func inGit(folder string) bool {
 	folder, err := filepath.Abs(folder)
-	for err == nil {
-		if _, found := os.Stat(filepath.Join(folder, ".git")); found == nil {
+	if err != nil {
+		return false
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
 			return true
 		}
-		if above := filepath.Dir(folder); above != folder {
-			folder = above
-			continue
+		above := filepath.Dir(folder)
+		if above == folder {
+			return false
 		}
-		break
+		folder = above
 	}
-	return false
 }
 
 // The rest of this file writes the first schedule.yaml of a project. It has a task that runs every
@@ -163,7 +165,6 @@ type project struct {
 	LookPath func(string) (string, error) // finds a program, as exec.LookPath does
 }
 
-// A firstFile is the text of a first schedule.
 type firstFile struct {
 	Text    string
 	Found   []string // what the project is: Laravel, Node; may be empty
@@ -260,7 +261,6 @@ func (p project) mentions(name, word string) bool {
 	return err == nil && strings.Contains(string(text), word)
 }
 
-// scripts returns the names of the scripts in package.json.
 func (p project) scripts() (names []string) {
 	var file struct {
 		Scripts map[string]json.RawMessage `json:"scripts"`

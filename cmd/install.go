@@ -28,7 +28,6 @@ type installOptions struct {
 	noWait  bool
 }
 
-// An installCommand is `sched install` and `sched uninstall`.
 type installCommand struct{ *app }
 
 func newInstallCommand(a *app) *cobra.Command {

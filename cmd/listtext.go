@@ -215,12 +215,15 @@ const pipeWidth = 100
 
 // A timeline is a span of time as a line a task, a sign for each step.
 type timeline struct {
-	from   time.Time
-	step   time.Duration
-	signs  int
-	starts map[string][]int // by task, how many runs start in each step
-	runs   map[string][]bool
-	skips  map[string][]bool
+	from  time.Time
+	step  time.Duration
+	signs int
+	tasks map[string][]timeStep // by task, its steps
+}
+
+type timeStep struct {
+	starts      int // runs
+	runs, skips bool
 }
 
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
@@ -249,7 +252,7 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 
 func newTimeline(in *forecast.Inputs, signs int) *timeline {
 	span := in.To.Sub(in.From)
-	t := &timeline{from: in.From, starts: map[string][]int{}, runs: map[string][]bool{}, skips: map[string][]bool{}}
+	t := &timeline{from: in.From, tasks: map[string][]timeStep{}}
 	for _, minutes := range []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880} {
 		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(signs) {
 			break
@@ -257,43 +260,40 @@ func newTimeline(in *forecast.Inputs, signs int) *timeline {
 	}
 	t.signs = int((span + t.step - 1) / t.step)
 	for _, task := range in.Schedule.Tasks {
-		t.starts[task.Name] = make([]int, t.signs)
-		t.runs[task.Name], t.skips[task.Name] = make([]bool, t.signs), make([]bool, t.signs)
+		t.tasks[task.Name] = make([]timeStep, t.signs)
 	}
 	forecast.Simulate(in.Input, t.draw)
 	return t
 }
 
 func (t *timeline) draw(s *forecast.Slot) {
-	if s.Skip != forecast.Runs {
-		if s.Skip != forecast.Unmet {
-			t.skips[s.Task.Name][int(s.At.Sub(t.from)/t.step)] = true
-		}
-		return
-	}
+	steps := t.tasks[s.Task.Name]
 	first := int(s.Start.Sub(t.from) / t.step)
-	if first >= t.signs {
-		return
-	}
-	t.starts[s.Task.Name][first]++
-	for i := first; i < t.signs && t.from.Add(time.Duration(i)*t.step).Before(s.Start.Add(s.Load.Took)); i++ {
-		t.runs[s.Task.Name][i] = true
+	switch {
+	case s.Skip == forecast.Unmet:
+	case s.Skip != forecast.Runs:
+		steps[int(s.At.Sub(t.from)/t.step)].skips = true
+	case first < t.signs:
+		steps[first].starts++
+		for i := first; i < t.signs && t.from.Add(time.Duration(i)*t.step).Before(s.Start.Add(s.Load.Took)); i++ {
+			steps[i].runs = true
+		}
 	}
 }
 
 func (t *timeline) line(name string) string {
 	var b strings.Builder
-	for i, n := range t.starts[name] {
-		switch {
+	for _, step := range t.tasks[name] {
+		switch n := step.starts; {
 		case n > 9:
 			b.WriteByte('#')
 		case n > 1:
 			fmt.Fprint(&b, n)
 		case n == 1:
 			b.WriteByte('|')
-		case t.skips[name][i]:
+		case step.skips:
 			b.WriteByte('x')
-		case t.runs[name][i]:
+		case step.runs:
 			b.WriteByte('=')
 		default:
 			b.WriteByte('.')

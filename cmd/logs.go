@@ -158,7 +158,6 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	return nil
 }
 
-// logsOf prints what a run printed, and follows it.
 func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
 	path := row.Output
 	if path == "" {

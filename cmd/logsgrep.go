@@ -27,7 +27,6 @@ type foundLine struct {
 	Text string `json:"text"`
 }
 
-// A logsGrep prints the lines that fit, as it finds them.
 type logsGrep struct {
 	logsCommand
 	s       *schedule.Schedule
@@ -97,7 +96,6 @@ func (g *logsGrep) named(names []string) (tasks []string, runs []view.Run, err e
 	return tasks, runs, nil
 }
 
-// of prints the lines of a run that fit.
 func (g *logsGrep) of(r view.Run) error {
 	g.runs++
 	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }

@@ -249,7 +249,6 @@ takes its turn. The tick of the next minute has the new schedule and the new sch
 	return c
 }
 
-// interrupt has the ticks that run start no further slot of their minute.
 func (a interruptCommand) interrupt(reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {

@@ -123,7 +123,6 @@ func (a serveCommand) serve(o serveOptions) error {
 	return &exit{code: exitStopped}
 }
 
-// open reads the options and the schedules.
 func (a serveCommand) open(o *serveOptions) (serve.Service, error) {
 	if len(o.configs) > 1 {
 		return a.openSeveral(o)
@@ -362,7 +361,6 @@ func siteNames(all []*schedule.Schedule, files []string) ([]string, error) {
 
 var inPaths = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// twice returns a name that is there twice; "" if there is no such name.
 func twice(names []string) string {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {

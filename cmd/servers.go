@@ -138,7 +138,6 @@ history of each server keeps what ran.`,
 	return c
 }
 
-// forget removes what the store keeps of the name, of a task or of a server.
 func (a forgetCommand) forget(name, reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {

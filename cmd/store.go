@@ -115,7 +115,6 @@ func asTicks(s *schedule.Schedule, here doctor.Environment) []string {
 	return note.Environ(here, os.Environ())
 }
 
-// reasonFlag adds --reason to a command that changes something.
 func reasonFlag(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
 }

@@ -312,7 +312,6 @@ func (p *printer) drain() (lost int) {
 	return lost
 }
 
-// open reports whether there is something to wait for.
 func (p *printer) open() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,6 @@ shown as it comes, and the run is in the history like any other.`,
 	}
 }
 
-// test runs the task with the name now; without a name it asks a person which.
 func (a testCommand) test(name string) error {
 	a.surviveReaders()
 	s, err := a.load()

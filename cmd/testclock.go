@@ -49,7 +49,6 @@ func init() {
 	setBoot(testDuration("SCHED_TEST_CLOCK_SET", 0), os.Getenv("SCHED_TEST_BOOT"))
 }
 
-// testDuration reads a duration from a variable of the tests.
 func testDuration(variable string, without time.Duration) time.Duration {
 	if text := os.Getenv(variable); text != "" {
 		return must(time.ParseDuration(text))

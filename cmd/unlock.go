@@ -40,7 +40,6 @@ a crash: the kernel drops the lock of a dead run by itself.`,
 	return c
 }
 
-// unlock breaks the lock of the task, or of all tasks without a name.
 func (a unlockCommand) unlock(name, reason string) error {
 	s, err := a.loadAnyway()
 	if err != nil {
@@ -93,7 +92,6 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 	return broken, nil
 }
 
-// seatsOf returns the seats that runs of the tasks have in their pools.
 func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
 	live := a.view(s).Live()
 	for _, t := range tasks {

@@ -140,7 +140,6 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	a.printNeighbours(w, m)
 }
 
-// printNeighbours prints when the task is due before and after this minute.
 func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	for _, n := range []struct {
 		what string

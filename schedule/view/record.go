@@ -91,7 +91,6 @@ func timeOrNil(t time.Time) *string {
 	return new(timeText(t))
 }
 
-// secondsOrNil returns nil for 0.
 func secondsOrNil(d time.Duration) *float64 {
 	if d == 0 {
 		return nil
