@@ -33,7 +33,7 @@ const (
 func (m Message) body(f Format) any {
 	switch f {
 	case Slack:
-		return slackMessage{m.slackText()}
+		return map[string]string{"text": joinLines(m.summary(escapeSlack), "```", m.slackCode(), "```")}
 	case Text:
 		return joinLines(m.summary(func(text string) string { return text }), "", m.codeOf(maxOutput))
 	case Teams:
@@ -80,16 +80,6 @@ func joinLines(lines []string, before, output string, after ...string) string {
 		lines = append(append(lines, before, output), after...)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// A slackMessage is the body that the incoming webhooks of Slack and Mattermost accept.
-type slackMessage struct {
-	Text string `json:"text"`
-}
-
-// slackText is the message as Slack's mrkdwn.
-func (m Message) slackText() string {
-	return joinLines(m.summary(escapeSlack), "```", m.slackCode(), "```")
 }
 
 // slackCode is the escaped end of the output, at most maxOutput bytes long.

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,16 +31,22 @@ const maxRedirects = 5
 
 // do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever its
 // body is.
-func (t Target) do(ctx context.Context, r *http.Request) error {
+func (t Target) do(ctx context.Context, method, address, contentType, body string) error {
+	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		return t.permanent("the URL is none", "") // Check has seen it
+	}
 	r.Header.Set("User-Agent", "sched")
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
 	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
 	a := beginAttempt(ctx, secretsOf(r.URL))
 	response, err := client.Do(r.WithContext(ctx))
-	var ours *Error
-	switch {
-	case errors.As(err, &ours): // of checkRedirect
+	if ours, ok := errors.AsType[*Error](err); ok { // of checkRedirect
 		return ours
-	case err != nil:
+	}
+	if err != nil {
 		return t.connectionError(a, err)
 	}
 	answer := readStart(response.Body)
@@ -160,24 +165,16 @@ const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
 	u, _ := url.Parse(t.Ping.URL) // Check has seen it
-	method, body := http.MethodGet, ""
-	if t.Ping.Protocol {
-		var signal string
-		signal, body = m.signal()
-		u = withSignal(u, signal, m.Run)
-		body = tail(body, maxPingOutput) // byte for byte as it was printed
+	if !t.Ping.Protocol {
+		return t.do(ctx, http.MethodGet, u.String(), "", "")
 	}
-	if body != "" {
-		method = http.MethodPost
+	signal, body := m.signal()
+	u = withSignal(u, signal, m.Run)
+	if body == "" {
+		return t.do(ctx, http.MethodGet, u.String(), "", "")
 	}
-	r, err := http.NewRequest(method, u.String(), strings.NewReader(body))
-	if err != nil {
-		return t.permanent("the URL is none", "")
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", contentType(body))
-	}
-	return t.do(ctx, r)
+	body = tail(body, maxPingOutput) // byte for byte as it was printed
+	return t.do(ctx, http.MethodPost, u.String(), contentType(body), body)
 }
 
 // contentType is the type of an output. Whether the output is UTF-8 depends on the command that
@@ -212,39 +209,26 @@ func (m Message) signal() (signal, body string) {
 // withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
 // match start and end. If the URL has a rid already, that stays.
 func withSignal(u *url.URL, signal, run string) *url.URL {
+	with := *u
 	if signal != "" {
-		u = u.JoinPath(signal)
+		with = *u.JoinPath(signal)
 	}
 	if run != "" && !u.Query().Has("rid") {
-		query := "rid=" + url.QueryEscape(run)
-		if u.RawQuery != "" {
-			query = u.RawQuery + "&" + query
-		}
-		with := *u
-		with.RawQuery = query
-		u = &with
+		with.RawQuery = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(run), "&")
 	}
-	return u
+	return &with
 }
 
 func (t Target) sendWebhook(ctx context.Context, m Message) error {
-	var body bytes.Buffer
-	contentType := "application/json"
 	content := m.body(t.Webhook.Format)
 	if text, plain := content.(string); plain {
-		contentType = "text/plain; charset=utf-8"
-		body.WriteString(text)
-	} else {
-		encoder := json.NewEncoder(&body)
-		encoder.SetEscapeHTML(false)
-		encoder.Encode(content) // strings and numbers, which are always JSON
+		return t.do(ctx, http.MethodPost, t.Webhook.URL, "text/plain; charset=utf-8", text)
 	}
-	r, err := http.NewRequest(http.MethodPost, t.Webhook.URL, &body)
-	if err != nil {
-		return t.permanent("the URL is none", "") // Check has seen it
-	}
-	r.Header.Set("Content-Type", contentType)
-	return t.do(ctx, r)
+	var body strings.Builder
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(content) // strings and numbers, which are always JSON
+	return t.do(ctx, http.MethodPost, t.Webhook.URL, "application/json", body.String())
 }
 
 // webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times

@@ -132,15 +132,14 @@ func (m Message) facts() (facts []fact) {
 // command is the command that shows more: `sched logs` for a run, `sched why` for a slot that did
 // not become a run.
 func (m Message) command() string {
-	command := "sched "
 	option := ""
 	if m.Config != "" {
 		option = "-c " + m.Config + " "
 	}
 	if m.Run == "" || m.Event == Skip || m.Outcome == "skipped" {
-		return command + "why " + option + m.Task
+		return "sched why " + option + m.Task
 	}
-	return command + "logs " + option + humanize.ShortRun(m.Run)
+	return "sched logs " + option + humanize.ShortRun(m.Run)
 }
 
 // heldBackText says that at_most held messages like this one back; empty if it did not.

@@ -82,7 +82,7 @@ func (s *Sender) Put(d *Delivery) (ours bool) {
 
 func (s *Sender) put(m *state.Message) (ours bool, err error) {
 	if s.db == nil {
-		return false, errNoOutbox
+		return false, errors.New("there is no outbox")
 	}
 	owner, err := s.own()
 	if err != nil {
@@ -90,8 +90,6 @@ func (s *Sender) put(m *state.Message) (ours bool, err error) {
 	}
 	return s.db.Messages().Put(context.Background(), owner, m)
 }
-
-var errNoOutbox = errors.New("there is no outbox")
 
 // own returns the owner of the messages that this process sends.
 func (s *Sender) own() (owner *state.Owner, err error) {

@@ -122,11 +122,10 @@ func (s *session) authenticate() error {
 		return s.permanent("knows no way to give it a password that sched knows: "+redact(mechanisms, s.secrets), "")
 	}
 	err := s.Auth(auth)
-	var reply *textproto.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &reply) && reply.Code/100 == 5:
+	}
+	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 5 {
 		return s.permanent("refuses the user or the password"+s.quote(reply), "in a password %40 is @ and %2F is /; some providers want a password made for programs")
 	}
 	return s.connectionError(err)
@@ -170,7 +169,7 @@ func (s *session) send(e email) error {
 			continue
 		case isPermanentReply(err):
 			never = append(never, to.Address)
-		case isReply(err):
+		case errors.As(err, new(*textproto.Error)):
 			later = append(later, s.target.Mail.To[i])
 		default:
 			return s.connectionError(err)
@@ -205,26 +204,20 @@ func (s *session) transmit(text []byte) error {
 // envelope is an address without a name, as MAIL and RCPT want it.
 func envelope(a *netmail.Address) string { return (&netmail.Address{Address: a.Address}).String() }
 
-func isReply(err error) bool { return errors.As(err, new(*textproto.Error)) }
-
 // isPermanentReply reports whether the server would reply the same to another attempt (RFC 5321,
 // 4.2.1).
 func isPermanentReply(err error) bool {
-	reply := (*textproto.Error)(nil)
-	return errors.As(err, &reply) && reply.Code/100 == 5
+	reply, ok := errors.AsType[*textproto.Error](err)
+	return ok && reply.Code/100 == 5
 }
 
 // connectionError is the error for a server that did not reply, or replied something that no server
 // may reply at that point.
 func (s *session) connectionError(err error) *Error {
-	var (
-		reply    *textproto.Error
-		protocol textproto.ProtocolError
-	)
 	switch {
-	case s.ctx.Err() == nil && errors.As(err, &reply):
+	case s.ctx.Err() == nil && errors.As(err, new(*textproto.Error)):
 		return s.replyError("refuses to talk", err)
-	case s.ctx.Err() == nil && errors.As(err, &protocol):
+	case s.ctx.Err() == nil && errors.As(err, new(textproto.ProtocolError)):
 		return s.temporary("what it answers is not SMTP", "see the port of the URL")
 	case s.ctx.Err() == nil && errors.Is(err, errTooLong):
 		return s.temporary(errTooLong.Error(), "see the port of the URL")
@@ -244,8 +237,8 @@ func (s *session) connectionError(err error) *Error {
 // replyError is the error for a server that refused something. It is permanent if the server says
 // so.
 func (s *session) replyError(what string, err error) *Error {
-	var reply *textproto.Error
-	if !errors.As(err, &reply) || s.ctx.Err() != nil {
+	reply, ok := errors.AsType[*textproto.Error](err)
+	if !ok || s.ctx.Err() != nil {
 		return s.connectionError(err)
 	}
 	e := s.permanent(what+s.quote(reply), "")
