@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"sched/schedule"
+	"sched/schedule/load"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
@@ -90,4 +93,77 @@ func getSource(r *Visit) (any, error) {
 		return nil, view.Fail(view.NotFound, "look at it there", "%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
 	}
 	return c, nil
+}
+
+// A Draft is a task of the folder of --edit as somebody wants it to be. It writes nothing: see
+// Save.
+type Draft struct {
+	Name, Keys string             // Keys is YAML, as PUT takes it
+	Old        string             // the keys that are written now; "" for a new task
+	Tag        string             // the ETag of Old; "" for a new task
+	Task       *schedule.Task     // as it would be; nil with problems
+	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
+}
+
+// Edits reports whether the visitor may write tasks here.
+func (r *Visit) Edits() bool {
+	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
+}
+
+// Written returns a task as it is written in the folder of --edit. The error says why it cannot be
+// edited.
+func (r Folder) Written(name string) (Draft, error) {
+	t, err := view.FindTask(r.Schedule, name)
+	if err != nil {
+		return Draft{}, err
+	}
+	path := r.server.taskFile(name)
+	if fileOf(r.Schedule, t) != path {
+		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+	}
+	text, err := readOwn(r.Schedule, name, path)
+	keys, _ := keysIn(text, name)
+	return Draft{Name: name, Keys: string(keys), Old: string(keys), Tag: tagOf(text)}, err
+}
+
+// Draft says what would become of a task with these keys: it checks what PUT checks. Tag is the
+// ETag of what the visitor has seen; "" for a new task.
+func (r Folder) Draft(name, keys, tag string) (Draft, error) {
+	d := Draft{Name: name, Keys: keys, Tag: tag}
+	if err := checkName(name); err != nil {
+		return d, err
+	}
+	text, err := r.editable(name, tag)
+	if err != nil {
+		return d, err
+	}
+	old, _ := keysIn(text, name)
+	d.Old = string(old)
+	path := r.server.taskFile(name)
+	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
+	if err == nil {
+		if err = mayWrite(after, name, path); err == nil {
+			d.Task, err = view.FindTask(after, name)
+		}
+		return d, err
+	}
+	var invalid *load.InvalidError
+	if !errors.As(err, &invalid) {
+		return d, err
+	}
+	for _, one := range invalid.Problems {
+		if fileOf(r.Schedule, &schedule.Task{Place: one.Place}) == path {
+			one.Place.File = ""
+			one.Place.Line, one.Place.Column = max(1, one.Place.Line-headLines), max(1, one.Place.Column-len(indent))
+		}
+		d.Problems = append(d.Problems, one)
+	}
+	return d, nil
+}
+
+func checkName(name string) error {
+	if !mayName().MatchString(name) {
+		return NewProblem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", Shortened(name))
+	}
+	return nil
 }

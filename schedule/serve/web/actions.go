@@ -12,8 +12,8 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is the buttons. Each opens a dialog that says what it will do, and sends a form. A form
-// from a page of another site is refused before it gets here (serve.Server.Handler).
+// This file is what people can do. A button opens a dialog that says what it will do, and sends a
+// form. A form from a page of another site is refused before it gets here (serve.Server.Handler).
 
 type button struct {
 	id, label string
@@ -126,8 +126,8 @@ func endRun(v *serve.Visit, run string, err error) (next string, _ error) {
 	return "/runs/" + url.PathEscape(run), err
 }
 
-// This file is what can be done with tasks from their list: with one by a link in its row, with
-// several by the boxes before their names. Both lead to a page that says what will happen, and asks
+// The list of tasks offers deeds, too: for one task by a link in its row, for several by the boxes
+// before their names. Both lead to a page that says what will happen, and asks
 // for a reason. Nothing happens before its form is sent.
 
 // A deed is something that can be done with tasks.

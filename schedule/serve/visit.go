@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,8 +21,8 @@ import (
 	"sched/schedule/view"
 )
 
-// A Visit is one request that was let in, for a route or for a page, with the schedule as it is
-// now.
+// A Visit is one request that was let in, for a route or for a page of package web, with the
+// schedule as it is now. Its exported methods do what the routes do.
 type Visit struct {
 	*http.Request
 	Who      Who
@@ -254,4 +255,47 @@ func plainJSON(err error) string {
 		return "it ends too soon"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// A Work is how busy an answer keeps the server.
+type Work int
+
+const (
+	Quick    Work = iota
+	Foresees      // it takes seconds of CPU; one such request of a caller at a time
+	Waits         // it waits for seconds, and takes no place of Server.work
+)
+
+// Visit prepares the answer to a request that came through Handler, by somebody who needs a scope.
+// Call leave when the page is made: the number of pages is bounded, for forecasts apart. The error
+// is for ProblemOf.
+func (s *Server) Visit(hr *http.Request, needs Scope, work Work) (v *Visit, leave func(), err error) {
+	v = &Visit{Request: hr, server: s, Who: whoIs(hr.Context())}
+	if err := v.Who.needs(needs); err != nil {
+		return nil, nil, err
+	}
+	leave, err = v.prepare(route{work: work})
+	return v, leave, err
+}
+
+// Operates reports whether the visitor may also trigger, retry, stop, pause and resume.
+func (r *Visit) Operates() bool { return !r.server.ReadOnly && r.Who.Scope.Allows(ScopeOperate) }
+
+// Problems says what the answers of the View lack so far.
+func (r *Visit) Problems() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.problems {
+		all = append(all, p.String())
+	}
+	return all
+}
+
+// Told reports whether Problems has the reason of a trouble.
+func (r *Visit) Told(t view.Trouble) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.problems, func(p lack) bool {
+		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
+	})
 }
