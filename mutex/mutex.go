@@ -27,8 +27,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // ErrFree says that there was nothing to break.
@@ -149,13 +150,12 @@ const SideBySide = 32
 
 // Each calls do for 0 to n-1, SideBySide of them at the same time, and returns when all are done.
 func Each(n int, do func(i int)) {
-	var all sync.WaitGroup
-	room := make(chan struct{}, SideBySide)
+	var all errgroup.Group
+	all.SetLimit(SideBySide)
 	for i := range n {
-		room <- struct{}{}
-		all.Go(func() {
+		all.Go(func() error {
 			do(i)
-			<-room
+			return nil
 		})
 	}
 	all.Wait()

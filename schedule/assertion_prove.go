@@ -6,8 +6,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sched/schedule/humanize"
 )
@@ -32,20 +33,14 @@ type Break struct {
 func (s *Schedule) Prove(from, to time.Time) []Proof {
 	from = from.UTC().Truncate(time.Minute)
 	proofs := make([]Proof, len(s.Assertions))
-	next := make(chan *Proof)
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for p := range next {
-				p.Break = p.rule.prove(span{s, from, to})
-			}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, a := range s.Assertions {
+		group.Go(func() error {
+			proofs[i] = Proof{a, from, to, a.rule.prove(span{s, from, to})}
+			return nil
 		})
 	}
-	for i, a := range s.Assertions {
-		proofs[i] = Proof{Assertion: a, From: from, To: to}
-		next <- &proofs[i]
-	}
-	close(next)
 	group.Wait()
 	return proofs
 }

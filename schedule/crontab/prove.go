@@ -3,8 +3,9 @@ package crontab
 import (
 	"iter"
 	"runtime"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sched/schedule"
 	"sched/schedule/cron"
@@ -111,25 +112,20 @@ func compareAll(pairs []*pair, from, to time.Time) {
 	for _, p := range pairs {
 		alike[p.key()] = append(alike[p.key()], p)
 	}
-	work := make(chan []*pair)
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for same := range work {
-				found := Compare(*same[0].task.Times, same[0].calendar, same[0].when.Forward, from, to)
-				for _, p := range same {
-					if found != nil {
-						of := *found
-						of.Task, p.difference = p.task, &of
-					}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, same := range alike {
+		group.Go(func() error {
+			found := Compare(*same[0].task.Times, same[0].calendar, same[0].when.Forward, from, to)
+			for _, p := range same {
+				if found != nil {
+					of := *found
+					of.Task, p.difference = p.task, &of
 				}
 			}
+			return nil
 		})
 	}
-	for _, same := range alike {
-		work <- same
-	}
-	close(work)
 	group.Wait()
 }
 
