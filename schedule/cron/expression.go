@@ -18,6 +18,7 @@ type Expression struct {
 	dates    dates
 	interval interval // if not zero, it alone decides when the expression is due
 	cycle    cycle    // if not zero, it decides in place of dates which days are due
+	stepBoth bool     // see StepBothDays
 	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
@@ -68,7 +69,7 @@ func Parse(text, seed string) (Expression, error) {
 			return Expression{}, yearHint(err, words)
 		}
 	}
-	c := Expression{text: strings.Join(words, " "), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
+	c := Expression{text: strings.Join(words, " "), stepBoth: fields.stepBothDays(), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
 	c.times, c.dates = shared.compile(&fields)
 	if !fields.clearlyHasDate() && !c.hasDate() {
 		return Expression{}, fields.impossible(words)
@@ -96,15 +97,11 @@ func (c Expression) BothDays() bool { return c.dates.either }
 
 // StepBothDays reports whether a day field such as */2 stands beside another restriction of days.
 // Both must match then, unlike in Laravel.
-func (c Expression) StepBothDays() bool {
-	words := strings.Fields(c.text)
-	if c.cycle != (cycle{}) || c.interval != (interval{}) || len(words) < 5 {
-		return false
-	}
-	day, weekday := words[len(words)-3], words[len(words)-1]
-	isStep := func(field string) bool { return field[0] == '*' && field != "*" && field != "*/1" }
-	restricted := func(field string) bool { return isStep(field) || field[0] != '*' && field != "?" }
-	return isStep(day) && restricted(weekday) || isStep(weekday) && restricted(day)
+func (c Expression) StepBothDays() bool { return c.stepBoth }
+
+func (fields *canonicalFields) stepBothDays() bool {
+	free := func(pos int) bool { return fields[pos] == "*" || fields[pos] == "*/1" }
+	return !free(dayField) && !free(weekdayField) && !fields.bothDays()
 }
 
 // clearlyHasDate reports whether the texts show that some date matches. If not, hasDate decides.

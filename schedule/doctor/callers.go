@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
+	"sched/schedule/install"
 	"sched/schedule/view"
 )
 
@@ -30,19 +30,14 @@ var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 
 // crontabs returns the lines of the crontabs that this user may read. The error says why the user's
 // own lines are not known.
-func (s *Subject) crontabs(ctx context.Context) ([]cronLine, error) {
-	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs(ctx) })
+func (s *Subject) crontabs() ([]cronLine, error) {
+	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs() })
 	return s.cronLines, s.crontabError
 }
 
-func readCrontabs(ctx context.Context) (lines []cronLine, err error) {
-	out, err := exec.CommandContext(ctx, "crontab", "-l").Output()
-	if exit, failed := errors.AsType[*exec.ExitError](err); failed && bytes.Contains(bytes.ToLower(exit.Stderr), []byte("no crontab")) {
-		err = nil
-	}
-	if err == nil {
-		lines = cronLines("crontab -l", string(out), false)
-	}
+func readCrontabs() (lines []cronLine, err error) {
+	own, _, err := install.Crontab{}.Read()
+	lines = cronLines("crontab -l", own, false)
 	for _, pattern := range systemCrontabs {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
@@ -128,8 +123,8 @@ func (s *Subject) variable(name string) string {
 	return ""
 }
 
-func checkCrontab(ctx context.Context, s *Subject) (found findings) {
-	lines, err := s.crontabs(ctx)
+func checkCrontab(_ context.Context, s *Subject) (found findings) {
+	lines, err := s.crontabs()
 	ours, calls := s.callers(lines)
 	if len(ours) == 0 {
 		return s.noLine(err)
@@ -156,7 +151,7 @@ func (s *Subject) noLine(err error) findings {
 	if errors.Is(err, exec.ErrNotFound) {
 		text = "there is no program crontab on this machine"
 	} else if err != nil {
-		text = fmt.Sprintf("crontab -l failed: %v", err)
+		text = err.Error()
 	}
 	return one(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
 }
@@ -192,14 +187,14 @@ func (s *Subject) lineFindings(l cronLine, c call) (found findings) {
 	return found
 }
 
-func checkCron(ctx context.Context, s *Subject) findings {
+func checkCron(_ context.Context, s *Subject) findings {
 	running := processes()
 	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
 		if running[name] {
 			return fine("%s runs", name)
 		}
 	}
-	lines, _ := s.crontabs(ctx)
+	lines, _ := s.crontabs()
 	ours, _ := s.callers(lines)
 	switch {
 	case running == nil:

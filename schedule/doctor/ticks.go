@@ -59,7 +59,7 @@ func checkTicks(_ context.Context, s *Subject) findings {
 // a tick that a script or a person started.
 const recentDouble = time.Hour
 
-func checkDoubles(ctx context.Context, s *Subject) (found findings) {
+func checkDoubles(_ context.Context, s *Subject) (found findings) {
 	var recent []Double
 	for _, d := range Doubles(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
@@ -75,7 +75,7 @@ func checkDoubles(ctx context.Context, s *Subject) (found findings) {
 		found.add(Problem, "everything is due twice: keep one of crontab, timer and `sched work`",
 			"%d minutes of the last hour were ticked twice, the last %s%s", n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
 	}
-	lines, _ := s.crontabs(ctx)
+	lines, _ := s.crontabs()
 	ours, _ := s.callers(lines)
 	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
 		found.add(Problem, "keep one of the two",
