@@ -72,14 +72,18 @@ func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, e
 // Split separates background from foreground slots. Background tasks start first and beside
 // everything else. Foreground tasks run one after another.
 func Split(slots []Slot) (background, foreground []Slot) {
+	return partition(slots, func(t *Task) bool { return t.Background })
+}
+
+func partition(slots []Slot, first func(*Task) bool) (yes, no []Slot) {
 	for _, slot := range slots {
-		if slot.Task.Background {
-			background = append(background, slot)
+		if first(slot.Task) {
+			yes = append(yes, slot)
 		} else {
-			foreground = append(foreground, slot)
+			no = append(no, slot)
 		}
 	}
-	return background, foreground
+	return yes, no
 }
 
 // UntilSecond cuts slots, which are in the order of their times, behind the last slot that is due
@@ -96,14 +100,7 @@ func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 // ConditionalLast splits background slots that start together. A slot with condition commands
 // starts when the commands have answered, and no other slot waits for it.
 func ConditionalLast(slots []Slot) (free, conditional []Slot) {
-	for _, slot := range slots {
-		if len(slot.Task.ConditionCommands) > 0 {
-			conditional = append(conditional, slot)
-		} else {
-			free = append(free, slot)
-		}
-	}
-	return free, conditional
+	return partition(slots, func(t *Task) bool { return len(t.ConditionCommands) == 0 })
 }
 
 // A ForegroundQueue remembers in which order the foreground tasks of a tick ran. The zero value is

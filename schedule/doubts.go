@@ -11,9 +11,9 @@ import (
 // NeverRuns warns of each active task whose conditions of time are unmet at every time at which it
 // is due, from now on.
 func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
-	for _, t := range s.Tasks {
+	for t := range s.ActiveTasks() {
 		next, due := t.When.Next(now)
-		if !s.Active(t) || !due {
+		if !due {
 			continue
 		}
 		if _, runs := t.NextRun(now); !runs {
@@ -126,8 +126,8 @@ type Expect struct {
 
 // Expecting returns the active tasks with an `expect`.
 func (s *Schedule) Expecting() (tasks []*Task) {
-	for _, t := range s.Tasks {
-		if t.Expect != (Expect{}) && s.Active(t) {
+	for t := range s.ActiveTasks() {
+		if t.Expect != (Expect{}) {
 			tasks = append(tasks, t)
 		}
 	}
@@ -178,9 +178,8 @@ func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.G
 // KeptFromWaiting returns a warning for each active task whose slots give way, though the file says
 // that they wait for the end of a pause.
 func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
-	for _, t := range s.Tasks {
-		next, due := t.When.Next(now)
-		if due && s.Active(t) && t.RunAfterPause && t.GivesWay(next) {
+	for t := range s.ActiveTasks() {
+		if next, due := t.When.Next(now); due && t.RunAfterPause && t.GivesWay(next) {
 			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
 				"missed: after_pause is once for what is due several times in a minute: the next time is near when the pause is over"))
 		}

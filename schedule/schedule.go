@@ -102,10 +102,7 @@ type Slot struct {
 func (s *Schedule) Due(at time.Time) []Slot {
 	minute := at.UTC().Truncate(time.Minute)
 	var due []Slot
-	for _, t := range s.Tasks {
-		if !s.Active(t) {
-			continue
-		}
+	for t := range s.ActiveTasks() {
 		for _, slot := range t.When.Slots(minute) {
 			due = append(due, Slot{Task: t, At: slot.UTC()})
 		}
@@ -147,10 +144,7 @@ func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
 	if end := from.Add(together * time.Minute); end.Before(to) {
 		to = end
 	}
-	for _, t := range s.Tasks {
-		if !s.Active(t) {
-			continue
-		}
+	for t := range s.ActiveTasks() {
 		for at := range t.When.Forward(from, to) {
 			i := int(at.Sub(from) / time.Minute)
 			minutes[i] = append(minutes[i], Slot{Task: t, At: at})
@@ -170,6 +164,17 @@ func (s *Schedule) Task(name string) *Task {
 // Active reports whether the task runs here at all: it is enabled, of this environment, and for
 // this server.
 func (s *Schedule) Active(t *Task) bool { return s.InUse(t) && s.Here(t) }
+
+// ActiveTasks yields the active tasks in file order.
+func (s *Schedule) ActiveTasks() iter.Seq[*Task] {
+	return func(yield func(*Task) bool) {
+		for _, t := range s.Tasks {
+			if s.Active(t) && !yield(t) {
+				return
+			}
+		}
+	}
+}
 
 // InUse reports whether the task runs on some server: it is enabled and of this environment.
 func (s *Schedule) InUse(t *Task) bool {

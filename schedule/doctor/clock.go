@@ -57,7 +57,7 @@ const (
 // clock changes holds.
 func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 	zones := map[string]*time.Location{}
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		if zone := t.When.Location; zone != nil {
 			zones[zone.String()] = zone
 		}
@@ -85,7 +85,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 // dueAround returns the tasks of a zone with a fixed time near the instant. It leaves out tasks of
 // each hour: they go by the clock.
 func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		next, ok := t.When.Next(change.Add(-nearChange))
 		if ok && t.When.Location.String() == zone && next.Before(change.Add(nearChange)) && isFixed(t.When) {
 			names = append(names, t.Name)
@@ -153,7 +153,7 @@ func (s *Subject) unknownZones() []string {
 		}
 	}
 	want(s.Zone, "the machine")
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		if zone, ok := process.Lookup(process.Environ(nil, *t))("TZ"); ok {
 			want(strings.TrimPrefix(zone, ":"), t.Name)
 		}

@@ -56,7 +56,7 @@ func (s *Subject) lackedByCommands(note Note) (found findings) {
 	}
 	mine := process.Lookup(s.Environ)
 	uses := map[string][]string{} // tasks, by the variable
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
 		for _, name := range usedVariables(t) {
@@ -81,7 +81,7 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 	ticks, mine := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
 	needs := map[string][]string{} // tasks, by what is said of a program
 	folders := map[string]string{}
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		path, known := ticks.Path(t)
 		own, _ := mine.Path(t)
 		for _, name := range programNames(t) {
@@ -101,15 +101,6 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 		return fine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
 	}
 	return found
-}
-
-func (s *Subject) active() (tasks []*schedule.Task) {
-	for _, t := range s.Schedule.Tasks {
-		if s.Schedule.Active(t) {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks
 }
 
 // checkZone compares the machine's zone in ticks and here, unless the schedule names its own.
@@ -170,7 +161,9 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &Machine{Environ: s.Environ}
 	var lacks []schedule.Problem
 	var ofOthers []string
-	for _, t := range s.active() {
+	active := 0
+	for t := range s.Schedule.ActiveTasks() {
+		active++
 		err := process.CheckAs(t.As)
 		if errors.Is(err, process.ErrNotRoot) {
 			ofOthers = append(ofOthers, t.Name)
@@ -196,7 +189,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
 	}
 	if len(found) == 0 {
-		return fine("nothing is missing here for %s", humanize.Count(len(s.active()), "active task"))
+		return fine("nothing is missing here for %s", humanize.Count(active, "active task"))
 	}
 	return found
 }

@@ -56,7 +56,7 @@ func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
 func (s *Subject) mailServers() map[string][]string {
 	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
 	tasks := map[string][]string{}
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		for _, hook := range t.Hooks.All() {
 			if hook.Notify == nil || len(hook.Notify.Mail) == 0 {
 				continue

@@ -98,8 +98,8 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 // laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
 // scheduler.
 func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
-	for _, t := range s.Schedule.Tasks {
-		if !s.Schedule.Active(t) || !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
+	for t := range s.Schedule.ActiveTasks() {
+		if !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
 			continue
 		}
 		for _, l := range lines {
@@ -116,7 +116,7 @@ func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
 // imported schedule is called without `sched install --replace`. Their times are not compared.
 func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
 	tasks := map[string]string{}
-	for _, t := range s.active() {
+	for t := range s.Schedule.ActiveTasks() {
 		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
 	}
 	delete(tasks, "") // of a command that is a list

@@ -124,10 +124,7 @@ const mostNamed = 5
 func (in *Inputs) note() {
 	s := in.Schedule
 	var unknown, stale, asking []string
-	for _, t := range s.Tasks {
-		if !s.Active(t) {
-			continue
-		}
+	for t := range s.ActiveTasks() {
 		took := in.took[t.Name]
 		if in.Loads[t.Name].Runs == 0 {
 			unknown = append(unknown, t.Name)

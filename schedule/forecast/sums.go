@@ -137,15 +137,9 @@ func newCollector(in Input) *collector {
 	f := &Sums{Hours: hours(in.From, in.To, in.Schedule.Location)}
 	c := &collector{sums: f, to: in.To, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
 	c.minutes = make([]int, in.To.Add(time.Minute-1).Unix()/60-c.first) // the last one may hold To
-	for _, t := range in.Schedule.Tasks {
-		if in.Schedule.Active(t) {
-			c.tasks[t] = &Task{Task: t, Skips: map[Skip]int{}}
-		}
-	}
-	for _, t := range in.Schedule.Tasks {
-		if c.tasks[t] != nil {
-			f.Tasks = append(f.Tasks, *c.tasks[t])
-		}
+	for t := range in.Schedule.ActiveTasks() {
+		c.tasks[t] = &Task{Task: t, Skips: map[Skip]int{}}
+		f.Tasks = append(f.Tasks, *c.tasks[t])
 	}
 	return c
 }
