@@ -118,6 +118,21 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 	return "", err
 }
 
+// confirm asks a question on the terminal, unless yes is the answer already. Without a terminal
+// nobody can be asked, which is an error.
+func (c *console) confirm(question string, yes bool) (goOn bool, err error) {
+	switch {
+	case yes:
+		return true, nil
+	case !terminal.Is(c.in):
+		return false, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
+	}
+	fmt.Fprint(c.err, question+" [y/N] ")
+	answer, _ := bufio.NewReader(c.in).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}
+
 // parseAt reads --at as parseTime does; "" is now.
 func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {

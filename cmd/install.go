@@ -1,18 +1,15 @@
 package cmd
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
@@ -138,22 +135,16 @@ func (a installCommand) confirm(o installOptions, changes []change) (done bool, 
 		}
 		a.printDiff(c.diff)
 	}
-	switch {
-	case o.dryRun:
+	if o.dryRun {
 		fmt.Fprintln(a.err, "nothing was written: --dry-run")
 		return true, nil
-	case o.yes:
-		return false, nil
-	case !terminal.Is(a.in):
-		return true, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
 	}
-	fmt.Fprint(a.err, "write this? [y/N] ")
-	answer, _ := bufio.NewReader(a.in).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
-		return false, nil
+	goOn, err := a.app.confirm("write this?", o.yes)
+	if err == nil && !goOn {
+		fmt.Fprintln(a.err, "nothing was written")
+		err = &exit{code: exitFailed}
 	}
-	fmt.Fprintln(a.err, "nothing was written")
-	return true, &exit{code: exitFailed}
+	return err != nil, err
 }
 
 func (a installCommand) explain(err error) error {

@@ -28,6 +28,9 @@ type runOptions struct {
 	at      string
 	force   bool
 	only    string
+	from    string // of a span
+	to      string
+	yes     bool // run a span without a question
 	dryRun  bool
 	json    bool
 	quiet   bool
@@ -53,7 +56,8 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 yet, it runs the tasks that have no problem.`,
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
-  sched run --at "2026-03-29 02:30" --dry-run --json`,
+  sched run --at "2026-03-29 02:30" --dry-run --json
+  sched run --only report --from "2026-01-05 00:00" --to "2026-01-12 00:00"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("`sched test TASK` runs one task now; -c FILE names another schedule", "run takes no arguments")
@@ -66,6 +70,9 @@ yet, it runs the tasks that have no problem.`,
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead: "+timeForms)
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
+	f.StringVar(&o.from, "from", "", "with --to and --only, run each slot of the task from this time on, one after another")
+	f.StringVar(&o.to, "to", "", "up to this time, which is not in the span")
+	f.BoolVarP(&o.yes, "yes", "y", false, "with --from, do not ask")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object; with --logs a line for each, the lines of tasks first")
 	f.BoolVar(&o.logs, "logs", false, "print also what tasks print, each line with the task in front, while the tick is there")
@@ -96,6 +103,9 @@ func (a runCommand) run(o runOptions) error {
 	}
 	if o.triggered {
 		return a.runTriggered(o)
+	}
+	if o.from != "" || o.to != "" {
+		return a.runSpan(o)
 	}
 	tick, invalid, err := a.load(o, now)
 	if err != nil {

@@ -170,6 +170,9 @@ func (r *reporter) plain(row state.Row, words string) {
 		words += " (run " + row.ID + ")"
 	}
 	clock := humanize.SlotOfDay(row.Slot, r.tick.Schedule.Location)
+	if r.opts.from != "" { // several days
+		clock = humanize.Slot(row.Slot, r.tick.Schedule.Location)
+	}
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, row.Task, words)
 }
 

@@ -89,7 +89,7 @@ func OfMachine(env []string, more ...string) []string {
 // run.
 var ofRuns = []string{
 	StateVariable, StoreVariable, setupVariable,
-	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
+	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", "SCHED_MUTEX", "SCHED_ATTEMPT",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }

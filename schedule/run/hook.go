@@ -48,7 +48,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 			note = h.awaitOrphan(terminate, name)
 			h.marks.ended(name, note)
 		default:
-			note = h.runOne(terminate, name, hook, variables(h.r.row.Row, 1))
+			note = h.runOne(terminate, name, hook, variables(h.r, 1))
 		}
 		if note != "" {
 			return note
@@ -120,7 +120,7 @@ func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(variables(h.r.row.Row, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(variables(h.r, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}

@@ -256,9 +256,13 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 	return r.finish(row)
 }
 
-// variables returns the SCHED_ variables of the command at that attempt.
-func variables(row state.Row, attempt int) []string {
-	return append(TaskVariables(row), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+// variables returns the SCHED_ variables of the command of a run at that attempt.
+func variables(r *Run, attempt int) []string {
+	all := append(TaskVariables(r.row.Row), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.ID); !last.IsZero() {
+		all = append(all, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
+	}
+	return all
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
@@ -269,6 +273,9 @@ func TaskVariables(row state.Row) []string {
 		"SCHED_RUN=" + row.ID,
 		"SCHED_SLOT=" + row.Slot.UTC().Format(time.RFC3339),
 		"SCHED_MUTEX=" + row.Mutex,
+	}
+	if !row.PreviousSlot.IsZero() {
+		variables = append(variables, "SCHED_PREVIOUS_SLOT="+row.PreviousSlot.UTC().Format(time.RFC3339))
 	}
 	if cause := row.Cause; cause != nil {
 		variables = append(variables,

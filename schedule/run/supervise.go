@@ -164,7 +164,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	p, err := process.Spec{
 		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
-		Caller: s.run.Environ, Variables: variables(s.row.Row, n), Output: s.run.output, Locks: inherited(s.run.lock), Keep: s.row.Background,
+		Caller: s.run.Environ, Variables: variables(s.run, n), Output: s.run.output, Locks: inherited(s.run.lock), Keep: s.row.Background,
 	}.Start()
 	if err != nil {
 		s.unstartable(process.StartExitCode(err), err.Error())

@@ -40,21 +40,22 @@ const (
 
 // A Row is a run, or several slots that were missed together.
 type Row struct {
-	ID         string // UUIDv7
-	Task       string
-	Mutex      string // that the task takes, or would take
-	Pool       string // in which the task takes a seat; empty for none
-	Slot       time.Time
-	LastSlot   time.Time // of several missed slots: the last; zero for one slot
-	Slots      int       // how many slots it stands for; 0 is 1
-	Scheduled  bool      // a slot of the schedule; else somebody or something asked for it
-	Origin     string    // what asked for it, in words; empty for the schedule
-	Test       bool      // sched test: it counts in no statistic
-	Cause      *outcome.Cause
-	Triggered  []outcome.Triggered // the runs that its hooks asked for
-	NoChain    bool                // its hooks trigger no other task
-	Background bool
-	Server     string
+	ID           string // UUIDv7
+	Task         string
+	Mutex        string // that the task takes, or would take
+	Pool         string // in which the task takes a seat; empty for none
+	Slot         time.Time
+	LastSlot     time.Time // of several missed slots: the last; zero for one slot
+	Slots        int       // how many slots it stands for; 0 is 1
+	PreviousSlot time.Time // of the schedule, before Slot; zero if the task was never due before
+	Scheduled    bool      // a slot of the schedule; else somebody or something asked for it
+	Origin       string    // what asked for it, in words; empty for the schedule
+	Test         bool      // sched test: it counts in no statistic
+	Cause        *outcome.Cause
+	Triggered    []outcome.Triggered // the runs that its hooks asked for
+	NoChain      bool                // its hooks trigger no other task
+	Background   bool
+	Server       string
 
 	Snapshot     json.RawMessage // the task as it was when the row was added; Find needs Query.Snapshots to fill it in
 	DefinitionID int64           // of the snapshot, in the database; 0 for none. Writing a row ignores it
@@ -205,7 +206,7 @@ func (r Row) Begun() bool { return r.Attempt.Number > 0 }
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, definition`
+	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, definition`
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -352,20 +353,22 @@ func (r Row) values(q querier) ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
+		packTime(r.PreviousSlot), orNull(r.DefinitionID),
 	}, nil
 }
 
 // scan reads the columns of one row.
 func scan(rows *sql.Rows) (r Row, err error) {
 	var slot, waited, user, system int64
-	var last, notBefore, until, since, attempted, started, ended, owner, pid, definition sql.NullInt64
+	var last, notBefore, until, since, attempted, started, ended, owner, pid, previous, definition sql.NullInt64
 	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain, &definition)
+		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain,
+		&previous, &definition)
 	if err != nil {
 		return r, err
 	}
@@ -373,7 +376,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	if cause.Valid {
 		r.Cause = &outcome.Cause{Task: causeTask.String, Run: cause.String, Outcome: outcome.Outcome(causeOutcome.String)}
 	}
-	r.Owner, r.DefinitionID = owner.Int64, definition.Int64
+	r.Owner, r.DefinitionID, r.PreviousSlot = owner.Int64, definition.Int64, unpackTime(previous)
 	r.Wait.NotBefore, r.Wait.Until, r.Wait.Since = unpackTime(notBefore), unpackTime(until), unpackTime(since)
 	r.Wait.Waited, r.UserCPU, r.SystemCPU = micros(waited), micros(user), micros(system)
 	r.Attempt.At, r.Attempt.PID = unpackTime(attempted), int(pid.Int64)

@@ -2,7 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained}
+var migrations = []string{tables, unchained, previousSlot}
 
 // unchained is version 2.
 const unchained = `
@@ -10,6 +10,11 @@ ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0;       -- 1: its 
 DROP INDEX run_hour;
 CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
 	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
+`
+
+// previousSlot is version 3.
+const previousSlot = `
+ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slot of the schedule before this one
 `
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file

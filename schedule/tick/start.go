@@ -285,8 +285,9 @@ func (s *starter) callerIn(storage run.Storage) run.Caller {
 
 // newRow returns the row of a run that is to begin for a slot.
 func (t *Tick) newRow(slot schedule.Slot) state.Row {
+	previous, _ := slot.Task.When.Previous(slot.At)
 	return state.Row{
-		ID: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
+		ID: outcome.NewID(), PreviousSlot: previous, Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Host.Server,
 	}
 }
