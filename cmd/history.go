@@ -116,7 +116,8 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
-	if name != "" && len(rows)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
+	ofTask := func(row state.Row) bool { return row.Task == name }
+	if name != "" && len(rows)+len(waiting) == 0 && !slices.ContainsFunc(slices.Concat(live, lost), ofTask) {
 		if _, err := view.FindTask(s, name); err != nil {
 			return err
 		}
@@ -286,10 +287,6 @@ func matching(logs []state.Row, q state.Query) []state.Row {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(logs), func(row state.Row) bool { return !q.Matches(row) })
-}
-
-func hasTask(name string, logs []state.Row) bool {
-	return slices.ContainsFunc(logs, func(row state.Row) bool { return row.Task == name })
 }
 
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {

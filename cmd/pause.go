@@ -110,9 +110,14 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made, before 
 	if before.InEffect(a.now()) {
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
-	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
+	var even []string
+	for _, t := range s.Tasks {
+		if t.EvenWhenPaused && s.Active(t) {
+			even = append(even, t.Name)
+		}
+	}
 	if name == pause.Everything && len(even) > 0 {
-		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(view.TaskNames(&schedule.Schedule{Tasks: even}), ", "))
+		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(even, ", "))
 	}
 }
 

@@ -68,18 +68,11 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if name, err = a.chooseTask(s, name, "trigger TASK"); err != nil {
 		return err
 	}
-	t, err := view.FindTask(s, name)
-	if err == nil {
-		err = control.Runnable(s, t)
-	}
-	if err != nil {
-		return err
-	}
 	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
-	request, err := a.actor(s).Trigger(t.Name, at, o.reason)
+	request, err := a.actor(s).Trigger(name, at, o.reason)
 	if err != nil {
 		return err
 	}
@@ -87,7 +80,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	a.noteChange(s, "trigger", t.Name, o.reason)
+	a.noteChange(s, "trigger", name, o.reason)
 	if o.json {
 		return a.printJSON(left[0])
 	}

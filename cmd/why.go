@@ -239,7 +239,7 @@ func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
 			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(row.Slot), view.RunningText(row, w.Now))
 		}
 	}
-	for _, one := range w.Waiting {
+	for _, one := range w.Answer.Waiting {
 		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, one.Text(a.now(), w.Task.When.Location))
 	}
 }

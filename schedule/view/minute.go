@@ -78,7 +78,8 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		e.Slots = nil // the records are of a time when it was active
 	}
 	if len(e.Slots) == 0 && w.source.Schedule.Active(w.Task) {
-		m.Before, m.After = w.neighbours(e.Minute)
+		m.Before = w.timeText(w.Task.When.Previous(e.Minute))
+		m.After = w.timeText(w.Task.When.Next(e.Minute.Add(time.Minute - 1)))
 	}
 	return m, w.outcomes(ctx, m, e.Slots)
 }
@@ -122,16 +123,6 @@ func clockText(e cron.Explanation) string {
 		return fmt.Sprintf("right before it the clocks went from %s to %s", e.Gap.From.Format("15:04"), e.Gap.To.Format("15:04"))
 	}
 	return ""
-}
-
-func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
-	if t, ok := w.Task.When.Previous(minute); ok {
-		before = new(w.zoned(t).Format(time.RFC3339))
-	}
-	if t, ok := w.Task.When.Next(minute.Add(time.Minute - 1)); ok {
-		after = new(w.zoned(t).Format(time.RFC3339))
-	}
-	return before, after
 }
 
 func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
@@ -182,11 +173,11 @@ func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 		return RunningText(w.Live[i], w.Now), nil
 	}
 	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
-		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].ID })
-		return w.Waiting[i].Text(w.Now, w.zone()), nil
+		i := slices.IndexFunc(w.Answer.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].ID })
+		return w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
 	}
-	if i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {
-		return "it is " + w.Waiting[i].Text(w.Now, w.zone()), nil
+	if i := slices.IndexFunc(w.Answer.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {
+		return "it is " + w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
 	}
 	switch {
 	case slices.ContainsFunc(w.lost, of):

@@ -43,7 +43,6 @@ type Inquiry struct {
 	Now     time.Time
 	Next    time.Time   // the next slot; zero for an inquiry about one minute
 	Live    []state.Row // the runs that live, of all tasks
-	Waiting []Waiting   // what waits for a tick, of this task
 	Pauses  pause.Pauses
 	LastRun state.Row // Answer.LastRun, exactly
 
@@ -67,7 +66,6 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 		return nil, noLongerThere(ctx, all, task, err)
 	}
 	w := inquire(s, t, all)
-	w.Answer = w.answer()
 	w.Answer.Overdue = overdueNow(ctx, s, all, []string{t.Name})[t.Name]
 	w.Answer.Changes = lately(ctx, s, t.Name)
 	if at.IsZero() {
@@ -88,43 +86,33 @@ func noLongerThere(ctx context.Context, all *Records, name string, err error) er
 	return err
 }
 
+// inquire returns what can be said of the task without a minute in mind.
 func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
-	w.Waiting = s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]
+	w.Answer = Why{
+		Task: t.Name, Cron: listOf(t.When.Texts()), Timezone: t.When.Location.String(), Triggers: []Chained{},
+		Off: s.Schedule.Inactive(t), Asks: conditionTexts(t), Running: []Running{}, Paused: PauseOf(w.Pauses, t, w.Now),
+		Waiting: listOf(s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]), NoTicks: s.TicksMissing(),
+	}
+	if !t.EvenInMaintenance {
+		w.Answer.Down = s.Maintenance()
+	}
+	for _, trigger := range s.Schedule.Triggers()[t.Name] {
+		w.Answer.Triggers = append(w.Answer.Triggers, Chained{trigger.From, trigger.Key})
+	}
 	for _, row := range all.Live {
 		switch {
-		case row.NotBegun(): // these have not begun: Waiting has them
+		case row.NotBegun(): // Answer.Waiting has it
 		case row.Waits():
 			w.deferred = append(w.deferred, row)
 		default:
 			w.Live = append(w.Live, row)
+			if row.Task == t.Name {
+				w.Answer.Running = append(w.Answer.Running, toRunning(row))
+			}
 		}
 	}
 	return w
-}
-
-// answer returns what can be said of the task without a minute in mind.
-func (w *Inquiry) answer() Why {
-	t, s := w.Task, w.source.Schedule
-	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name), Waiting: listOf(w.Waiting),
-		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, NoTicks: w.source.TicksMissing(), Off: s.Inactive(t), Paused: PauseOf(w.Pauses, t, w.Now)}
-	for _, trigger := range s.Triggers()[t.Name] {
-		answer.Triggers = append(answer.Triggers, Chained{trigger.From, trigger.Key})
-	}
-	if !t.EvenInMaintenance {
-		answer.Down = w.source.Maintenance()
-	}
-	return answer
-}
-
-func running(live []state.Row, name string) []Running {
-	all := []Running{}
-	for _, row := range live {
-		if row.Task == name {
-			all = append(all, toRunning(row))
-		}
-	}
-	return all
 }
 
 func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
@@ -187,10 +175,7 @@ func (w *Inquiry) free(next time.Time) *string {
 	if w.Task.UnmetCondition(next) == "" {
 		return nil
 	}
-	if met, ok := w.Task.NextRun(next); ok {
-		return new(w.zoned(met).Format(time.RFC3339))
-	}
-	return nil
+	return w.timeText(w.Task.NextRun(next))
 }
 
 // MostFailures is how many failures in a row are counted at most.
@@ -204,4 +189,10 @@ func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (w *Inquiry) zoned(t time.Time) time.Time { return t.In(w.Task.When.Location) }
+// timeText writes a time in the zone of the task; nil if it does not exist.
+func (w *Inquiry) timeText(t time.Time, exists bool) *string {
+	if !exists {
+		return nil
+	}
+	return new(t.In(w.Task.When.Location).Format(time.RFC3339))
+}
