@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -171,12 +172,7 @@ func (l Line) Remove(text string) Edit {
 
 // IsIn reports whether a crontab has the line, as any version of sched writes it.
 func (l Line) IsIn(text string) bool {
-	for _, line := range split(text) {
-		if strings.HasSuffix(line, l.mark()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(split(text), func(line string) bool { return strings.HasSuffix(line, l.mark()) })
 }
 
 // split returns the lines of a text without their line breaks. A last line without a line break

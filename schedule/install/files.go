@@ -163,36 +163,19 @@ var ErrChanged = errors.New("the crontab was changed meanwhile by somebody else"
 // \r for a CR.
 var ErrCarriageReturn = errors.New(`lines of the crontab end in CR LF, which crontab -l lists as \r`)
 
-// A ReadBackError says that the crontab reads differently from what was written, and whether the
-// change was undone.
-type ReadBackError struct{ Undone error }
-
-func (e *ReadBackError) Error() string {
-	if e.Undone != nil {
-		return fmt.Sprintf("what was written to the crontab reads back differently, and the old one could not be put back: %v", e.Undone)
-	}
-	return "what was written to the crontab reads back differently; the old one is back in its place"
-}
-
-func (e *ReadBackError) Unwrap() error { return e.Undone }
-
-// Check returns ErrCarriageReturn if the listing may differ from the crontab.
-func (e Edit) Check() error {
-	if strings.Contains(e.Old, "\\r\n") {
-		return ErrCarriageReturn
-	}
-	return nil
-}
-
 // Apply makes the edit the crontab. It keeps a copy of the old crontab in a folder, and makes sure
 // that the crontab has not changed meanwhile. Then it replaces the crontab and reads it back. After
 // a kill at any moment, or an error, the crontab is the old one or the new one.
 func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
-	if err := e.Check(); err != nil {
-		return "", err
+	if strings.Contains(e.Old, "\\r\n") {
+		return "", ErrCarriageReturn
 	}
 	if existed {
-		if backup, err = keep(backups, c.name(), e.Old, now); err != nil {
+		name := "crontab"
+		if c.User != "" {
+			name = "crontab-" + c.User
+		}
+		if backup, err = keep(backups, name, e.Old, now); err != nil {
 			return "", err
 		}
 	}
@@ -209,7 +192,10 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 	if got, _, err := c.Read(); err == nil && got == e.New {
 		return backup, nil
 	}
-	return backup, &ReadBackError{c.restore(e.Old, existed)}
+	if err := c.restore(e.Old, existed); err != nil {
+		return backup, fmt.Errorf("what was written to the crontab reads back differently, and the old one could not be put back: %w", err)
+	}
+	return backup, errors.New("what was written to the crontab reads back differently; the old one is back in its place")
 }
 
 // put makes the text the crontab; an empty text removes the crontab.
@@ -231,13 +217,6 @@ func (c Crontab) restore(old string, existed bool) error {
 		return fmt.Errorf("it reads differently, too (%v)", err)
 	}
 	return nil
-}
-
-func (c Crontab) name() string {
-	if c.User != "" {
-		return "crontab-" + c.User
-	}
-	return "crontab"
 }
 
 // keep writes a copy that only its user can read.

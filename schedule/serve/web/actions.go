@@ -25,10 +25,7 @@ type button struct {
 }
 
 func (p *page) button(b button) {
-	class := markup("")
-	if b.grave {
-		class = ` class="grave"`
-	}
+	class := markupIf(b.grave, ` class="grave"`)
 	p.put(`<button type="button" popovertarget="do-%s"%s>%s…</button><dialog popover id="do-%s" aria-labelledby="do-%s-h"><form method="post" action="%s">
 <h2 id="do-%s-h">%s</h2><p>%s</p>%s`,
 		b.id, class, b.label, b.id, b.id, b.action, b.id, b.label, b.does, b.more)
@@ -308,10 +305,7 @@ func (p taskList) ask(d deed, rows []row) {
 		p.put(`</li>`)
 	}
 	if len(can) > 0 {
-		class := markup("")
-		if d.grave {
-			class = ` class="grave"`
-		}
+		class := markupIf(d.grave, ` class="grave"`)
 		p.put(`</ul>%s%s
 <div class="buttons"><button%s>%s</button></div></form>`, d.more, reasonField, class, d.label)
 	}

@@ -110,11 +110,8 @@ func (p taskList) table(rows []row) {
 		p.tags(r.definition.Tags)
 		p.put(`</th>`)
 		for _, c := range columns {
-			label := markup("")
-			if c.class != "outcomes" { // a picture needs no word beside it
-				label = markup(` data-label="` + strings.ToLower(c.head) + `"`)
-			}
-			p.put(`<td class="%s"%s>`, c.class, label)
+			label := format(` data-label="%s"`, strings.ToLower(c.head))
+			p.put(`<td class="%s"%s>`, c.class, markupIf(c.class != "outcomes", label)) // a picture needs no word
 			c.put(p, r)
 			p.put(`</td>`)
 		}

@@ -76,7 +76,7 @@ func (p foreseen) spanForm() {
 		p.base, p.From.In(p.zone).Format(time.DateOnly))
 	given, listed := cmp.Or(p.query("for"), "7d"), false
 	for _, s := range spansAhead {
-		p.put(`<option value="%s"%s>%s</option>`, s.value, selected(s.value == given), s.label)
+		p.put(`<option value="%s"%s>%s</option>`, s.value, markupIf(s.value == given, " selected"), s.label)
 		listed = listed || s.value == given
 	}
 	if !listed {
@@ -127,10 +127,7 @@ func (p foreseen) cell(c forecast.Cell) {
 	case c.Most == 0 && !c.Trouble():
 		p.put(`<td class="n level0" title="%s">·</td>`, c.Text())
 	default:
-		mark := markup("")
-		if c.Trouble() {
-			mark = `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span>`
-		}
+		mark := markupIf(c.Trouble(), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span>`)
 		p.put(`<td class="n level%d"><a href="%s" title="%s">%d%s</a></td>`, c.Level, p.timelineURL(c.Start.Add(30*time.Minute)), c.Text(), c.Most, mark)
 	}
 }
@@ -174,9 +171,7 @@ func (p foreseen) more(rows int) {
 }
 
 func (p foreseen) ahead(at time.Time) markup {
-	var w writer
-	w.put(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
-	return markup(w.String())
+	return format(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
 }
 
 func (p foreseen) notes() {

@@ -39,10 +39,7 @@ func (p runPage) log(r view.Run) error {
 	p.logHead(r, log, trouble, found)
 	p.hits(r)
 	if log.Size > 0 || r.State != view.RunEnded {
-		follow := markup("")
-		if r.State != view.RunEnded && !around {
-			follow = markup(` data-follow="` + strconv.FormatInt(log.Offset+int64(len(log.Text)), 10) + `"`)
-		}
+		follow := markupIf(r.State != view.RunEnded && !around, format(` data-follow="%d"`, log.Offset+int64(len(log.Text))))
 		p.put(`<pre class="log" id="log" tabindex="0" role="region" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
 		marks := map[int64]string{}
 		if found {

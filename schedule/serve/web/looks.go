@@ -38,10 +38,8 @@ var looks = map[string]look{
 }
 
 func badge(word string) markup {
-	var w writer
 	l := looks[word]
-	w.put(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
-	return markup(w.String())
+	return format(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
 }
 
 func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }

@@ -109,10 +109,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	}
 	head.put(`<a class="name" href="%s/">%s</a><nav aria-label="Pages">`, p.base, name)
 	for _, place := range places {
-		current := markup("")
-		if p.request.URL.Path == p.base+place.path {
-			current = ` aria-current="page"`
-		}
+		current := markupIf(p.request.URL.Path == p.base+place.path, ` aria-current="page"`)
 		head.put(`<a href="%s%s"%s>%s</a>`, p.base, place.path, current, place.name)
 	}
 	head.put(`</nav><span id="live"></span>`)
@@ -173,25 +170,17 @@ func (w *writer) send(to http.ResponseWriter, status int) {
 
 // when writes a time with how far away it is.
 func (p *page) when(at time.Time, zone *time.Location) markup {
-	var w writer
-	near := humanize.MinuteNear(at, p.now, zone)
-	away := humanize.Duration(at.Sub(p.now).Abs())
-	switch {
-	case at.After(p.now):
-		away = "in " + away
-	default:
-		away += " ago"
+	away := humanize.Duration(at.Sub(p.now).Abs()) + " ago"
+	if at.After(p.now) {
+		away = "in " + humanize.Duration(at.Sub(p.now))
 	}
-	w.put(`<time datetime="%s" title="%s · %s">%s</time> <small>%s</small>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
-		humanize.SecondZone(at, time.UTC), near, away)
-	return markup(w.String())
+	return format(`<time datetime="%s" title="%s · %s">%s</time> <small>%s</small>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
+		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone), away)
 }
 
 // exactly writes a time to the second.
 func (p *page) exactly(at time.Time, zone *time.Location) markup {
-	var w writer
-	w.put(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, time.UTC), humanize.SecondZone(at, zone))
-	return markup(w.String())
+	return format(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, time.UTC), humanize.SecondZone(at, zone))
 }
 
 // stamp reads a time of an object; the zero time for none.
@@ -210,15 +199,16 @@ func etagOf(text []byte) string {
 func seconds(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }
 
 // fact writes an entry of a list of facts.
-func (w *writer) fact(label, format markup, args ...any) {
-	w.put(`<dt>%s<dd>`, label)
-	w.put(format, args...)
+func (w *writer) fact(label, text markup, args ...any) {
+	w.put(`<dt>%s<dd>%s`, label, format(text, args...))
 }
 
 // here marks the link to what is shown now.
-func here(is bool) markup {
+func here(is bool) markup { return markupIf(is, ` aria-current="true"`) }
+
+func markupIf(is bool, text markup) markup {
 	if is {
-		return ` aria-current="true"`
+		return text
 	}
 	return ""
 }
@@ -229,9 +219,12 @@ type markup string
 
 type writer struct{ bytes.Buffer }
 
-// put writes a format with the verbs of fmt. It escapes all arguments but markup and numbers, also
-// for attributes in double quotes.
-func (w *writer) put(format markup, args ...any) {
+// put writes what format returns.
+func (w *writer) put(text markup, args ...any) { w.WriteString(string(format(text, args...))) }
+
+// format fills in a text with the verbs of fmt. It escapes all arguments but markup and numbers,
+// also for attributes in double quotes.
+func format(text markup, args ...any) markup {
 	safe := make([]any, len(args))
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -243,7 +236,7 @@ func (w *writer) put(format markup, args ...any) {
 			safe[i] = escaped(fmt.Sprint(arg))
 		}
 	}
-	fmt.Fprintf(w, string(format), safe...)
+	return markup(fmt.Sprintf(string(text), safe...))
 }
 
 // escaped makes HTML of foreign text: one line, without characters that turn the direction of the

@@ -243,10 +243,9 @@ func (p taskPage) editButtons(name string) {
 		p.put(`<p class="quiet">It cannot be edited here: %s.</p>`, err.Error())
 		return
 	}
-	var tag writer
-	tag.put(`<input type="hidden" name="tag" value="%s">`, written.Tag)
+	tag := format(`<input type="hidden" name="tag" value="%s">`, written.Tag)
 	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
-	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: markup(tag.String()),
+	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: tag,
 		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
 	p.put(`</div>`)
 }

@@ -205,19 +205,9 @@ func (p taskList) filterForm(path string) {
 	p.put(`</form>`)
 }
 
-func selected(is bool) markup {
-	if is {
-		return " selected"
-	}
-	return ""
-}
-
 // chip writes a link that sets a parameter of a list, and begins the list anew.
 func (p *page) chip(name, value, label string, n int) {
-	count := markup("")
-	if n > 0 {
-		count = markup(" <b>" + strconv.Itoa(n) + "</b>")
-	}
+	count := markupIf(n > 0, format(" <b>%d</b>", n))
 	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.with(name, value, "page", "", "below", ""), here(p.query(name) == value), label, count)
 }
 

@@ -189,11 +189,9 @@ func (t *timeline) axis() {
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
 		}
-		class := markup("")
-		if t.hours == 168 && i%2 == 1 || t.hours < 168 && at.Hour()*int(time.Hour)%int(2*t.lines) != 0 {
-			class = "spare" // a phone has no room for it
-		}
-		switch across := t.at(at); { // half of the label would be cut off at an edge
+		isSpare := t.hours == 168 && i%2 == 1 || t.hours < 168 && at.Hour()*int(time.Hour)%int(2*t.lines) != 0
+		class := markupIf(isSpare, "spare") // a phone has no room for it
+		switch across := t.at(at); {        // half of the label would be cut off at an edge
 		case across < 4:
 			class += " first"
 		case across > 96:
