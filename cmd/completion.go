@@ -203,7 +203,7 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 
 func (c completer) live() (found []string) {
 	c.recorded(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
-		for _, row := range slices.DeleteFunc(all.Live, state.Row.NotBegun) {
+		for _, row := range slices.DeleteFunc(all.Live, state.Row.Pending) {
 			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.clock(row.Slot, s.Location)))
 		}
 	})

@@ -249,7 +249,7 @@ func (a historyCommand) liveText(row state.Row) string {
 	switch {
 	case !row.LastTold.IsZero():
 		return "was running " + view.LastToldText(row, a.now())
-	case !row.Begun():
+	case !row.Attempted():
 		return "starting"
 	case holder.PID == 0:
 		return "running for " + a.ago(holder.Since)

@@ -428,7 +428,7 @@ func (b *box) hookForked(task string) bool {
 		return false
 	}
 	defer db.Close()
-	live, _, _ := db.Going(context.Background())
+	live, _, _ := db.LiveAndLost(context.Background())
 	for _, row := range live {
 		hooks, _ := db.Runs().Hooks(context.Background(), row.ID)
 		if row.Task == task && slices.ContainsFunc(hooks, func(h state.Hook) bool { return h.PID != 0 }) {
@@ -441,7 +441,7 @@ func (b *box) hookForked(task string) bool {
 // openRows returns the runs of a state folder that have begun and not ended.
 func openRows(dir string) []state.Row {
 	live, lost := rowsOf(dir)
-	return slices.DeleteFunc(append(live, lost...), state.Row.NotBegun)
+	return slices.DeleteFunc(append(live, lost...), state.Row.Pending)
 }
 
 // owned returns the live runs of a state folder that a process looks after.
@@ -451,18 +451,18 @@ func owned(dir string) []state.Row {
 		return nil
 	}
 	defer db.Close()
-	live, _, _ := db.Going(context.Background())
+	live, _, _ := db.LiveAndLost(context.Background())
 	return slices.DeleteFunc(live, func(r state.Row) bool { return r.Owner == 0 || !db.Owners().Alive(r.Owner) })
 }
 
-// rowsOf returns the runs of a state folder that have not ended: see state.DB.Going.
+// rowsOf returns the runs of a state folder that have not ended: see state.DB.LiveAndLost.
 func rowsOf(dir string) (live, lost []state.Row) {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
 		return nil, nil
 	}
 	defer db.Close()
-	live, lost, _ = db.Going(context.Background())
+	live, lost, _ = db.LiveAndLost(context.Background())
 	return live, lost
 }
 

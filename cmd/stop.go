@@ -72,7 +72,7 @@ func (a stopCommand) stop(names []string, reason string) error {
 
 // liveRuns returns the live runs of a task or the run with an id: at least one, or an error.
 func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name string) ([]state.Row, error) {
-	live = slices.DeleteFunc(slices.Clone(live), state.Row.NotBegun)
+	live = slices.DeleteFunc(slices.Clone(live), state.Row.Pending)
 	another := func(row state.Row) bool { return row.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil

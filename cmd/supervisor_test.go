@@ -69,7 +69,7 @@ func together(t *testing.T) *box {
 		return !slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool {
 			starts := r.Phase == state.Running && r.Attempt.PID == 0 // it is about to
 			retried := strings.HasPrefix(r.Task, "waits") || strings.HasPrefix(r.Task, "again")
-			return starts || retried && !r.Resting() && r.Attempt.Number < 2
+			return starts || retried && !r.BetweenAttempts() && r.Attempt.Number < 2
 		})
 	})
 	return b

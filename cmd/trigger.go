@@ -340,11 +340,11 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error)
 		a.problem("%v", err)
 	}
 	defer all.Close()
-	ofTask := slices.DeleteFunc(all.NotBegun(), func(r state.Row) bool { return r.Task != name })
+	ofTask := slices.DeleteFunc(all.Pending(), func(r state.Row) bool { return r.Task != name })
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := view.OneRow(all.NotBegun(), name); err != nil || r.ID != "" {
+	if r, err := view.OneRow(all.Pending(), name); err != nil || r.ID != "" {
 		return []state.Row{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {

@@ -2,14 +2,14 @@
  * The plan of a tick, and what becomes of the rows of one task until they have ended.
  *
  * A model of:
- *   plan       tick.Account.Open; state.Plan.Left, state.Plan.Add, state.Plan.Take,
+ *   plan       tick.Account.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
  *              state.Plan.Commit
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
  *   give       run.Handover.Give, run.GiveTo, run.ownRow.takeBack
  *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.unwatched
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
- *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.Again, state.Owned.Defer,
+ *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.AwaitRetry, state.Owned.Defer,
  *              state.Owned.Finish
  *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
  *   fin        run.FinishApart, run.Caller.FinishInherited

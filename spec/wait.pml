@@ -2,8 +2,8 @@
  * Runs of one machine that wait for a mutex and for a seat of a pool.
  *
  * A model of:
- *   stand    run.waiter.stand, state.Owned.StandFor
- *   behind   run.waiter.behind, state.DB.Queue, state.Row.StandsFor
+ *   stand    run.waiter.stand, state.Owned.WaitFor
+ *   behind   run.waiter.behind, state.DB.Queue, state.Row.InQueue
  *   try      run.waiter.try, run.waiter.taken, mutex.Need.Acquire, mutex.Need.sit
  *   queues   run.waiter.queues
  *   waiter   run.waiter.wait

@@ -187,7 +187,7 @@ func (c *campaign) going() []state.Row {
 		return nil // damaged, which check says
 	}
 	defer db.Close()
-	live, lost, _ := db.Going(context.Background())
+	live, lost, _ := db.LiveAndLost(context.Background())
 	return append(live, lost...)
 }
 

@@ -51,8 +51,8 @@ func (c *campaign) standing() map[place]bool {
 	defer db.Close()
 	rows, _ := db.Queue(context.Background())
 	for _, row := range rows {
-		for _, name := range []string{row.Mutex, state.SeatsOf(row.Pool)} {
-			if row.StandsFor(name) {
+		for _, name := range []string{row.Mutex, state.SeatQueue(row.Pool)} {
+			if row.InQueue(name) {
 				all[place{name, fmt.Sprintf("%016d-%s", row.Wait.Since.UnixMicro(), row.ID), row.ID, row.Owner}] = true
 			}
 		}

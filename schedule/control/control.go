@@ -194,7 +194,7 @@ func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
 func (a Actor) NotRunning(ctx context.Context, name string) error {
 	all, _ := a.Records(ctx)
 	defer all.Close()
-	for _, r := range all.NotBegun() {
+	for _, r := range all.Pending() {
 		if r.Task == name {
 			return view.StillWaits(a.Source, r)
 		}

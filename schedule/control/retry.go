@@ -47,7 +47,7 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	}
 	defer all.Close()
 	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
-	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(all.NotBegun(), asked...), same)}, nil
+	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(all.Pending(), asked...), same)}, nil
 }
 
 // endedRun returns the row of the run with that id, or an error that says why there is no run to
@@ -58,7 +58,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 		return state.Row{}, err
 	}
 	for _, row := range append(live, lost...) {
-		if id, err := state.OneRun([]string{row.ID}, name); err != nil || id == "" || row.NotBegun() {
+		if id, err := state.OneRun([]string{row.ID}, name); err != nil || id == "" || row.Pending() {
 			continue
 		}
 		switch short := humanize.ShortRun(row.ID); {

@@ -241,8 +241,8 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	}
 	a := beginAttempt(ctx, nil)
 	var stderr firstBytes
-	command := exec.CommandContext(ctx, path, "-i", "-t")                                                     // -i: a line with a dot alone does not end the mail; -t: the addresses are in it
-	command.Env = process.OfMachine(command.Environ(), "HOME", "USER", "LOGNAME", "SHELL", "XDG_CONFIG_HOME") // and no secret of sched
+	command := exec.CommandContext(ctx, path, "-i", "-t")                                                            // -i: a line with a dot alone does not end the mail; -t: the addresses are in it
+	command.Env = process.MachineVariables(command.Environ(), "HOME", "USER", "LOGNAME", "SHELL", "XDG_CONFIG_HOME") // and no secret of sched
 	command.Stdin = bytes.NewReader(bytes.ReplaceAll(e.text, []byte("\r\n"), []byte("\n")))
 	command.Stderr = &stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -160,8 +160,8 @@ func (a account) variables() []string {
 	return []string{"HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
 }
 
-// ofAccount reports whether a NAME=value is one of account.variables.
-func ofAccount(pair string) bool {
+// isAccountVariable reports whether a NAME=value is one of account.variables.
+func isAccountVariable(pair string) bool {
 	name, _, _ := strings.Cut(pair, "=")
 	return name == "HOME" || name == "USER" || name == "LOGNAME"
 }

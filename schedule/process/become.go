@@ -27,17 +27,16 @@ const setupVariable = "SCHED_BECOME"
 // process can change no umask but its own. Only a process of the user finds out what that user may
 // not read or enter.
 type setup struct {
-	As        schedule.As     `json:"as"`
-	Argv      []string        `json:"argv,omitempty"`
-	Copy      schedule.Output `json:"copy,omitzero"`      // in place of Argv: copy descriptor 3 to there
-	Keep      bool            `json:"keep,omitempty"`     // descriptor 3 is a lock, which the command inherits
-	KeepTwo   bool            `json:"keep_two,omitempty"` // so is descriptor 4
-	Dir       string          `json:"dir,omitempty"`
-	Folder    string          `json:"folder,omitempty"` // with Lenient: the folder in which it starts if it cannot start in Dir
-	EnvFiles  []string        `json:"env_file,omitempty"`
-	Variables []string        `json:"variables,omitempty"` // they replace the variables of the files
-	Lenient   bool            `json:"anyway,omitempty"`
-	Says      int             `json:"says"` // the descriptor for the reason why there is no command
+	As                schedule.As     `json:"as"`
+	Argv              []string        `json:"argv,omitempty"`
+	Copy              schedule.Output `json:"copy,omitzero"`   // in place of Argv: copy descriptor 3 to there
+	Locks             int             `json:"locks,omitempty"` // so many descriptors from 3 on are locks, which the command inherits
+	Dir               string          `json:"dir,omitempty"`
+	Folder            string          `json:"folder,omitempty"` // with Lenient: the folder in which it starts if it cannot start in Dir
+	EnvFiles          []string        `json:"env_file,omitempty"`
+	Variables         []string        `json:"variables,omitempty"` // they replace the variables of the files
+	Lenient           bool            `json:"anyway,omitempty"`    // see Spec.Lenient
+	RefusalDescriptor int             `json:"refusal"`             // of the pipe for the reason why there is no command
 }
 
 // Become becomes the command that a variable of the environment describes. The rest of the
@@ -46,7 +45,7 @@ type setup struct {
 func Become(env []string) (code int, ok bool) {
 	var s setup
 	text, _ := Lookup(env)(setupVariable)
-	if json.Unmarshal([]byte(text), &s) != nil || s.Says < 3 {
+	if json.Unmarshal([]byte(text), &s) != nil || s.RefusalDescriptor < 3 {
 		return 0, false
 	}
 	runtime.LockOSThread() // the priority is one of the thread, on Linux
@@ -55,22 +54,15 @@ func Become(env []string) (code int, ok bool) {
 	if err == nil {
 		return 0, true // a copy was made
 	}
-	fmt.Fprint(os.NewFile(uintptr(s.Says), "the pipe to sched"), err)
+	fmt.Fprint(os.NewFile(uintptr(s.RefusalDescriptor), "the pipe to sched"), err)
 	return StartExitCode(err), true
 }
 
 // closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own
 // user has open.
 func (s setup) closeOthers() {
-	first := 3
-	if s.Keep {
-		first = 4
-	}
-	if s.KeepTwo {
-		first = 5
-	}
-	CloseOnExecFrom(first)
-	syscall.CloseOnExec(s.Says)
+	CloseOnExecFrom(3 + s.Locks)
+	syscall.CloseOnExec(s.RefusalDescriptor)
 }
 
 // apply first does what needs the rights of sched's own user, and the rest with the rights of the
@@ -117,9 +109,9 @@ func (s setup) exec(who account, env []string) error {
 	if err != nil {
 		return err
 	}
-	sayPeak(s.Says)
+	writePeak(s.RefusalDescriptor)
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
-	err = WhileShort(func() error { return syscall.Exec(path, s.Argv, env) })
+	err = RetryOnShortage(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}
 }
 

@@ -41,7 +41,7 @@ func TestNoArgumentHasAValueOfEnv(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := &schedule.Task{Env: map[string]string{"TOKEN": "s3cret"}, EnvOver: []string{"TOKEN"}, EnvFiles: []string{file}, As: schedule.As{Nice: &low}, Folder: dir}
-	out := printed(t, Spec{Task: task, Command: schedule.Command{List: []string{"printenv"}}, Dir: dir, Caller: os.Environ(), Variables: []string{"SCHED_RUN=run-1"}})
+	out := printed(t, Spec{Task: task, Command: schedule.Command{List: []string{"printenv"}}, Dir: dir, CallerEnv: os.Environ(), Variables: []string{"SCHED_RUN=run-1"}})
 	for _, want := range []string{"TOKEN=s3cret", "SCHED_RUN=run-1"} {
 		if !slices.Contains(out, want) {
 			t.Errorf("the command does not have %s: %v", want, out)
@@ -97,7 +97,7 @@ func TestACommandOfAnotherUserInheritsNoLock(t *testing.T) {
 		if err != nil || unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 			t.Fatal(err)
 		}
-		p, err := Spec{Task: &schedule.Task{As: row.as, Folder: "/"}, Command: schedule.Command{List: []string{"sleep", "300"}}, Dir: "/", Caller: os.Environ(),
+		p, err := Spec{Task: &schedule.Task{As: row.as, Folder: "/"}, Command: schedule.Command{List: []string{"sleep", "300"}}, Dir: "/", CallerEnv: os.Environ(),
 			Locks: []*os.File{lock}}.Start()
 		lock.Close()
 		if err != nil {
@@ -142,7 +142,7 @@ func TestAStartWaitsForRoomToOpenFiles(t *testing.T) {
 		var p *Process
 		go func() {
 			var err error
-			p, err = Spec{Task: &schedule.Task{As: as, Folder: "/"}, Command: schedule.Command{List: []string{"true"}}, Dir: "/", Caller: os.Environ()}.Start()
+			p, err = Spec{Task: &schedule.Task{As: as, Folder: "/"}, Command: schedule.Command{List: []string{"true"}}, Dir: "/", CallerEnv: os.Environ()}.Start()
 			started <- err
 		}()
 		select {

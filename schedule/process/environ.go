@@ -22,7 +22,7 @@ func Lookup(env []string) func(string) (string, bool) {
 }
 
 // Environ returns the environment of a command or hook: base without the variables of runs
-// (ofRuns), then env of the task, then more; of two with one name the later.
+// (runVariables), then env of the task, then more; of two with one name the later.
 func Environ(base []string, task schedule.Task, more ...string) []string {
 	env := make([]string, 0, len(base)+len(task.Env)+len(more))
 	at := make(map[string]int, cap(env))
@@ -36,7 +36,7 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 		env = append(env, pair)
 	}
 	for _, pair := range base {
-		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(ofRuns, name) {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(runVariables, name) {
 			set(pair)
 		}
 	}
@@ -49,9 +49,9 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
-// overFiles returns the variables of env that win over the variables of env_file, because they
+// envOverFiles returns the variables of env that win over the variables of env_file, because they
 // stand beside or below it.
-func overFiles(t *schedule.Task) (pairs []string) {
+func envOverFiles(t *schedule.Task) (pairs []string) {
 	for _, name := range t.EnvOver {
 		if value, ok := t.Env[name]; ok {
 			pairs = append(pairs, name+"="+value)
@@ -68,12 +68,12 @@ const (
 	StoreVariable = "SCHED_STORE"
 )
 
-// OfMachine returns the variables of an environment that say how the machine is set up: where
-// programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not
-// of sched's own user, or not sched's business, get only these: among the others there may be
-// secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables with
-// the names of more are kept, too.
-func OfMachine(env []string, more ...string) []string {
+// MachineVariables returns the variables of an environment that say how the machine is set up:
+// where programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that
+// are not of sched's own user, or not sched's business, get only these: among the others there may
+// be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables
+// with the names of more are kept, too.
+func MachineVariables(env []string, more ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		switch name {
@@ -84,10 +84,10 @@ func OfMachine(env []string, more ...string) []string {
 	})
 }
 
-// ofRuns are the variables that one run passes on to its own processes. A `sched` inside a task
-// passes none of them on to the processes of its runs: these would count as processes of the outer
-// run.
-var ofRuns = []string{
+// runVariables are the variables that one run passes on to its own processes. A `sched` inside a
+// task passes none of them on to the processes of its runs: these would count as processes of the
+// outer run.
+var runVariables = []string{
 	StateVariable, StoreVariable, setupVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", "SCHED_MUTEX", "SCHED_ATTEMPT",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",

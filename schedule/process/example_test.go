@@ -16,7 +16,7 @@ func ExampleSpec_Start() {
 		Task:      &task,
 		Command:   schedule.Command{Line: `echo "$GREETING from $SCHED_TASK"; exit 3`, Shell: []string{"/bin/sh", "-c"}},
 		Dir:       "/",
-		Caller:    []string{"PATH=/usr/bin:/bin"},
+		CallerEnv: []string{"PATH=/usr/bin:/bin"},
 		Variables: []string{"SCHED_TASK=report"},
 		Output:    os.Stdout,
 	}.Start()

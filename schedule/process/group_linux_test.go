@@ -65,7 +65,7 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
 		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},
 	} {
-		if got := Orphans(row.run, row.group, row.last); !slices.Equal(got, row.want) {
+		if got := LiveGroups(row.run, row.group, row.last); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %v, want %v", row.about, got, row.want)
 		}
 	}

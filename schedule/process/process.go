@@ -29,11 +29,11 @@ type Process struct {
 	Usage   syscall.Rusage
 	Refusal string // of a process that was to become the command (Become): why it did not
 
-	ownPeak int64 // the peak memory that is not the command's, in units of ru_maxrss
-	keep    bool  // the kernel keeps how it ended, until Release
+	ownPeak    int64 // the peak memory that is not the command's, in units of ru_maxrss
+	keepZombie bool  // it stays a zombie when it has ended, until Reap
 
-	mu       sync.Mutex
-	released bool
+	mu        sync.Mutex
+	reapAsked bool // Reap was called
 }
 
 // A Program describes a process that is about to be started.
@@ -44,10 +44,10 @@ type Program struct {
 	Env     []string
 	Output  *os.File   // nil: nowhere
 	Inherit []*os.File // its descriptors 3, 4 and so on
-	How     *syscall.SysProcAttr
+	Attr    *syscall.SysProcAttr
 
-	said *os.File // the Process reads from it why it did not become the command (Process.Refusal), and closes it; nil: nowhere
-	keep bool     // see Spec.Keep
+	refusal    *os.File // the Process reads Process.Refusal from this pipe, and closes it; nil for a process that is the command at once
+	keepZombie bool     // see Spec.KeepZombie
 }
 
 // spawn starts a program in a group of its own. It finds a relative program from the folder and the
@@ -61,7 +61,7 @@ func (p Program) spawn() (*Process, error) {
 	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
 		return nil, folderError(p.Dir, fs.ErrNotExist)
 	}
-	p.Path, p.How = path, &syscall.SysProcAttr{Setpgid: true}
+	p.Path, p.Attr = path, &syscall.SysProcAttr{Setpgid: true}
 	return p.Fork()
 }
 
@@ -77,7 +77,7 @@ func folderError(dir string, err error) error {
 // Fork starts the program at its path. Its stdin is empty.
 func (p Program) Fork() (*Process, error) {
 	var null *os.File
-	err := WhileShort(func() (err error) {
+	err := RetryOnShortage(func() (err error) {
 		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		return err
 	})
@@ -91,8 +91,8 @@ func (p Program) Fork() (*Process, error) {
 		files = append(files, file.Fd())
 	}
 	var pid int
-	err = WhileShort(func() (err error) {
-		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.How})
+	err = RetryOnShortage(func() (err error) {
+		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
 		return err
 	})
 	runtime.KeepAlive(output)
@@ -100,78 +100,80 @@ func (p Program) Fork() (*Process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
-	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keep: p.keep && keepsOrphans}
-	go started.wait(p.said)
+	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keepZombie: p.keepZombie && hasSubreaper}
+	go started.wait(p.refusal)
 	return started, nil
 }
 
 // forkExec is the call of the kernel; tests let it fail.
 var forkExec = syscall.ForkExec
 
-// shortPatience is how long WhileShort tries. Otherwise a moment without room would cost a run its
-// hooks for good.
-const shortPatience = 30 * time.Second
+// shortagePatience is how long RetryOnShortage tries. Otherwise a moment without room would cost a
+// run its hooks for good.
+const shortagePatience = 30 * time.Second
 
-// WhileShort calls start, which starts a process or opens a file for one, again and again while the
-// machine has no room for another process, or for another open file, for half a minute at most.
-func WhileShort(start func() error) error {
-	end := time.Now().Add(shortPatience)
+// RetryOnShortage calls start, which starts a process or opens a file for one. It calls start again
+// while the machine has no room for another process, or for another open file, for half a minute at
+// most.
+func RetryOnShortage(start func() error) error {
+	end := time.Now().Add(shortagePatience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		err := start()
-		if !short(err) || time.Now().After(end) {
+		if !isShortage(err) || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(pause)
 	}
 }
 
-// short reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
+// isShortage reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
 // EMFILE and ENFILE for a file.
-func short(err error) bool {
+func isShortage(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // wait waits for the end of the process, and sets what there is to know of it.
-func (p *Process) wait(said *os.File) {
-	defer p.ends()
-	if said != nil {
-		text, _ := io.ReadAll(said) // up to execve(2), or the end of the process
-		said.Close()
-		p.Refusal = p.takePeak(string(text))
+func (p *Process) wait(refusal *os.File) {
+	defer p.markEnded()
+	if refusal != nil {
+		text, _ := io.ReadAll(refusal) // up to execve(2), or the end of the process
+		refusal.Close()
+		p.Refusal = p.readPeak(string(text))
 	}
 	if p.awaitEnd() {
 		return
 	}
-	for !p.look(0) {
+	for !p.tryWait(0) {
 	}
 }
 
-// ends tells those who wait that the process has ended.
-func (p *Process) ends() {
+// markEnded tells those who wait that the process has ended.
+func (p *Process) markEnded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.Done)
-	if p.released {
-		p.forget()
+	if p.reapAsked {
+		p.reap()
 	}
 }
 
-// Release has the kernel forget how a process ended that was started with Spec.Keep; if the process
-// lives, that happens when it ends. Safe to be called again.
-func (p *Process) Release() {
+// Reap reaps a process that was started with Spec.KeepZombie. If the process lives, that happens
+// when it ends. Safe to be called again.
+func (p *Process) Reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.released || !p.keep {
+	if p.reapAsked || !p.keepZombie {
 		return
 	}
-	p.released = true
+	p.reapAsked = true
 	if p.Ended() {
-		p.forget()
+		p.reap()
 	}
 }
 
-// forget has the kernel forget how the process ended. It does not wait: the process has ended.
-func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
+// reap has the kernel forget the zombie of the process, and how it ended. It does not wait: the
+// process has ended.
+func (p *Process) reap() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited
 // for, in bytes. It is 0 if that is not known. ru_maxrss (getrusage(2)) of a command begins with
@@ -193,21 +195,21 @@ func ownPeak() int64 {
 	return int64(own.Maxrss)
 }
 
-// takePeak takes the peak memory from what a process wrote that was to become the command
-// (sayPeak), and returns the rest.
-func (p *Process) takePeak(said string) (rest string) {
-	line, rest, _ := strings.Cut(said, "\n")
+// readPeak takes the peak memory from what a process wrote that was to become the command
+// (writePeak), and returns the rest.
+func (p *Process) readPeak(text string) (rest string) {
+	line, rest, _ := strings.Cut(text, "\n")
 	peak, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {
-		return said
+		return text
 	}
 	p.ownPeak = max(p.ownPeak, peak)
 	return rest
 }
 
-// sayPeak writes the peak memory of this process, which is about to become a command, to the
+// writePeak writes the peak memory of this process, which is about to become a command, to the
 // descriptor.
-func sayPeak(descriptor int) {
+func writePeak(descriptor int) {
 	syscall.Write(descriptor, []byte(strconv.FormatInt(ownPeak(), 10)+"\n"))
 }
 

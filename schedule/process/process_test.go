@@ -144,7 +144,7 @@ func TestThePeakMemoryBeforeTheCommandIsTakenOff(t *testing.T) {
 		{"123456\nexec /x: permission denied", "exec /x: permission denied"},
 	} {
 		p := &Process{ownPeak: 5}
-		if got := p.takePeak(row.said); got != row.refusal {
+		if got := p.readPeak(row.said); got != row.refusal {
 			t.Errorf("%q: %q", row.said, got)
 		}
 		if strings.HasPrefix(row.said, "123456\n") != (p.ownPeak == 123456) {

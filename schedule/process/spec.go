@@ -19,45 +19,48 @@ type Spec struct {
 	Task      *schedule.Task
 	Command   schedule.Command
 	Dir       string
-	Caller    []string // the environment of the caller
+	CallerEnv []string // the environment of the process that starts it
 	Variables []string // the SCHED_ ones
 	Output    *os.File // nil: nowhere
 	// Locks are inherited by the command, unless it runs as another user: a process that it leaves
 	// behind could keep a lock of ours, or take it again.
 	Locks []*os.File
 
-	Keep    bool // the kernel keeps how it ended until Process.Release, for the next parent; only if a process of this system can become the parent of orphans
-	Lenient bool // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
+	// KeepZombie leaves it a zombie when it has ended, until Process.Reap: if this process is
+	// killed before, the process that becomes the parent still learns the exit code. It does
+	// nothing on systems without a subreaper.
+	KeepZombie bool
+	Lenient    bool // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
-// Start starts it, directly if the task has none of `user`, `group`, `umask` and `nice`. For the
-// exit code of an error see StartExitCode.
+// Start starts the command, or, if the task has one of `user`, `group`, `umask` and `nice`, a
+// process of sched that becomes the command. For the exit code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	traceFork(spec)
 	if spec.Task.As != (schedule.As{}) {
 		locks := spec.Locks
-		if foreign(spec.Task.As) {
+		if runsAsOther(spec.Task.As) {
 			locks = nil
 		}
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Keep: len(locks) > 0, KeepTwo: len(locks) > 1}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks)}
 		return spec.startAs(s, locks...)
 	}
 	var more []string
 	if len(spec.Task.EnvFiles) > 0 {
-		err := WhileShort(func() (err error) {
-			more, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task))
+		err := RetryOnShortage(func() (err error) {
+			more, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.CallerEnv, *spec.Task))
 			return err
 		})
 		if err != nil && !spec.Lenient {
 			return nil, err
 		}
 	}
-	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, overFiles(spec.Task), spec.Variables)...)
-	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keep: spec.Keep}.spawn()
+	env := Environ(spec.CallerEnv, *spec.Task, slices.Concat(more, envOverFiles(spec.Task), spec.Variables)...)
+	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keepZombie: spec.KeepZombie}.spawn()
 }
 
-// foreign reports whether a task runs as another user than sched, or may do so.
-func foreign(as schedule.As) bool {
+// runsAsOther reports whether a task runs as another user than sched, or may do so.
+func runsAsOther(as schedule.As) bool {
 	who, err := accountOf(as)
 	return err != nil || who.change && who.uid != os.Geteuid()
 }
@@ -65,38 +68,38 @@ func foreign(as schedule.As) bool {
 // startAs starts a process of sched that becomes the user and then the command (Become). Its
 // descriptors from 3 on are the files.
 func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
-	var said, says *os.File
-	err := WhileShort(func() (err error) {
-		said, says, err = os.Pipe()
+	var refusal, refusalWriter *os.File
+	err := RetryOnShortage(func() (err error) {
+		refusal, refusalWriter, err = os.Pipe()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer says.Close()
-	files = append(slices.Clone(files), says)
-	s.Says = 2 + len(files)
-	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, slices.Concat(overFiles(spec.Task), spec.Variables), spec.Lenient, spec.Task.Folder
+	defer refusalWriter.Close()
+	files = append(slices.Clone(files), refusalWriter)
+	s.RefusalDescriptor = 2 + len(files)
+	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, slices.Concat(envOverFiles(spec.Task), spec.Variables), spec.Lenient, spec.Task.Folder
 	text, err := json.Marshal(s)
 	if err != nil {
-		said.Close()
+		refusal.Close()
 		return nil, err
 	}
-	caller := spec.Caller
+	caller := spec.CallerEnv
 	if user, err := accountOf(s.As); err != nil || user.uid != os.Geteuid() && user.given {
-		caller = OfMachine(caller)
+		caller = MachineVariables(caller)
 	} else if user.given { // HOME may be another one, and Become sets the right one
-		caller = slices.DeleteFunc(slices.Clone(caller), ofAccount)
+		caller = slices.DeleteFunc(slices.Clone(caller), isAccountVariable)
 	}
 	env := append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
 	// In a session of its own it has no terminal: with the terminal of root it could type into
 	// root's shell.
 	p, err := Program{
 		Path: Self(), Argv: []string{"sched", BecomeArgument}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
-		How: &syscall.SysProcAttr{Setsid: true}, said: said, keep: spec.Keep,
+		Attr: &syscall.SysProcAttr{Setsid: true}, refusal: refusal, keepZombie: spec.KeepZombie,
 	}.Fork()
 	if err != nil {
-		said.Close()
+		refusal.Close()
 	}
 	return p, err
 }

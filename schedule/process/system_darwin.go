@@ -24,34 +24,33 @@ func (f Family) members() (all []member) {
 // alive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
 func (m member) alive() bool { return syscall.Kill(m.pid, 0) == nil }
 
-// HasGroup reports whether the group lives on: see Orphans.
-func HasGroup(_ string, group int) bool { return len(Orphans("", group, 0)) > 0 }
+// HasGroup reports whether the group lives on: see LiveGroups.
+func HasGroup(_ string, group int) bool { return len(LiveGroups("", group, 0)) > 0 }
 
-// Orphans returns the group of the run's command if it lives on. Without /proc it cannot read which
-// run a process belongs to. But when a lost run is settled, a process of the run still has its
-// output open, and the kernel gives no number away while its group has processes.
-func Orphans(_ string, group, _ int) []int {
+// LiveGroups returns the group of the run's command if it lives on. Without /proc it cannot read
+// which run a process belongs to. But when a lost run is settled, a process of the run still has
+// its output open, and the kernel gives no number away while its group has processes.
+func LiveGroups(_ string, group, _ int) []int {
 	if group != 0 && (member{-group, group}).alive() {
 		return []int{group}
 	}
 	return nil
 }
 
-// OtherRunHas cannot tell without /proc.
-func OtherRunHas(*os.File, string) bool { return false }
+// OpenInOtherRun cannot tell without /proc.
+func OpenInOtherRun(*os.File, string) bool { return false }
 
-// keepsOrphans says that no process of this system can become the parent of what its descendants
-// leave behind.
-const keepsOrphans = false
+// hasSubreaper says that this system has no BecomeSubreaper.
+const hasSubreaper = false
 
-// KeepOrphans does nothing.
-func KeepOrphans() {}
+// BecomeSubreaper does nothing.
+func BecomeSubreaper() {}
 
 // Adopt finds no process.
 func Adopt(int) (*Process, bool) { return nil, false }
 
-// OrphanOf finds none.
-func OrphanOf(string, int) (group int) { return 0 }
+// ChildGroup finds none.
+func ChildGroup(string, int) (group int) { return 0 }
 
 // Age is not known.
 func Age(int) time.Duration { return 0 }
@@ -59,9 +58,9 @@ func Age(int) time.Duration { return 0 }
 // awaitEnd reports that there is no descriptor for a process here.
 func (p *Process) awaitEnd() bool { return false }
 
-// look waits for the end of the process, and sets how it ended. It reports whether it has, or
-// whether that cannot be known.
-func (p *Process) look(options int) (ended bool) {
+// tryWait waits for the end of the process, and sets how it ended. It reports whether the process
+// has ended, or whether that cannot be known.
+func (p *Process) tryWait(options int) (ended bool) {
 	_, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
 	return err != syscall.EINTR
 }

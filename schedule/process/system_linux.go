@@ -115,11 +115,11 @@ func ParseStat(stat []byte) (state byte, parent, group int) {
 	return fields[0][0], parent, group
 }
 
-// Orphans returns the groups of the run's command that live on. The group of the last attempt that
-// was written down counts (group 0: none was, and every group of the run counts). Groups of the
-// next attempt count, too: sched may have been killed before it could write that attempt down.
+// LiveGroups returns the groups of the run's command that live on. The group of the last attempt
+// that was written down counts (group 0: none was, and every group of the run counts). Groups of
+// the next attempt count, too: sched may have been killed before it could write that attempt down.
 // Other groups, which an earlier attempt left behind, are daemons and do not count.
-func Orphans(run string, group, attempt int) (left []int) {
+func LiveGroups(run string, group, attempt int) (left []int) {
 	eachProcess(func(pid int) {
 		of, n := runOf(pid)
 		if of != run {
@@ -140,12 +140,12 @@ func HasGroup(run string, group int) bool {
 		of, _ := runOf(group)
 		return of == run
 	}
-	return slices.Contains(Orphans(run, group, 0), group)
+	return slices.Contains(LiveGroups(run, group, 0), group)
 }
 
-// OtherRunHas reports whether a process that was started for another run has the file open, as far
-// as this process may see.
-func OtherRunHas(file *os.File, run string) (has bool) {
+// OpenInOtherRun reports whether a process that was started for another run has the file open, as
+// far as this process may see.
+func OpenInOtherRun(file *os.File, run string) (has bool) {
 	wanted, err := file.Stat()
 	if err != nil {
 		return false
@@ -170,16 +170,15 @@ func ReadProc(pid int, name string) [][]byte {
 	return bytes.Split(text, []byte{0})
 }
 
-// keepsOrphans says that a process of this system can become the parent of what its descendants
-// leave behind.
-const keepsOrphans = true
+// hasSubreaper says that this system has BecomeSubreaper.
+const hasSubreaper = true
 
-// KeepOrphans makes this process, and the program that it may become, the parent of what its
+// BecomeSubreaper makes this process, and the program that it may become, the parent of what its
 // descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
-func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func BecomeSubreaper() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // Adopt returns a process that another process started, and that has become a child of this process
-// (KeepOrphans). A process that has ended is Ended at once. Adopt returns false for any other
+// (BecomeSubreaper). A process that has ended is Ended at once. Adopt returns false for any other
 // process.
 func Adopt(pid int) (*Process, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -195,9 +194,9 @@ func Adopt(pid int) (*Process, bool) {
 	return p, true
 }
 
-// OrphanOf returns the process group that was started for the attempt of the run, and whose first
+// ChildGroup returns the process group that was started for the attempt of the run, and whose first
 // process is a child of this process; 0 if no such process lives.
-func OrphanOf(run string, attempt int) (group int) {
+func ChildGroup(run string, attempt int) (group int) {
 	eachProcess(func(pid int) {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if _, parent, of := ParseStat(text); err != nil || parent != os.Getpid() || of != pid {
@@ -240,25 +239,26 @@ func (p *Process) awaitEnd() bool {
 	}
 	ended := false
 	conn.Read(func(uintptr) bool {
-		ended = p.look(syscall.WNOHANG)
+		ended = p.tryWait(syscall.WNOHANG)
 		return ended
 	})
 	return ended
 }
 
-// look sets how the process ended, and reports whether it has, or whether that cannot be known.
-// Unless the options have WNOHANG, it waits.
-func (p *Process) look(options int) (ended bool) {
-	if p.keep {
-		return p.lookKept(options)
+// tryWait sets how the process ended, and reaps it unless it is to stay a zombie. It reports
+// whether the process has ended, or whether that cannot be known. Without WNOHANG in the options it
+// waits for the end, and a signal may interrupt the wait.
+func (p *Process) tryWait(options int) (ended bool) {
+	if p.keepZombie {
+		return p.peek(options)
 	}
 	pid, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
 	return pid == p.PID || err != nil && err != syscall.EINTR
 }
 
-// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for the process that
-// becomes its parent.
-func (p *Process) lookKept(options int) (ended bool) {
+// peek is tryWait that leaves a zombie (waitid(2) with WNOWAIT), for the process that becomes its
+// parent.
+func (p *Process) peek(options int) (ended bool) {
 	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
 		_, _, code       int32
 		_                [0]uintptr

@@ -26,8 +26,8 @@ func TestAProcessIsKeptUntilItIsReleased(t *testing.T) {
 		if !isZombie(p.PID) {
 			t.Errorf("%s: the kernel does not know of it any more", row.command)
 		}
-		p.Release()
-		p.Release()
+		p.Reap()
+		p.Reap()
 		if isZombie(p.PID) {
 			t.Errorf("%s: the kernel keeps it", row.command)
 		}
@@ -36,7 +36,7 @@ func TestAProcessIsKeptUntilItIsReleased(t *testing.T) {
 
 func TestAProcessThatIsReleasedIsForgottenWhenItEnds(t *testing.T) {
 	p := kept(t, "read line; exit 3") // its stdin is empty
-	p.Release()
+	p.Reap()
 	<-p.Done
 	if got := p.ExitCode(); got != 3 {
 		t.Errorf("exit code %d, not 3", got)
@@ -64,7 +64,7 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 
 func kept(t *testing.T, command string) *Process {
 	t.Helper()
-	p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, keep: true}.spawn()
+	p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, keepZombie: true}.spawn()
 	if err != nil {
 		t.Fatal(err)
 	}

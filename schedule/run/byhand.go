@@ -28,7 +28,7 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	ctx := context.Background()
-	live, lost, err := c.DB.Going(ctx)
+	live, lost, err := c.DB.LiveAndLost(ctx)
 	if err != nil {
 		return state.Row{}, err
 	}
@@ -36,7 +36,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	var queued string
 	for _, row := range slices.Backward(slices.SortedFunc(slices.Values(append(live, lost...)), func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) })) {
 		switch {
-		case row.Mutex != mutex || row.NotBegun():
+		case row.Mutex != mutex || row.Pending():
 		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
 			alive = &AliveError{row.ID}
 		case row.Queued(): // its command has not started: the code belongs to another run

@@ -15,7 +15,7 @@ import (
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
 // wait for their next attempt, or for their turn.
 func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
-	live, lost, err := c.DB.Going(ctx)
+	live, lost, err := c.DB.LiveAndLost(ctx)
 	live = slices.DeleteFunc(live, func(row state.Row) bool {
 		return !row.Deferred() && (!row.Queued() || c.DB.Owners().Alive(row.Owner))
 	})
@@ -25,7 +25,7 @@ func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
 // Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
 // its turn, Collect returns its row instead, for Resume.
 func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
-	if row.Deferred() || row.Queued() || row.Resting() && row.Background && !c.unwritten(row) {
+	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && !c.unwritten(row) {
 		return &row, nil
 	}
 	o, err := c.take(row)
@@ -99,7 +99,7 @@ func (o *orphan) finish(code *int) state.Row {
 			stopped(&result, "finished by hand while it waited")
 		}
 		return r.finish(result)
-	case r.row.Resting():
+	case r.row.BetweenAttempts():
 		return r.finish(o.giveUp(code))
 	}
 	return r.finish(r.unwatched(code))
@@ -118,7 +118,7 @@ func (r *Run) unwatched(code *int) state.Row {
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
 	if process.FindsByRun || output.InUse(r.row.Output) {
-		left = process.Orphans(r.row.ID, group, result.Attempt.Number)
+		left = process.LiveGroups(r.row.ID, group, result.Attempt.Number)
 	}
 	if len(left) > 0 {
 		family := process.Family{Groups: left, Run: result.ID, Attempt: result.Attempt.Number}

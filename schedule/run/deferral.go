@@ -44,14 +44,14 @@ func (r *Run) leaveDeferred() {
 func (o *orphan) finishUnlessLost() (again bool) {
 	r := o.run
 	switch {
-	case r.row.Resting() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
+	case r.row.BetweenAttempts() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
 		so := r.row.soFar()
 		so.Reason = r.row.Reason
 		if r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) != nil {
 			o.finish(nil)
 			return false
 		}
-	case r.row.Phase == state.Finishing || r.row.Resting() || r.row.Queued():
+	case r.row.Phase == state.Finishing || r.row.BetweenAttempts() || r.row.Queued():
 		o.finish(nil)
 		return false
 	default:

@@ -173,7 +173,7 @@ func (f *finisher) copyOutput() error {
 	if r.task.As == (schedule.As{}) {
 		err = process.CopyTo(ctx, to, from)
 	} else {
-		err = process.Spec{Task: &r.task, Caller: r.Environ}.CopyOutput(ctx, to, from)
+		err = process.Spec{Task: &r.task, CallerEnv: r.Environ}.CopyOutput(ctx, to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)

@@ -207,7 +207,7 @@ func (h *Handover) start(storage Storage) (*link, error) {
 	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
-	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), How: &syscall.SysProcAttr{Setsid: true}}.Fork()
+	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), Attr: &syscall.SysProcAttr{Setsid: true}}.Fork()
 	if err != nil {
 		ours.Close()
 		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())

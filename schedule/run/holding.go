@@ -126,7 +126,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 // pid.
 func HolderOf(row state.Row) mutex.Holder {
 	holder := mutex.Holder{Run: row.ID, Host: row.Server, Task: row.Task, Since: outcome.Begun(row.ID)}
-	if row.Begun() {
+	if row.Attempted() {
 		holder.PID, holder.Since = row.Attempt.PID, row.Attempt.At
 	}
 	return holder
@@ -168,5 +168,5 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 // livesOn reports whether the command of a run without a result lives. It is false if the system
 // cannot tell.
 func livesOn(row state.Row) bool {
-	return process.FindsByRun && row.Phase == state.Running && len(process.Orphans(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+	return process.FindsByRun && row.Phase == state.Running && len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
 }

@@ -67,9 +67,9 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	defer func() { h.marks.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
-		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.r.Environ, Variables: variables,
-		Keep:    before && h.r.row.Background,
-		Lenient: !before, // the hooks after a run start even if the command could not
+		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), CallerEnv: h.r.Environ, Variables: variables,
+		KeepZombie: before && h.r.row.Background,
+		Lenient:    !before, // the hooks after a run start even if the command could not
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
@@ -81,7 +81,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
 	h.marks.forked(name, p.PID)
-	if spec.Keep {
+	if spec.KeepZombie {
 		h.r.kept.add(p)
 	}
 	return awaitHook(ctx, name, p, 0)

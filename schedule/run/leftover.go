@@ -54,7 +54,7 @@ func newLeftover(r *Run) *leftover {
 		}
 		l.hookPID = hook.PID
 		if hook.PID == 0 { // the supervisor was killed before it could write that down
-			l.hookPID = process.OrphanOf(r.row.ID, 1) // hooks before the command have the number of the first attempt
+			l.hookPID = process.ChildGroup(r.row.ID, 1) // hooks before the command have the number of the first attempt
 			r.hooks.marks.forked(hook.Name, l.hookPID)
 		}
 	}
@@ -67,7 +67,7 @@ func newLeftover(r *Run) *leftover {
 	}
 	pid := r.row.Attempt.PID
 	if pid == 0 { // it was about to be started
-		pid = process.OrphanOf(r.row.ID, l.attempt)
+		pid = process.ChildGroup(r.row.ID, l.attempt)
 	}
 	if pid != 0 {
 		l.age = process.Age(pid)

@@ -20,7 +20,7 @@ import (
 // A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a
 // *mutex.HeldError.
 type BehindError struct {
-	Name  string       // of the mutex, or of the seats of a pool (state.SeatsOf)
+	Name  string       // of the mutex, or of the seats of a pool (state.SeatQueue)
 	First mutex.Holder // Since is when it began to wait
 }
 
@@ -65,7 +65,7 @@ func (s *queueView) look(db *state.DB, since time.Time) ([]state.Row, error) {
 func firstOf(rows []state.Row, names []string) error {
 	for _, name := range names {
 		for _, row := range rows {
-			if row.StandsFor(name) {
+			if row.InQueue(name) {
 				first := HolderOf(row)
 				first.Since = row.Wait.Since
 				return &BehindError{Name: name, First: first}
@@ -91,7 +91,7 @@ func QueuesOf(need mutex.Need) (names []string) {
 		names = append(names, need.Mutex)
 	}
 	if need.Pool != "" {
-		names = append(names, state.SeatsOf(need.Pool))
+		names = append(names, state.SeatQueue(need.Pool))
 	}
 	return names
 }
@@ -105,7 +105,7 @@ func (w *waiter) stand(names ...string) error {
 	switch {
 	case len(names) == 0:
 		what = state.ForPause
-	case slices.Contains(names, state.SeatsOf(w.need.Pool)):
+	case slices.Contains(names, state.SeatQueue(w.need.Pool)):
 		what = state.ForSeat
 	}
 	if w.seen.IsZero() {

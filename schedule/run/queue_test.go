@@ -50,7 +50,7 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	both := func(name string) *schedule.Task {
 		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true, Pool: schedule.Pool{Name: "few", Seats: 1}}
 	}
-	seats := state.SeatsOf("few")
+	seats := state.SeatQueue("few")
 	places := map[string]*waiter{
 		"c": waits(t, one, both("c"), time.Minute),
 		"b": waits(t, two, both("b"), 2*time.Minute),

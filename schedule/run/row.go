@@ -105,12 +105,12 @@ func (r *ownRow) takeBack() error {
 
 // standFor says for what the run waits.
 func (r *ownRow) standFor(what state.WaitsFor) error {
-	return r.write(func(ctx context.Context) error { return r.own.StandFor(ctx, r.ID, what) }, func() { r.Wait.For = what })
+	return r.write(func(ctx context.Context) error { return r.own.WaitFor(ctx, r.ID, what) }, func() { r.Wait.For = what })
 }
 
 // took says what a run has that has waited, and for how long it waited.
 func (r *ownRow) took(held mutex.Holding, waited time.Duration) error {
-	return r.write(func(ctx context.Context) error { return r.own.Took(ctx, r.ID, held.Mutex, held.Seat, waited) }, func() {
+	return r.write(func(ctx context.Context) error { return r.own.Acquired(ctx, r.ID, held.Mutex, held.Seat, waited) }, func() {
 		r.Locked, r.Seat, r.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
 	})
 }
@@ -152,7 +152,7 @@ func (r *ownRow) ending(kind outcome.Kind, reason string) {
 func (r *ownRow) again(wait time.Duration, soFar state.Result) {
 	then := clock.Now().Add(wait)
 	soFar.Outcome, soFar.Ended = "", time.Time{}
-	r.write(func(ctx context.Context) error { return r.own.Again(ctx, r.ID, soFar, then) }, func() {
+	r.write(func(ctx context.Context) error { return r.own.AwaitRetry(ctx, r.ID, soFar, then) }, func() {
 		r.Result, r.Phase, r.Wait, r.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then, Waited: r.Wait.Waited}, 0
 	})
 }

@@ -161,7 +161,7 @@ func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 // Begun reports whether a command or a hook of the run was started, even if that could not be
 // written down.
 func (c Caller) Begun(row state.Row) bool {
-	if row.Begun() || c.unwritten(row) {
+	if row.Attempted() || c.unwritten(row) {
 		return true
 	}
 	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
@@ -317,7 +317,7 @@ func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 
 // Mutexes returns the mutexes of the schedule.
 func (s Storage) Mutexes() mutex.Locks {
-	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, HeldByOther: process.OtherRunHas, Lenient: s.DB.InMemory()}, s.Store)
+	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, HeldByOther: process.OpenInOtherRun, Lenient: s.DB.InMemory()}, s.Store)
 }
 
 // Alone returns the storage without its store.

@@ -49,13 +49,13 @@ const (
 // state.ErrNotFound if there is no such run. Any other error says why the run goes on. The text by
 // names who stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
-	defer c.DB.Rest(0)
+	defer c.DB.CloseIfIdle(0)
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)
 	switch {
 	case err != nil:
 		return Stopping{}, err
-	case row.Phase == state.Ended, row.NotBegun():
+	case row.Phase == state.Ended, row.Pending():
 		return Stopping{}, state.ErrNotFound
 	case row.Outcome != "":
 		return Stopping{Record: row}, ErrNotRunning

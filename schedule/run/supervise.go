@@ -164,7 +164,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	p, err := process.Spec{
 		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
-		Caller: s.run.Environ, Variables: variables(s.run, n), Output: s.run.output, Locks: inherited(s.run.lock), Keep: s.row.Background,
+		CallerEnv: s.run.Environ, Variables: variables(s.run, n), Output: s.run.output, Locks: inherited(s.run.lock), KeepZombie: s.row.Background,
 	}.Start()
 	if err != nil {
 		s.unstartable(process.StartExitCode(err), err.Error())
@@ -286,7 +286,7 @@ func (k *keptProcesses) add(p *process.Process) { *k = append(*k, p) }
 // release has the kernel forget how they ended: that is written down now.
 func (k *keptProcesses) release() {
 	for _, p := range *k {
-		p.Release()
+		p.Reap()
 	}
 	*k = nil
 }

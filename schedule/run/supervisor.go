@@ -95,7 +95,7 @@ func (s *supervisor) restWhileIdle() (over func()) {
 		for {
 			select {
 			case <-ticker.C:
-				s.caller.DB.Rest(idle)
+				s.caller.DB.CloseIfIdle(idle)
 			case <-done:
 				return
 			}
@@ -278,7 +278,7 @@ func IsWitness(args []string) bool {
 // Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
 // it has ended well. Otherwise it returns only if this process cannot take its place.
 func Witness(self, id string, environ []string) (code int) {
-	process.KeepOrphans()
+	process.BecomeSubreaper()
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
 		Env: environ, Files: []uintptr{0, 1, 2, fileDescriptor, socketDescriptor},
 	})

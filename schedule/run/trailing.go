@@ -69,7 +69,7 @@ func FinishApart(self string, ended []Trailing) error {
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
 	// about the process itself, as when it crashes, have to go to one of the outputs.
-	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
+	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, Attr: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, finisher.HandOver(ctx, first.row.own.ID, ids...))
 	}

@@ -101,7 +101,7 @@ func StartTriggered(dir, file string, environ []string) error {
 	defer next.Close()
 	argv := []string{"sched", "run", "--" + TriggeredFlag, "--config", file}
 	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
-	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, How: &unix.SysProcAttr{Setsid: true}}.Fork()
+	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, Attr: &unix.SysProcAttr{Setsid: true}}.Fork()
 	return err
 }
 

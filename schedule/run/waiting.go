@@ -111,9 +111,9 @@ func (w *waiter) queues(lacks error) (names []string) {
 		names = append(names, w.need.Mutex)
 	}
 	full, behind := (*mutex.FullError)(nil), (*BehindError)(nil)
-	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatsOf(w.need.Pool)
+	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatQueue(w.need.Pool)
 	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
-		names = append(names, state.SeatsOf(w.need.Pool))
+		names = append(names, state.SeatQueue(w.need.Pool))
 	}
 	return names
 }
@@ -141,7 +141,7 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 // taken says that all seats are taken while others wait for seats and the run does not stand in
 // their queue yet: then the run lacks a seat, and joins that queue.
 func (w *waiter) taken(queues []string) func(seat string) (mutex.Holder, bool) {
-	seats := state.SeatsOf(w.need.Pool)
+	seats := state.SeatQueue(w.need.Pool)
 	var behind *BehindError
 	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.behind(seats), &behind) {
 		return nil

@@ -205,7 +205,7 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	}
 	live, waiting := map[string]RunChange{}, ""
 	for _, row := range all.Live {
-		if row.NotBegun() {
+		if row.Pending() {
 			waiting += fmt.Sprintln(row.ID, row.Wait)
 			continue
 		}
@@ -248,7 +248,7 @@ func changeOfRow(row state.Row, as view.RunState) RunChange {
 		change.State = view.RunQueued
 	case row.Deferred():
 		change.State, change.Attempt = view.RunDeferred, row.Attempt.Number+1
-	case as == view.RunRunning && !row.Begun():
+	case as == view.RunRunning && !row.Attempted():
 		change.State = view.RunStarting
 	}
 	return change

@@ -30,8 +30,8 @@ func (f *file) open() error {
 	switch f.access {
 	case memory:
 		return f.openEmpty()
-	case looking:
-		return f.openToLook()
+	case reading:
+		return f.openForReading()
 	}
 	if err := statedir.Check(f.dir); err != nil {
 		return err
@@ -45,14 +45,14 @@ func (f *file) open() error {
 	info := f.stat()
 	err := f.connect()
 	if errors.Is(err, errNotReady) {
-		if err = f.alone(f.make); err == nil {
+		if err = f.exclusively(f.make); err == nil {
 			info = f.stat()
 			err = f.connect()
 		}
 	}
 	if Damaged(err) {
 		if err = f.setFileAside(info, err); err == nil {
-			err = f.alone(f.make)
+			err = f.exclusively(f.make)
 		}
 		if err == nil {
 			err = f.connect()
@@ -72,7 +72,7 @@ func (f *file) connect() error {
 	}
 	conn, version, mode, err := f.dial(f.path(), "rw")
 	if err == nil {
-		err = f.current(version)
+		err = f.checkVersion(version)
 	}
 	if err == nil && mode == "wal" && onNetwork(f.dir) {
 		err = errNotReady
@@ -90,8 +90,8 @@ func (f *file) connect() error {
 	return nil
 }
 
-// current compares the version of a file with ours.
-func (f *file) current(version int) error {
+// checkVersion compares the version of a file with ours.
+func (f *file) checkVersion(version int) error {
 	switch known := len(migrations); {
 	case version > known:
 		return &NewerError{Path: f.path(), Version: version, Known: known}
@@ -102,7 +102,7 @@ func (f *file) current(version int) error {
 }
 
 // make makes the file, or brings it up to date. Another process may have done so already. The
-// caller holds the lock of alone.
+// caller holds the lock of exclusively.
 //
 // A new file gets its name when it is complete, so no process ever sees an unfinished file or its
 // journal. If the file is missing, a log or journal at its path is left from a file that was set
@@ -170,7 +170,7 @@ func (f *file) newJournal(conn *sql.DB) error {
 func (f *file) upgrade() error {
 	conn, version, mode, err := f.dial(f.path(), "rw")
 	if err == nil && version > len(migrations) {
-		err = f.current(version)
+		err = f.checkVersion(version)
 	}
 	if err == nil && mode == "wal" && onNetwork(f.dir) {
 		_, err = setJournal(conn, "TRUNCATE")
@@ -216,7 +216,7 @@ func (f *file) openEmpty() error {
 	conn.SetMaxOpenConns(1) // another connection would have another database
 	conn.SetConnMaxLifetime(0)
 	err = migrate(conn, 0)
-	if err == nil && f.access == looking {
+	if err == nil && f.access == reading {
 		_, err = conn.Exec("PRAGMA query_only = ON")
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (f *file) openEmpty() error {
 	return nil
 }
 
-// openToLook opens the file in a way that leaves the folder as it is:
+// openForReading opens the file in a way that leaves the folder as it is:
 //   - When the log (-wal) is there, it is opened for reading alone: a process has the database
 //     open, or was killed.
 //   - When the log is not there and the folder is ours, SQLite makes the log for us and removes it
@@ -236,7 +236,7 @@ func (f *file) openEmpty() error {
 //
 // Root always opens the file of another user for reading alone, because that user could have put
 // another file in its place. SQLite may then leave an empty log behind, which belongs to that user.
-func (f *file) openToLook() error {
+func (f *file) openForReading() error {
 	if err := checkPlain(f.path()); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (f *file) openToLook() error {
 	}
 	conn, version, _, err := f.dial(f.path(), mode)
 	if err != nil && !sameFile(f.stat(), info) { // a process set the file aside meanwhile
-		return errors.Join(closeConn(conn), f.openToLook())
+		return errors.Join(closeConn(conn), f.openForReading())
 	}
 	switch primary(err) {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
@@ -258,7 +258,7 @@ func (f *file) openToLook() error {
 		conn, version, _, err = f.dial(f.path(), "ro&immutable=1")
 	}
 	if err == nil {
-		if err = f.current(version); errors.Is(err, errNotReady) {
+		if err = f.checkVersion(version); errors.Is(err, errNotReady) {
 			err = &olderError{f.path()}
 		}
 	}
@@ -269,8 +269,8 @@ func (f *file) openToLook() error {
 	return nil
 }
 
-// lookers bounds the queries that run at the same time in a database that OpenRead opened.
-const lookers = 4
+// readers bounds the queries that run at the same time in a database that OpenRead opened.
+const readers = 4
 
 // dial connects, and returns the version of the tables and the mode of the journal.
 func (f *file) dial(path, mode string) (conn *sql.DB, version int, journal string, err error) {
@@ -279,9 +279,9 @@ func (f *file) dial(path, mode string) (conn *sql.DB, version int, journal strin
 		return nil, 0, "", err
 	}
 	conn.SetMaxOpenConns(1) // a second writer would only wait for the first
-	if f.access == looking {
-		conn.SetMaxOpenConns(lookers)
-		conn.SetMaxIdleConns(lookers)
+	if f.access == reading {
+		conn.SetMaxOpenConns(readers)
+		conn.SetMaxIdleConns(readers)
 	}
 	err = conn.QueryRowContext(context.Background(), "PRAGMA user_version").Scan(&version)
 	if err == nil {
@@ -306,7 +306,7 @@ func (f *file) dsn(path, mode string) string {
 		"_error_rc":     {"1"},
 		"_pragma":       {"cache_size(-16000)", "temp_store(MEMORY)"},
 	}
-	if f.access == looking {
+	if f.access == reading {
 		q.Set("_query_only", "1")
 	}
 	if mode == "rwc" {
@@ -352,7 +352,7 @@ func (f *file) setFileAside(info os.FileInfo, damage error) error {
 	if info == nil {
 		return damage
 	}
-	return f.alone(func() error {
+	return f.exclusively(func() error {
 		if !sameFile(f.stat(), info) {
 			return nil
 		}

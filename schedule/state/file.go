@@ -33,7 +33,7 @@ type access string
 
 const (
 	writing access = "write the file, and make it"
-	looking access = "read the file, and change nothing"
+	reading access = "read the file, and change nothing"
 	memory  access = "write to memory"
 )
 
@@ -69,9 +69,9 @@ func (f *file) once(op func(*sql.DB) error) (os.FileInfo, error) {
 	return f.info, op(f.conn)
 }
 
-// ready returns nil with mu held for reading, and with the file at the path open in conn. Otherwise
-// a process would go on to write into a file that another process has set aside, or that somebody
-// has deleted.
+// ready opens the file at the path, if conn has none or another file. After nil it has locked mu
+// for reading, and the caller must unlock it. Without this look a process would go on to write into
+// a file that another process has set aside, or that somebody has deleted.
 func (f *file) ready() error {
 	for {
 		f.mu.RLock()
@@ -149,8 +149,9 @@ func (f *file) poll(try func() (done bool, err error)) error {
 	}
 }
 
-// alone runs op while no other process makes, migrates or sets aside the database.
-func (f *file) alone(op func() error) error {
+// exclusively runs op while no other process makes, migrates or sets aside the database. The error
+// is errWaited when another process does so for too long.
+func (f *file) exclusively(op func() error) error {
 	const flags = os.O_RDWR | os.O_CREATE
 	var lock *os.File
 	err := f.poll(func() (done bool, err error) {
@@ -167,6 +168,6 @@ func (f *file) alone(op func() error) error {
 	return op()
 }
 
-// makingPath returns the path of alone's lock. The name begins with a dot, so it is the name of no
-// mutex.
+// makingPath returns the path of exclusively's lock. The name begins with a dot, so it is the name
+// of no mutex.
 func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }

@@ -150,16 +150,17 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
-// Live returns the rows that have not ended, with their snapshots: rows that wait, are ready, run
-// or finish, but not rows that are planned. The oldest slot comes first.
-func (r Runs) Live(ctx context.Context) ([]Row, error) {
+// NotEnded returns the rows that wait, are ready, run or finish, but not the rows that are planned,
+// with their snapshots. It does not ask whether their owners live: see LiveAndLost. The oldest slot
+// comes first.
+func (r Runs) NotEnded(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY slot, id")
 }
 
-// Going returns the rows that have not ended, with their snapshots, the oldest id first. A live row
+// LiveAndLost returns the rows of NotEnded in two parts, each with the oldest id first. A live row
 // waits, or a living process looks after it. The process of a lost row is dead, and the next tick
 // will finish the row.
-func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
+func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
 	rows, err := db.Runs().list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY id")
 	alive := db.Owners().aliveOnce()
 	for _, r := range rows {
@@ -172,8 +173,8 @@ func (db *DB) Going(ctx context.Context) (live, lost []Row, err error) {
 	return live, lost, err
 }
 
-// Queue returns the rows that wait for a mutex or a seat and that a living process looks after,
-// with their snapshots. The row that has waited longest comes first.
+// Queue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process
+// looks after, with their snapshots. The row that has waited longest comes first.
 func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
 	alive := db.Owners().aliveOnce()
@@ -188,9 +189,9 @@ func InOrder(a, b Row) int {
 	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
 }
 
-// AnyWaits reports whether the database has work for a later tick: a run that has not ended, a run
+// HasWork reports whether the database has work for a later tick: a run that has not ended, a run
 // that nobody has reported or published, or a message.
-func (r Runs) AnyWaits(ctx context.Context) (bool, error) {
+func (r Runs) HasWork(ctx context.Context) (bool, error) {
 	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
 		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
 		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
@@ -238,7 +239,8 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 // longestFirst orders rows that wait: by Wait.Since if it is set, else by when the row is due.
 const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
-func anyWaits(ctx context.Context, q querier) (waits bool, err error) {
+// anyWaiting reports whether a row waits or is planned.
+func anyWaiting(ctx context.Context, q querier) (waits bool, err error) {
 	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase IN ('waiting', 'planned') AND phase <> 'ended')").Scan(&waits)
 	return waits, err
 }

@@ -12,7 +12,7 @@ import (
 // killed.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
 	err = o.store.write(ctx, func(q querier) error {
-		if err := o.has(ctx, q, run); err != nil {
+		if err := o.mustOwn(ctx, q, run); err != nil {
 			return err
 		}
 		n, err := changed(ctx, q, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
@@ -30,7 +30,7 @@ const hookTries = 2
 // HookForked writes down the process of a hook.
 func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.has(ctx, q, run); err != nil {
+		if err := o.mustOwn(ctx, q, run); err != nil {
 			return err
 		}
 		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL", pid, run, name)
@@ -41,7 +41,7 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 // HookEnded says that a hook has ended, and adds a note to the run if it failed.
 func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.has(ctx, q, run); err != nil {
+		if err := o.mustOwn(ctx, q, run); err != nil {
 			return err
 		}
 		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?", at.UnixMicro(), note, run, name); err != nil || note == "" || o.ID == nobody {
@@ -51,15 +51,15 @@ func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, no
 	})
 }
 
-// has returns an error unless the row is ours.
-func (o Owned) has(ctx context.Context, q querier, run string) error {
+// mustOwn returns a *StaleError or ErrGone unless the row is ours.
+func (o Owned) mustOwn(ctx context.Context, q querier, run string) error {
 	if o.ID == nobody {
 		return nil
 	}
 	var ours bool
 	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, o.ID).Scan(&ours)
 	if err == nil && !ours {
-		err = stale(ctx, q, run)
+		err = staleError(ctx, q, run)
 	}
 	return err
 }

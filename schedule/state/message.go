@@ -79,7 +79,7 @@ func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours boo
 		if err := message.put(ctx, q); err != nil {
 			return err
 		}
-		ours, err = own(ctx, q, o, message.ID)
+		ours, err = takeOwnership(ctx, q, o, message.ID)
 		return err
 	})
 	return ours, err
@@ -100,7 +100,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 		if full {
 			status = "held"
 		}
-		if err := m.takeOver(ctx, q); err != nil {
+		if err := m.absorbHeld(ctx, q); err != nil {
 			return err
 		}
 	}
@@ -121,9 +121,9 @@ func dropReplaced(ctx context.Context, q querier) error {
 	return err
 }
 
-// takeOver removes the held message of the sender, and writes into m how many messages were held
-// back before it.
-func (m *Message) takeOver(ctx context.Context, q querier) error {
+// absorbHeld removes the held message of the sender, and counts it, and the messages that it stands
+// for, in m.
+func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	var created int64
 	var since sql.NullInt64
 	err := q.QueryRowContext(ctx, "DELETE FROM message WHERE sender = ? AND status = 'held' RETURNING held_back, held_since, created", m.Sender).
@@ -153,9 +153,9 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 	return full, err
 }
 
-// own makes o the owner of a message if the message is due, nobody owns it, and no older ping of
-// the sender is being sent.
-func own(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
+// takeOwnership makes o the owner of a message if the message is due, nobody owns it, and no older
+// ping of the sender is being sent.
+func takeOwnership(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
 	n, err := changed(ctx, q, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
 		o.ID, id)
 	return n > 0, err
@@ -222,7 +222,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, er
 			return err
 		}
 		taken = &found[0]
-		_, err = own(ctx, q, o, taken.ID)
+		_, err = takeOwnership(ctx, q, o, taken.ID)
 		return err
 	})
 	return taken, err

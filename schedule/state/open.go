@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-
 	"time"
 )
 
@@ -39,7 +38,7 @@ func At(dir string, patience time.Duration) *DB {
 // the database with which SQLite coordinates processes (-wal, -shm). Root may read the folders of
 // others. A file that does not exist is an empty database.
 func OpenRead(dir string, patience time.Duration) (*DB, error) {
-	return opened(newFile(dir, looking, patience))
+	return opened(newFile(dir, reading, patience))
 }
 
 // OpenMemory opens an empty database that ends with this process, for a tick that cannot write to
@@ -60,9 +59,9 @@ func opened(f *file) (*DB, error) {
 // Close closes the database. Committed changes stay.
 func (db *DB) Close() error { return db.file.close() }
 
-// Rest closes the file until the next call needs it, if nobody has used it for at least idle. So
-// the file is not open while something slow happens.
-func (db *DB) Rest(idle time.Duration) {
+// CloseIfIdle closes the file until the next call needs it, if nobody has used it for at least
+// idle. So the file is not open while something slow happens.
+func (db *DB) CloseIfIdle(idle time.Duration) {
 	if db.InMemory() || time.Since(time.Unix(0, db.file.used.Load())) < idle {
 		return
 	}
@@ -71,17 +70,18 @@ func (db *DB) Rest(idle time.Duration) {
 	db.file.disconnect() //nolint: it is opened again when it is needed
 }
 
-// impatience is how long calls wait for other processes after GiveUp.
-const impatience = 100 * time.Millisecond
+// shortenedPatience is the patience after ShortenWaits.
+const shortenedPatience = 100 * time.Millisecond
 
-// GiveUp says that a call has waited for the database in vain: from now on no call waits for long.
-func (db *DB) GiveUp() {
+// ShortenWaits makes later calls give up after shortenedPatience, because one call has waited for
+// other processes in vain.
+func (db *DB) ShortenWaits() {
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
 	if db.file.access == memory {
 		return
 	}
-	db.file.patience = min(db.file.patience, impatience)
+	db.file.patience = min(db.file.patience, shortenedPatience)
 	db.file.disconnect() //nolint: it is opened again when it is needed
 }
 

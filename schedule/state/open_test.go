@@ -58,7 +58,7 @@ func init() {
 			return err
 		}
 		defer db.Close()
-		rows, err := db.Runs().Live(ctx)
+		rows, err := db.Runs().NotEnded(ctx)
 		fmt.Fprintln(out, len(rows))
 		return err
 	}
@@ -335,7 +335,7 @@ func TestAnotherProcessKeepsItLocked(t *testing.T) {
 	patient, err := Open(dir, time.Hour)
 	must(t, err)
 	defer patient.Close()
-	patient.GiveUp()
+	patient.ShortenWaits()
 	if err := request(patient); !Unwritable(err) {
 		t.Errorf("%v", err)
 	}

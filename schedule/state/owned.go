@@ -22,7 +22,7 @@ import (
 //	   └────── Begin, with an outcome ───────────────────────────────┘
 //	   ▲                  ▲  └──────────────┼──────── End ──────────────────────────────▲
 //	   └── Defer ─────────┼─────────────────┤
-//	                      └───── Again ─────┘
+//	                      └───── AwaitRetry ─────┘
 type Owned struct {
 	store store
 	ID    int64 // of the owner
@@ -79,13 +79,14 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 	})
 }
 
-// StandFor says what our row, which has not started, waits for from now on.
-func (o Owned) StandFor(ctx context.Context, run string, what WaitsFor) error {
+// WaitFor changes what our queued row waits for (Row.Queued).
+func (o Owned) WaitFor(ctx context.Context, run string, what WaitsFor) error {
 	return o.update(ctx, run, "UPDATE run SET waits_for = ?3 WHERE id = ?1 AND owner = ?2 AND phase = 'ready' AND attempt = 0", string(what))
 }
 
-// Took says that a row which waited for its mutex or a seat has what it waited for.
-func (o Owned) Took(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
+// Acquired says that our queued row has the mutex and the seat that it needs, and how long it
+// waited for them.
+func (o Owned) Acquired(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
 	return o.update(ctx, run, `UPDATE run SET locked = ?3, seat = ?4, waited = ?5, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
 		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, locked, seat, waited.Microseconds())
 }
@@ -112,9 +113,9 @@ func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome
 		attempt, string(kind), reason)
 }
 
-// Again says that an attempt has ended and that we start the next one, not before then. r is the
-// result of the attempts so far.
-func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
+// AwaitRetry says that an attempt has ended, and that we will start the next one, not before then.
+// r is the result of the attempts so far.
+func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.store.write(ctx, func(q querier) error {
 		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
 				exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
@@ -122,7 +123,7 @@ func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) 
 	})
 }
 
-// Defer is Again for a next attempt that any tick may start: until then the row has no owner, no
+// Defer leaves the next attempt to a tick, not before then: until that the row has no owner, no
 // mutex and no seat. If a run was lost before its first attempt, that attempt counts as lost.
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
@@ -141,7 +142,7 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 }
 
 func (r Result) soFar(q querier) []any {
-	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output)}
+	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output)}
 }
 
 // Finish says what became of the run. Its hooks are still to be fired.
@@ -295,13 +296,13 @@ func (o Owned) update(ctx context.Context, run, text string, args ...any) error 
 func (o Owned) change(ctx context.Context, q querier, run, text string, args ...any) error {
 	n, err := changed(ctx, q, text, append([]any{run, o.ID}, args...)...)
 	if err == nil && n == 0 {
-		err = stale(ctx, q, run)
+		err = staleError(ctx, q, run)
 	}
 	return err
 }
 
-// stale says why a row could not be changed.
-func stale(ctx context.Context, q querier, run string) error {
+// staleError says why a row could not be changed.
+func staleError(ctx context.Context, q querier, run string) error {
 	e := &StaleError{Run: run}
 	err := q.QueryRowContext(ctx, "SELECT phase, coalesce(owner, 0) FROM run WHERE id = ?", run).Scan(&e.Phase, &e.Owner)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -24,7 +24,7 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
-	must(t, ours.Again(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)))
+	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)))
 	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 || !r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
 		t.Errorf("between two attempts: %+v", r)
 	}
@@ -98,7 +98,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
 			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
 			"Forked":     late.Forked(ctx, row.ID, Attempt{Number: 0, PID: 1}),
-			"Again":      late.Again(ctx, row.ID, Result{}, noon),
+			"Again":      late.AwaitRetry(ctx, row.ID, Result{}, noon),
 			"Defer":      late.Defer(ctx, row.ID, Result{}, noon, nil),
 			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}, nil),
 			"HookBegun":  begun,
@@ -136,7 +136,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 			"Wait":   func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
 			"Start":  func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
 			"Forked": func(run string) error { return ours.Forked(ctx, run, Attempt{PID: 1}) },
-			"Again":  func(run string) error { return ours.Again(ctx, run, Result{}, noon) },
+			"Again":  func(run string) error { return ours.AwaitRetry(ctx, run, Result{}, noon) },
 			"Defer":  func(run string) error { return ours.Defer(ctx, run, Result{}, noon, nil) },
 			"Finish": func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, nil) },
 			"End": func(run string) error {

@@ -262,7 +262,7 @@ func (s *Self) Owned(ctx context.Context) (Owned, error) {
 	return owned, nil
 }
 
-// resign undoes Become, for a plan that was not committed.
+// resign undoes Plan.Become, for a plan that was not committed.
 func (s *Self) resign() {
 	if s == nil {
 		return

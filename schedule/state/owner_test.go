@@ -46,7 +46,7 @@ func init() {
 
 func orphans(t *testing.T, db *DB) []Row {
 	t.Helper()
-	_, lost, err := db.Going(ctx)
+	_, lost, err := db.LiveAndLost(ctx)
 	must(t, err)
 	return lost
 }

@@ -19,7 +19,7 @@ import (
 //	plan := db.Plan(ctx)
 //	defer plan.Rollback()
 //	plan.Values().Covered(ctx)              // which minutes nobody covered
-//	plan.Left(ctx, end)                     // what dead ticks have planned and not come to
+//	plan.Reclaim(ctx, end)                     // what dead ticks have planned and not begun
 //	plan.Runs().Record(ctx, missed, …)
 //	ours := plan.Become(ctx, self)
 //	plan.Add(ctx, slots)                    // what this tick will come to
@@ -130,11 +130,17 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = ?2 WHERE id = ?1 AND phase = 'waiting'`)
 }
 
-// Left returns the rows that ticks have planned and not come to yet, the oldest first: rows of dead
-// ticks (left), and rows of living ticks (live). It takes the rows of dead ticks out of the plan.
-// Rows that waited before wait again. Rows of slots at or after the end of the minute stay planned,
-// because the clock was set back. The others are removed.
-func (p *Plan) Left(ctx context.Context, end time.Time) (left, live []Row, err error) {
+// Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
+// begun. End is the end of the minute that is planned now.
+//
+//   - A row that waited before waits again.
+//   - A row of a slot at or after end stays planned: the clock was set back, and the slot is yet to
+//     come.
+//   - Any other row is removed.
+//
+// It returns these rows as they were (left), and the planned rows of living ticks (live), the
+// oldest slot first.
+func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)
 		if err != nil {

@@ -92,7 +92,7 @@ func TestManyTicksPlanOneMinute(t *testing.T) {
 	plan, err := open(t, dir).Plan(ctx)
 	must(t, err)
 	defer plan.Rollback()
-	left, _, err := plan.Left(ctx, noon.AddDate(1, 0, 0))
+	left, _, err := plan.Reclaim(ctx, noon.AddDate(1, 0, 0))
 	if err != nil || len(left) != manyTasks {
 		t.Errorf("%d rows are left, %v", len(left), err)
 	}
@@ -132,7 +132,7 @@ func oneMinute(db *DB) error {
 			return err
 		}
 	}
-	_, lost, err := db.Going(ctx)
+	_, lost, err := db.LiveAndLost(ctx)
 	for _, r := range lost {
 		if err := ours.Take(ctx, r); err != nil {
 			return err
@@ -162,7 +162,7 @@ func planOneMinute(db *DB, self *Self) (rows []Row, err error) {
 	if last.IsZero() {
 		minute = noon
 	}
-	left, _, err := plan.Left(ctx, noon.AddDate(1, 0, 0))
+	left, _, err := plan.Reclaim(ctx, noon.AddDate(1, 0, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +363,7 @@ func TestWhatADeadTickLeft(t *testing.T) {
 
 	plan, err = db.Plan(ctx)
 	must(t, err)
-	found, live, err := plan.Left(ctx, noon.AddDate(1, 0, 0))
+	found, live, err := plan.Reclaim(ctx, noon.AddDate(1, 0, 0))
 	must(t, err)
 	must(t, plan.Commit())
 	if len(found) != 2 || len(live) != 1 || live[0].Task != "living" {

@@ -81,12 +81,12 @@ type pruning struct {
 func (p *pruning) step(now time.Time, keep Keep) error {
 	p.did.More = true
 	if keep.For > 0 {
-		if done, err := p.old(now.Add(-keep.For), now.Add(-max(keep.For, keep.Failures))); err != nil || !done {
+		if done, err := p.removeOld(now.Add(-keep.For), now.Add(-max(keep.For, keep.Failures))); err != nil || !done {
 			return err
 		}
 	}
 	if keep.RunsPerTask > 0 {
-		if done, err := p.surplus(keep); err != nil || !done {
+		if done, err := p.removeSurplus(keep); err != nil || !done {
 			return err
 		}
 	}
@@ -100,8 +100,8 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 // failure is the condition of rows that are failures.
 const failure = ran + " AND outcome <> 'succeeded'"
 
-// old removes rows that ended before a time, failures before another, the oldest slot first.
-func (p *pruning) old(before, failures time.Time) (done bool, err error) {
+// removeOld removes rows that ended before a time, failures before another, the oldest slot first.
+func (p *pruning) removeOld(before, failures time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
 		AND (coalesce(ended, slot) < ?3 OR NOT (`+failure+`))
 		AND (outcome IN ('skipped', 'missed') OR test = 1
@@ -109,8 +109,9 @@ func (p *pruning) old(before, failures time.Time) (done bool, err error) {
 		ORDER BY slot LIMIT ?2`, before.UnixMicro(), failures.UnixMicro())
 }
 
-// surplus goes through the tasks, and begins after the last task that an earlier step has done.
-func (p *pruning) surplus(keep Keep) (done bool, err error) {
+// removeSurplus removes the rows of each task beyond the number kept. It begins after the last task
+// that an earlier step has done.
+func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 	var past sql.NullString
 	if err := value(p.ctx, p.q, keyCursor, &past); err != nil {
 		return false, err
@@ -125,7 +126,7 @@ func (p *pruning) surplus(keep Keep) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		done, err := p.surplusOf(task, keep)
+		done, err := p.removeSurplusOf(task, keep)
 		if err != nil {
 			return false, err
 		}
@@ -138,9 +139,9 @@ func (p *pruning) surplus(keep Keep) (done bool, err error) {
 	}
 }
 
-// surplusOf removes the rows of a task beyond the number kept. A run that stays costs a step in an
-// index. The rows of other slots are read only when there are too many.
-func (p *pruning) surplusOf(task string, keep Keep) (done bool, err error) {
+// removeSurplusOf removes the rows of a task beyond the number kept. A run that stays costs a step
+// in an index. The rows of other slots are read only when there are too many.
+func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error) {
 	perTask, counted := keep.RunsPerTask, []string{ran}
 	if keep.Failures > 0 {
 		counted = []string{ran + " AND outcome = 'succeeded'", failure}
@@ -164,17 +165,17 @@ func (p *pruning) surplusOf(task string, keep Keep) (done bool, err error) {
 
 // spent reports whether the step has to end.
 func (p *pruning) spent() bool {
-	return p.did.Rows >= p.most() || p.did.Rows >= p.budget.Least && time.Since(p.begun) >= p.budget.Time
+	return p.did.Rows >= p.maxRows() || p.did.Rows >= p.budget.Least && time.Since(p.begun) >= p.budget.Time
 }
 
-// most returns how many rows the step may remove.
-func (p *pruning) most() int { return max(p.budget.Rows, p.budget.Least) }
+// maxRows returns how many rows the step may remove.
+func (p *pruning) maxRows() int { return max(p.budget.Rows, p.budget.Least) }
 
 // removeAll removes the rows that which selects, a chunk (?2) at a time. It ends when no such rows
 // are left (done), or the step has to end.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
-		most := max(1, min(chunk, p.most()-p.did.Rows))
+		most := max(1, min(chunk, p.maxRows()-p.did.Rows))
 		removed, err := p.remove(which, append([]any{first, most}, others...)...)
 		if p.did.Rows += removed; err != nil || removed < most {
 			return true, err
@@ -197,19 +198,20 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 		}
 		removed++
 		p.did.Unpublished += unpublished
-		r.Output = p.q.whole(r.Output)
+		r.Output = p.q.absolute(r.Output)
 		p.did.Removed = append(p.did.Removed, r)
 		if definition.Valid {
 			definitions[definition.Int64] = r.Task
 		}
 		return nil
 	}, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition, unpublished", args...)
-	return removed, errors.Join(err, p.forget(definitions))
+	return removed, errors.Join(err, p.removeDefinitions(definitions))
 }
 
-// forget removes the definitions that no row uses any more. It searches the rows of the task from
-// the oldest on. The removed rows were old, so it finds a definition that is still used at once.
-func (p *pruning) forget(definitions map[int64]string) error {
+// removeDefinitions removes the definitions that no row uses any more. It searches the rows of the
+// task from the oldest on. The removed rows were old, so it finds a definition that is still used
+// at once.
+func (p *pruning) removeDefinitions(definitions map[int64]string) error {
 	for definition, task := range definitions {
 		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
 			(SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND definition = ?1)`, definition, task)

@@ -79,7 +79,7 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if err != nil {
 		return nil, err
 	}
-	waits, err := anyWaits(ctx, q)
+	waits, err := anyWaiting(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (rec *recorder) begin(row Row) error {
 	var ours bool
 	err := rec.q.QueryRowContext(rec.ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", row.ID, row.Owner).Scan(&ours)
 	if err == nil && !ours {
-		err = stale(rec.ctx, rec.q, row.ID)
+		err = staleError(rec.ctx, rec.q, row.ID)
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func (rec *recorder) leaveOut(row *Row) error {
 
 // A rangeRow has the fields of a row of several slots that Record needs.
 type rangeRow struct {
-	longRow
+	slotRange
 	id, reason string
 	slots      int
 }

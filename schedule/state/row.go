@@ -138,12 +138,6 @@ func (r Row) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// Queued reports whether the run waits for its mutex, for a seat or for the end of a pause, and has
-// not started. A process watches it, or the next tick gives it to a process.
-func (r Row) Queued() bool {
-	return r.Phase == Ready && r.Attempt.Number == 0 && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
-}
-
 // IsRange reports whether the row stands for the slots from Slot through LastSlot that have no row
 // of their own. Slots is the number of these slots; before the row is added, it also counts slots
 // with a row.
@@ -162,45 +156,63 @@ func (r Row) WithoutOutcome() Row {
 	return r
 }
 
-// StandsFor reports whether the run stands in the queue for a mutex, or for the seats of a pool
-// (SeatsOf).
-func (r Row) StandsFor(name string) bool {
+// InQueue reports whether the run stands in the queue with that name: the name of a mutex, or
+// SeatQueue of a pool.
+func (r Row) InQueue(name string) bool {
 	switch r.Wait.For {
 	case ForMutex:
 		return name == r.Mutex
 	case ForSeat:
-		return name == r.Mutex || name == SeatsOf(r.Pool)
+		return name == r.Mutex || name == SeatQueue(r.Pool)
 	}
 	return false // a pause keeps it from starting, so it delays nobody
 }
 
-// SeatsOf returns the name of the queue for the seats of a pool. No mutex has such a name.
-func SeatsOf(pool string) string { return pool + "#" }
+// SeatQueue returns the name of the queue for the seats of a pool. No mutex has such a name.
+func SeatQueue(pool string) string { return pool + "#" }
+
+// A run can wait in five ways. They differ in who goes on with the run, and in whether it has had
+// an attempt:
+//
+//	                 goes on with it   attempts   waits for
+//	Requested        a tick            none       a tick, or its mutex
+//	DelayedSlot      a tick            none       the store, or the end of a pause
+//	Deferred         a tick            some       the time of its next attempt, or its mutex
+//	Queued           its supervisor    none       its mutex, a seat, or the end of a pause
+//	BetweenAttempts  its supervisor    some       the time of its next attempt
+//
+// If the supervisor is killed, a tick gives the run to another supervisor.
 
 // Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it
 // yet.
-func (r Row) Requested() bool { return r.Phase == Waiting && !r.Scheduled && r.Attempt.Number == 0 }
+func (r Row) Requested() bool { return r.Pending() && !r.Scheduled }
 
 // DelayedSlot reports whether a slot of the schedule waits for the store, or for the end of a
 // pause.
-func (r Row) DelayedSlot() bool { return r.Phase == Waiting && r.Scheduled && r.Attempt.Number == 0 }
+func (r Row) DelayedSlot() bool { return r.Pending() && r.Scheduled }
 
-// NotBegun reports whether the run is Requested or a DelayedSlot.
-func (r Row) NotBegun() bool { return r.Phase == Waiting && r.Attempt.Number == 0 }
+// Pending reports whether the run is Requested or a DelayedSlot: no tick has begun it yet.
+func (r Row) Pending() bool { return r.Phase == Waiting && !r.Attempted() }
 
-// Deferred reports whether the run waits for a tick to go on with its next attempt. No process
-// watches it meanwhile.
-func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempt.Number > 0 }
+// Deferred reports whether the next attempt of the run is left to a later tick. No process watches
+// the run meanwhile.
+func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempted() }
 
-// Waits reports whether the run waits for its turn or for a tick. No command of it lives or is
-// about to start.
+// Queued reports whether the run has begun and waits, before its first attempt, for its mutex, for
+// a seat or for the end of a pause.
+func (r Row) Queued() bool {
+	return r.Phase == Ready && !r.Attempted() && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
+}
+
+// BetweenAttempts reports whether the process that watches the run waits for its next attempt.
+func (r Row) BetweenAttempts() bool { return r.Phase == Ready && r.Attempted() }
+
+// Waits reports whether the run is Requested, a DelayedSlot, Deferred or Queued: no command of it
+// lives or is about to start, and it holds no mutex.
 func (r Row) Waits() bool { return r.Phase == Waiting || r.Queued() }
 
-// Resting reports whether the process that watches the run waits for its next attempt.
-func (r Row) Resting() bool { return r.Phase == Ready && r.Attempt.Number > 0 }
-
-// Begun reports whether an attempt of the run has begun.
-func (r Row) Begun() bool { return r.Attempt.Number > 0 }
+// Attempted reports whether an attempt of the run has begun.
+func (r Row) Attempted() bool { return r.Attempt.Number > 0 }
 
 // columns are the columns of a row, in the order of values and scan; definition comes last.
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
@@ -217,7 +229,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	long, err := longRows(ctx, q, rows)
+	ranges, err := rangesFrom(ctx, q, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +238,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		return nil, err
 	}
 	for _, r := range rows {
-		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(long, func(l longRow) bool { return l.has(r) }) {
+		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(ranges, func(s slotRange) bool { return s.has(r) }) {
 			continue
 		}
 		did, err := inserter.insert(r)
@@ -237,7 +249,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 			added = append(added, r)
 		}
 		if !r.LastSlot.IsZero() {
-			long = append(long, longRow{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
+			ranges = append(ranges, slotRange{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
 		}
 	}
 	return added, nil
@@ -277,29 +289,29 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	return n > 0, err
 }
 
-// A longRow is a row of several slots.
-type longRow struct {
+// A slotRange says for which slots a row of several slots stands (IsRange).
+type slotRange struct {
 	task        string
-	first, last int64
+	first, last int64 // microseconds since 1970
 }
 
-func (l longRow) has(r Row) bool {
+func (s slotRange) has(r Row) bool {
 	slot := r.Slot.UnixMicro()
-	return l.task == r.Task && l.first <= slot && slot <= l.last
+	return s.task == r.Task && s.first <= slot && slot <= s.last
 }
 
-// longRows returns the rows of several slots that reach the oldest of the new rows. There is hardly
-// ever such a row.
-func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err error) {
+// rangesFrom returns the ranges that reach the oldest of the new rows. There is hardly ever such a
+// range.
+func rangesFrom(ctx context.Context, q querier, news []Row) (ranges []slotRange, err error) {
 	oldest := news[0].Slot
 	for _, r := range news {
 		if r.Slot.Before(oldest) {
 			oldest = r.Slot
 		}
 	}
-	return listed(ctx, q, func(rows *sql.Rows) (l longRow, err error) {
-		err = rows.Scan(&l.task, &l.first, &l.last)
-		return l, err
+	return listed(ctx, q, func(rows *sql.Rows) (s slotRange, err error) {
+		err = rows.Scan(&s.task, &s.first, &s.last)
+		return s, err
 	}, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
 }
 
@@ -318,11 +330,12 @@ func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMe
 	return id, err
 }
 
-// inside returns the path of an output as the database has it: relative to the folder output/, so
-// that the state folder can be moved. whole undoes that.
-func (q querier) inside(path string) string { return strings.TrimPrefix(path, q.outputs) }
+// relative returns the path of an output as the database has it: relative to the folder output/. So
+// the state folder can be moved.
+func (q querier) relative(path string) string { return strings.TrimPrefix(path, q.outputs) }
 
-func (q querier) whole(path string) string {
+// absolute undoes relative.
+func (q querier) absolute(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -353,7 +366,7 @@ func (r Row) values(q querier) ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.inside(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
 		packTime(r.PreviousSlot), orNull(r.DefinitionID),
 	}, nil
 }
@@ -391,7 +404,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
 	all, err = listed(ctx, q, scan, query, args...)
 	for i := range all {
-		all[i].Output = q.whole(all[i].Output)
+		all[i].Output = q.absolute(all[i].Output)
 	}
 	return all, err
 }

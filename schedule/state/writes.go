@@ -64,7 +64,7 @@ func commit(f *file, together []*pendingWrite) {
 	}
 	err := transact(f, func(tx *sql.Tx) error {
 		for _, w := range together {
-			if err := w.apart(f, tx); err != nil {
+			if err := w.inSavepoint(f, tx); err != nil {
 				return err
 			}
 		}
@@ -81,8 +81,9 @@ func commit(f *file, together []*pendingWrite) {
 	}
 }
 
-// apart runs one of several writes in a transaction. The error is an error of the transaction.
-func (w *pendingWrite) apart(f *file, tx *sql.Tx) error {
+// inSavepoint runs one of several writes in a transaction. The error is an error of the
+// transaction.
+func (w *pendingWrite) inSavepoint(f *file, tx *sql.Tx) error {
 	if _, err := tx.Exec("SAVEPOINT apart"); err != nil {
 		return err
 	}

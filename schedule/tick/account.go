@@ -107,7 +107,7 @@ func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err 
 	}
 	defer a.plan.Rollback()
 	a.said, a.refused, a.runs, a.waiting, a.added, a.covered = nil, nil, map[due]planned{}, map[due]state.Row{}, 0, false
-	waits, err := a.plan.Runs().AnyWaits(ctx)
+	waits, err := a.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err 
 
 // planMinute plans what this tick starts, and records what nobody starts any more.
 func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	left, live, err := a.plan.Left(ctx, a.Minute.Add(time.Minute))
+	left, live, err := a.plan.Reclaim(ctx, a.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}

@@ -218,6 +218,6 @@ func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
 	if r.quiet || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
 		return nil
 	}
-	live, _, _ := r.Storage.DB.Going(context.Background()) // collectLost reports an error
+	live, _, _ := r.Storage.DB.LiveAndLost(context.Background()) // collectLost reports an error
 	return live
 }

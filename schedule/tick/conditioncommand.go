@@ -35,7 +35,7 @@ type Verdict struct {
 // verdict is empty if ctx was done before.
 func AskConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
-		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: caller, Variables: variables}
+		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, CallerEnv: caller, Variables: variables}
 		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
 			return v
 		}
@@ -118,7 +118,7 @@ func lastLine(printed []byte) string {
 // EndConditions kills the condition commands of a run whose tick was killed while they ran
 // (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
 func EndConditions(run string) {
-	for _, group := range process.Orphans(run, 0, 0) {
+	for _, group := range process.LiveGroups(run, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}
 }

@@ -94,7 +94,7 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	defer func() { c.set(last, false) }()
 	for c.set(first, true); clock.Wait(ctx, controlsEvery); c.set(last, true) {
 		last = c.readSource() // without the mutex: no slot waits for a store that does not answer
-		c.source.DB.Rest(0)
+		c.source.DB.CloseIfIdle(0)
 		if i := last.Interrupt; i.By != "" && !i.Same(first.Interrupt) && i.Age <= age()+controlsEvery {
 			return i, true
 		}

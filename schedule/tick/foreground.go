@@ -79,7 +79,7 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Row())
 	q.tick.records.flushNow()
-	q.tick.db.Rest(0)
+	q.tick.db.CloseIfIdle(0)
 	row := begun.Execute(q.contexts.terminate, q.contexts.kill)
 	if begun.DB.InMemory() {
 		q.tick.records.keep(row)

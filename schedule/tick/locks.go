@@ -205,7 +205,7 @@ func (w *waitingRuns) of(storage run.Storage, task string) (waiting state.Row, o
 	ctx := context.Background()
 	if w.byTask == nil || time.Since(w.read) > time.Second {
 		w.read, w.byTask = time.Now(), map[string]string{}
-		rows, _ := storage.DB.Runs().Live(ctx)
+		rows, _ := storage.DB.Runs().NotEnded(ctx)
 		for _, row := range rows {
 			if row.Queued() {
 				w.byTask[row.Task] = row.ID

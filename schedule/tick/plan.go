@@ -123,6 +123,6 @@ func (r *running) holding() (holding []state.Row) {
 		return nil
 	}
 	defer db.Close()
-	live, _, _ := db.Going(context.Background())
+	live, _, _ := db.LiveAndLost(context.Background())
 	return slices.DeleteFunc(live, state.Row.Waits)
 }

@@ -190,7 +190,7 @@ func (m *memory) instead(err error) (run.Storage, bool) {
 		if merr != nil {
 			return run.Storage{}, false
 		}
-		m.storage.DB.GiveUp()
+		m.storage.DB.ShortenWaits()
 		m.used = &run.Storage{Dir: m.storage.Dir, DB: db, Store: m.storage.Store}
 		m.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
 	}

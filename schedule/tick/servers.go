@@ -80,7 +80,7 @@ func (r *running) self() cluster.Server {
 	s := cluster.Server{Name: r.Host.Server, Machine: cluster.Machine(r.Storage.Dir), Version: r.Host.Version, Minute: r.Minute,
 		File: r.Schedule.File, Digest: r.Schedule.Digest, Labels: r.Schedule.Machine.Labels,
 		Environment: r.Schedule.Environment, Zone: cluster.ZoneOf(r.Schedule, r.Minute.Year())}
-	live, _, _ := r.Storage.DB.Going(context.Background())
+	live, _, _ := r.Storage.DB.LiveAndLost(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)
 		s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})

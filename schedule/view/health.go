@@ -62,7 +62,7 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 	var live, lost []state.Row
 	if err == nil {
 		defer db.Close()
-		live, lost, err = db.Going(context.Background())
+		live, lost, err = db.LiveAndLost(context.Background())
 	}
 	health.Err = err
 	alive := map[string]bool{}
@@ -218,7 +218,7 @@ func slow(running time.Duration, usual state.Usual) bool {
 
 // runningFor returns how long the present attempt of a run has taken so far; 0 while it starts.
 func runningFor(row state.Row, now time.Time) time.Duration {
-	if !row.Begun() {
+	if !row.Attempted() {
 		return 0
 	}
 	return now.Sub(row.Attempt.At)

@@ -28,7 +28,7 @@ func Look(ctx context.Context, dir string) (*Records, error) {
 		return r, r.Err
 	}
 	r.Runs, r.Past = r.DB.Runs(), r.DB.Past()
-	if r.Live, r.Lost, r.Err = r.DB.Going(ctx); r.Err != nil {
+	if r.Live, r.Lost, r.Err = r.DB.LiveAndLost(ctx); r.Err != nil {
 		r.DB.Close()
 	}
 	return r, r.Err
@@ -42,10 +42,10 @@ func (r *Records) Close() error {
 	return r.DB.Close()
 }
 
-// NotBegun returns the runs that wait and have not begun, the oldest first: runs that somebody or a
+// Pending returns the runs that wait and have not begun, the oldest first: runs that somebody or a
 // hook has asked for, and slots that wait for the store or for the end of a pause.
-func (r *Records) NotBegun() []state.Row {
-	return slices.DeleteFunc(slices.Clone(r.Live), func(row state.Row) bool { return !row.NotBegun() })
+func (r *Records) Pending() []state.Row {
+	return slices.DeleteFunc(slices.Clone(r.Live), func(row state.Row) bool { return !row.Pending() })
 }
 
 // aheadBy is how far ahead of the clock a run may have begun. If a run began later than that, the

@@ -62,7 +62,7 @@ func (s Source) Run(ctx context.Context, name string) (Run, error) {
 		switch {
 		case err != nil:
 			return Run{}, err
-		case row.NotBegun():
+		case row.Pending():
 			return waitingRun(row), nil
 		case row.ID != "":
 			hooks, err := all.Hooks(ctx, row.ID)
@@ -96,7 +96,7 @@ func OneRow(rows []state.Row, name string) (state.Row, error) {
 func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 	r := runOf(dir, row.WithoutOutcome())
 	r.Ended, r.State, r.Attempt = "", RunRunning, max(1, row.Attempt.Number)
-	if row.Begun() {
+	if row.Attempted() {
 		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
 	switch {
@@ -107,7 +107,7 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 		r.PID, r.Since = nil, nil
 	case !alive:
 		r.State, r.PID = RunVanished, nil
-	case row.Attempt.PID == 0 && !row.Resting():
+	case row.Attempt.PID == 0 && !row.BetweenAttempts():
 		r.State = RunStarting
 	}
 	for _, hook := range hooks {
@@ -233,7 +233,7 @@ func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	if err == nil || !errors.Is(err, state.ErrNotFound) {
 		return row, err
 	}
-	if r, err := OneRow(all.NotBegun(), name); err != nil || r.ID != "" {
+	if r, err := OneRow(all.Pending(), name); err != nil || r.ID != "" {
 		return state.Row{}, errors.Join(err, StillWaits(s, r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
@@ -265,7 +265,7 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	}
 	ended = newestBefore(ctx, all.Runs, ended, s.Now())
 	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
-		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.NotBegun() {
+		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.Pending() {
 			continue
 		}
 		if row.Queued() {
@@ -292,7 +292,7 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 func OneWaiting(s Source, name string) (state.Row, error) {
 	all, _ := s.Records(context.Background()) // a tick reports the error
 	defer all.Close()
-	return OneRow(all.NotBegun(), name)
+	return OneRow(all.Pending(), name)
 }
 
 // StillWaits is the error for a run that waits and has not begun; nil for an empty row.

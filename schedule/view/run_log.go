@@ -119,7 +119,7 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 			return
 		}
 		defer all.Close()
-		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool { return row.NotBegun() || !q.Matches(row) })
+		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool { return row.Pending() || !q.Matches(row) })
 		slices.SortFunc(live, state.NewestFirst)
 		seen := map[string]bool{}
 		give := func(r state.Row) bool {

@@ -102,7 +102,7 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 	}
 	for _, row := range all.Live {
 		switch {
-		case row.NotBegun(): // Answer.Waiting has it
+		case row.Pending(): // Answer.Waiting has it
 		case row.Waits():
 			w.deferred = append(w.deferred, row)
 		default:

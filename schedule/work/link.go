@@ -77,10 +77,10 @@ const (
 	staleAfter = 3 * leadTime
 )
 
-// Await waits for the minute of a tick that was started ahead of it. Came is false when ctx was
-// done first, or the clock was set back so far that the minute will get another tick. Long is true
-// when the schedule that was read before the wait may have changed.
-func Await(ctx context.Context, minute time.Time) (came, long bool) {
+// Await waits for the minute of a tick that was started ahead of its minute. Reached is false when
+// ctx was done first, or the clock was set back so far that the minute will get another tick. Stale
+// says that the wait took so long that the tick must read its schedule again.
+func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
 	begun := time.Now()
 	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
 		left := minute.Sub(clock.Now())

@@ -55,10 +55,10 @@ const (
 	tryAgain = time.Second
 )
 
-// Run starts ticks until a signal arrives. Then it calls ending, ends ticks and runs (see end), and
-// returns the signal.
+// Run starts ticks until a signal arrives. Then it calls ending, ends ticks and runs (see
+// shutDown), and returns the signal.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
-	process.KeepOrphans() // to tell the background runs of its own ticks from others
+	process.BecomeSubreaper() // to tell the background runs of its own ticks from others
 	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
@@ -66,13 +66,13 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 		w.pending = append(w.pending, w.minutes.due(ahead())...)
 		w.startTicks()
 		select {
-		case <-clock.After(w.pause()):
+		case <-clock.After(w.untilNextMinute()):
 		case <-w.covered():
 		case <-w.children:
 			w.reap()
 		case s := <-signals:
 			ending()
-			w.end(signals)
+			w.shutDown(signals)
 			return s
 		}
 	}
@@ -81,8 +81,8 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 // ahead is the time by which ticks are started: leadTime before their minute.
 func ahead() time.Time { return clock.Now().Add(leadTime) }
 
-// pause lasts until the next minute, but at most clock.Recheck: the clock may be set.
-func (w *Worker) pause() time.Duration {
+// untilNextMinute lasts until the next minute, but at most clock.Recheck: the clock may be set.
+func (w *Worker) untilNextMinute() time.Duration {
 	now := ahead()
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
@@ -90,7 +90,7 @@ func (w *Worker) pause() time.Duration {
 // covered returns a channel that is closed when a pending minute may get its tick; nil when no
 // pending minute has to wait.
 func (w *Worker) covered() <-chan struct{} {
-	if len(w.pending) == 0 || w.free() {
+	if len(w.pending) == 0 || w.mayStartNext() {
 		return nil
 	}
 	return w.newest.covered
@@ -98,7 +98,7 @@ func (w *Worker) covered() <-chan struct{} {
 
 // startTicks starts each pending tick when the minute of the tick before it is covered.
 func (w *Worker) startTicks() {
-	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
+	for len(w.pending) > 0 && w.mayStartNext() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.startTick(minute); err != nil {
 			w.Problem("the tick of %s cannot be started, and is tried again: %v", humanize.MinuteZone(minute, w.Zone), err)
@@ -112,7 +112,9 @@ func (w *Worker) startTicks() {
 	}
 }
 
-func (w *Worker) free() bool {
+// mayStartNext reports whether the newest tick holds up no other: its minute is covered, or that
+// takes too long.
+func (w *Worker) mayStartNext() bool {
 	if w.newest == nil {
 		return true
 	}
@@ -235,10 +237,10 @@ func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
 // lookForEnd is the time between looks for runs: the kernel reports the end of children only.
 const lookForEnd = 50 * time.Millisecond
 
-// quietLooks is how many looks in a row must find no run before a worker with children left ends. A
+// emptyLooks is how many looks in a row must find no run before a worker with children left ends. A
 // single look may miss a supervisor that ends, and the last `finish` that it starts meanwhile. A
 // worker without children misses nothing: an orphan becomes the child of its next living ancestor.
-const quietLooks = 3
+const emptyLooks = 3
 
 // An ending is the end of a worker, in three steps. In step 0, nothing new starts and live runs may
 // finish. In step 1, live runs are stopped, with their hooks. In step 2, their commands are killed.
@@ -248,24 +250,24 @@ type ending struct {
 	sent   map[int]int // how many signals each process got
 }
 
-// end ends the worker. It returns when no tick of the worker lives, and no background run of its
-// ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile
-// leads to step 2 at once.
-func (w *Worker) end(signals <-chan os.Signal) {
+// shutDown ends the worker. It returns when no tick of the worker lives, and no background run of
+// its ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives
+// meanwhile leads to step 2 at once.
+func (w *Worker) shutDown(signals <-chan os.Signal) {
 	e := &ending{w, 0, map[int]int{}}
 	for _, t := range w.ticks {
 		t.link.Write([]byte{1})
 	}
 	grace := time.After(w.Grace)
-	quiet := 0 // how many looks in a row have found nothing
+	empty := 0 // how many looks in a row have found nothing
 	for looks := 0; w.reap(); looks++ {
 		runs := backgroundRuns()
 		if len(w.ticks) > 0 || len(runs) > 0 {
-			quiet = 0
-		} else if quiet++; quiet == quietLooks {
+			empty = 0
+		} else if empty++; empty == emptyLooks {
 			return
 		}
-		if looks == 1 && quiet == 0 {
+		if looks == 1 && empty == 0 {
 			w.Problem("nothing more is started; what runs may take %s to finish", w.Grace)
 		}
 		e.signal(runs)

@@ -217,7 +217,7 @@ func (p *process) coverAlone() {
 // collectLost ends the runs of dead processes.
 func (p *process) collectLost() {
 	p.as(func() {
-		_, lost, err := p.db.Going(context.Background())
+		_, lost, err := p.db.LiveAndLost(context.Background())
 		if err != nil {
 			p.world.Fatal(err)
 		}
