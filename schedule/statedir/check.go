@@ -32,21 +32,12 @@ func Check(dir string) error {
 			return fmt.Errorf("the state folder %s: %w, and root would run what is put in its place", dir, err)
 		}
 	}
-	info, err := os.Lstat(dir)
+	info, err := os.Stat(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return nil // also a link to a folder that is not there yet, as on a disk that is not mounted
 	}
 	if err != nil {
 		return err
-	}
-	if info.Mode()&os.ModeSymlink != 0 {
-		info, err = os.Stat(dir)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // a folder that is not there yet, as on a disk that is not mounted
-		}
-		if err != nil {
-			return err
-		}
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -84,12 +75,8 @@ func (e *ForeignError) Error() string {
 
 // Unwritable reports whether err says that a folder cannot be written.
 func Unwritable(err error) bool {
-	for _, e := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	unwritable := []syscall.Errno{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO}
+	return slices.ContainsFunc(unwritable, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // The functions below say which paths root may believe: paths at which no other user can put

@@ -160,14 +160,7 @@ func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 func (c *Calendar) Minutes() int64 { return c.to - c.from }
 
 // Changes returns how often the clocks change in the calendar.
-func (c *Calendar) Changes() (n int) {
-	for _, change := range c.changes {
-		if change.at >= c.from {
-			n++
-		}
-	}
-	return n
-}
+func (c *Calendar) Changes() int { return len(c.ChangeTimes()) }
 
 // ChangeTimes returns the first minutes after the changes of the clocks.
 func (c *Calendar) ChangeTimes() (times []time.Time) {
