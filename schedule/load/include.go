@@ -87,9 +87,6 @@ func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// An includedFile is the mapping of an included file.
-type includedFile struct{ tasks *node }
-
 // readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.
 func readInclude(l *loader, src *yamldoc.Source, base *taskDraft) {
 	main, key := l.File, l.Key
@@ -99,12 +96,10 @@ func readInclude(l *loader, src *yamldoc.Source, base *taskDraft) {
 	if root == nil {
 		return
 	}
-	included := includedFile{tasks: root}
-	if !root.IsList() {
-		included.tasks = nil
-		if l.RequireMapping(root, "an included file") {
-			includeKeys.Decode(l, &included, root, 0)
-		}
+	if root.IsList() {
+		l.readEntries(root, base)
+	} else if l.RequireMapping(root, "an included file") {
+		includeKeys.Decode(l, new(struct{}), root, 0)
+		l.readEntries(root.Lookup("tasks"), base)
 	}
-	l.readEntries(included.tasks, base)
 }

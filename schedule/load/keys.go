@@ -45,7 +45,7 @@ func topRows() []key[settings] {
 		row("store", 0, by(setStore),
 			"where servers share their locks",
 			is{Of: "store", Without: "locks on this machine alone", Example: "redis://localhost:6379/0"}),
-		row("lease", 0, by(setLease),
+		row("lease", 0, replaces(func(s *settings) *time.Duration { return &s.Store.Lease }, durationFrom(shortestLease)),
 			"how long a lock in the store outlives its holder", is{Of: "duration", Default: "60s", Example: "30s"}),
 		row("server", 0, replaces(func(s *settings) *string { return &s.Server }, readServer),
 			"the name of this machine, as the others of the store know it; $SCHED_SERVER comes first",
@@ -55,7 +55,7 @@ func topRows() []key[settings] {
 			is{Of: "path", Without: ".sched beside the file; for a file in /etc a folder in /var/lib/sched", Example: "${HOME}/.local/state/shop"}),
 		row("env", 0, by(func(l *loader, s *settings, n *node) { s.env = readVariables(l.Reader, n, nil) }),
 			"variables of all commands", is{Of: "variables", Example: "{PATH: /usr/local/bin:/usr/bin:/bin}"}),
-		row("include", 0, by(func(_ *loader, s *settings, n *node) { s.include = n }),
+		row("include", 0, by(setLater[settings]),
 			"files with more tasks", is{Of: "patterns", Example: "[schedule.d/*.yaml]"}),
 		row("pools", 0, by(setPools),
 			"how many runs of each pool may go on at once", is{Of: "pools", Example: "{database: 2}"}),
@@ -77,9 +77,9 @@ func topRows() []key[settings] {
 			is{Of: "assertions", Default: "[]", Example: "[backup starts between 01:00 and 05:00 every day]"}),
 		row("maintenance_file", 0, replaces(func(s *settings) *string { return &s.Maintenance }, (*reader).Path),
 			"a file that keeps tasks from running while it exists", is{Of: "path", Example: "storage/framework/down"}),
-		row("defaults", 0, by(func(_ *loader, s *settings, n *node) { s.defaults = n }),
+		row("defaults", 0, by(setLater[settings]),
 			"keys that every task inherits", is{Of: "defaults", Example: "{timeout: 1h}"}),
-		row("tasks", 0, by(func(_ *loader, s *settings, n *node) { s.tasks = n }),
+		row("tasks", 0, by(setLater[settings]),
 			"the tasks and groups, in their order",
 			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
 	}
@@ -96,7 +96,7 @@ func taskRows() []key[taskDraft] {
 		row("name", inTask, by(setTaskName),
 			"how commands and messages call the task; unique",
 			is{Of: "name", Example: "nightly-report", NoFalse: true}),
-		row("tasks", inGroup, by(func(_ *loader, t *taskDraft, n *node) { t.tasks = n }),
+		row("tasks", inGroup, by(setLater[taskDraft]),
 			"the tasks of a group",
 			is{Of: "tasks", Example: "[{name: load, command: ./load.sh, every: hour}]", NoFalse: true}),
 		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, readDescription),
@@ -260,14 +260,14 @@ func misplacedTaskKey(name string, in, known scope) string {
 }
 
 // includeKeys are the keys of an included file that is a mapping.
-var includeKeys = keys[includedFile]{
+var includeKeys = keys[struct{}]{
 	Misplaced: func(string, scope, scope) string { return "an included file holds only tasks" },
 	Rows:      includeRows,
 }
 
-func includeRows() []key[includedFile] {
-	return []key[includedFile]{
-		row("tasks", 0, by(func(_ *loader, f *includedFile, n *node) { f.tasks = n }),
+func includeRows() []key[struct{}] {
+	return []key[struct{}]{
+		row("tasks", 0, by(setLater[struct{}]),
 			"tasks and groups, in their order",
 			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
 	}

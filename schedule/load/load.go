@@ -200,10 +200,10 @@ func (l *loader) readMain(text []byte) {
 		return
 	}
 	top := l.readSettings(root)
-	l.hasStore = top.store != nil
-	base := l.readDefaults(top.defaults, top.env)
-	l.readEntries(top.tasks, base)
-	l.readIncludes(top.include, base)
+	l.hasStore = root.Has("store")
+	base := l.readDefaults(root.Lookup("defaults"), top.env)
+	l.readEntries(root.Lookup("tasks"), base)
+	l.readIncludes(root.Lookup("include"), base)
 	findMachine(l)
 	checkChains(l)
 	warnOfUnusedPools(l, top.pools)

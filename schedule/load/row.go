@@ -27,6 +27,9 @@ type access[T any] struct {
 // by returns the access of a key with a setter of its own.
 func by[T any](set setter[T]) access[T] { return access[T]{set: set} }
 
+// setLater sets nothing: the value of the key is read after the values of all keys.
+func setLater[T any](*loader, *T, *node) {}
+
 // shows sets how the value of the key is shown.
 func (a access[T]) shows(show func(*T) any) access[T] {
 	a.show = show

@@ -16,11 +16,9 @@ import (
 // read later.
 type settings struct {
 	*schedule.Schedule
-	ownName, ownStateDir     string // empty: the key is not there
-	env                      map[string]string
-	defaults, tasks, include *node
-	store, lease             *node
-	pools                    []*node // their names, in the order of Pools
+	ownName, ownStateDir string // empty: the key is not there
+	env                  map[string]string
+	pools                []*node // their names, in the order of Pools
 }
 
 // readSettings reads the top-level keys into the schedule. It returns the schedule with the values
@@ -33,7 +31,7 @@ func (l *loader) readSettings(root *node) settings {
 	s.History = schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
 	top := settings{Schedule: s}
 	topKeys.Decode(l, &top, root, 0)
-	checkStore(l, top)
+	checkStore(l, top, root)
 	s.Name = top.ownName
 	if s.Name == "" {
 		s.Name = nameOf(filepath.Base(l.folder))
@@ -103,7 +101,6 @@ func setStore(l *loader, s *settings, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for locks on this machine alone") {
 		return
 	}
-	s.store = n
 	var servers []string
 	ok := n.Each(func(item *node) bool {
 		url, ok := l.Expanded(item)
@@ -121,29 +118,23 @@ func setStore(l *loader, s *settings, n *node) {
 	}
 }
 
-func setLease(l *loader, s *settings, n *node) {
-	s.lease = n
-	if d, ok := l.Duration(n, shortestLease); ok {
-		s.Store.Lease = d
-	}
-}
-
 // checkStore checks the keys around the store against each other, and the URLs.
-func checkStore(l *loader, s settings) {
-	if s.lease != nil && s.store == nil {
-		l.Problemf(s.lease, "add `store:`; the locks of one machine need no lease", "lease does nothing without a store")
+func checkStore(l *loader, s settings, root *node) {
+	store, lease := root.Lookup("store"), root.Lookup("lease")
+	if lease != nil && store == nil {
+		l.Problemf(lease, "add `store:`; the locks of one machine need no lease", "lease does nothing without a store")
 	}
 	if len(s.Store.Servers) == 0 {
 		return
 	}
 	if s.ownName == "" {
-		l.Problemf(s.store, "add `name:`; servers that share a store meet under the name of their schedule", "a store needs a name")
+		l.Problemf(store, "add `name:`; servers that share a store meet under the name of their schedule", "a store needs a name")
 	}
 	if l.options.CheckStore == nil {
 		return
 	}
 	if text, hint := l.options.CheckStore(s.Store.Servers); text != "" {
-		l.Problemf(s.store, hint, "%s", text)
+		l.Problemf(store, hint, "%s", text)
 	}
 }
 

@@ -17,7 +17,6 @@ type taskDraft struct {
 	isGroup bool   // so `group` is its own name
 	isWrong bool   // a group that it is in has problems of its own
 	group   string // the name of a group
-	tasks   *node  // of a group
 
 	hasCommand bool
 	shell      []string
@@ -174,7 +173,7 @@ func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 func (l *loader) readGroup(n *node, base *taskDraft) {
 	t := *base
 	before := l.ProblemCount()
-	t.isGroup, t.group, t.tasks, t.ownEnv = true, "", nil, nil
+	t.isGroup, t.group, t.ownEnv = true, "", nil
 	section := l.Section
 	l.Section = "group: "
 	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
@@ -186,12 +185,12 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	if !n.Has("group") {
 		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
 	}
-	if t.tasks == nil {
+	if !n.Has("tasks") {
 		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
 	}
 	l.addWrong(before, nil)
 	t.isWrong = t.isWrong || l.ProblemCount() > before
-	l.readEntries(t.tasks, &t)
+	l.readEntries(n.Lookup("tasks"), &t)
 	l.Section = section
 }
 
