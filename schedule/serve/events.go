@@ -21,6 +21,7 @@ type events struct {
 	ctx        context.Context
 	w          http.ResponseWriter
 	controller *http.ResponseController
+	beat       *time.Ticker
 }
 
 const (
@@ -47,7 +48,8 @@ func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
 	defer cancel()
-	e := &events{ctx, w, http.NewResponseController(w)}
+	e := &events{ctx, w, http.NewResponseController(w), time.NewTicker(heartbeat)}
+	defer e.beat.Stop()
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
 	e.controller.SetReadDeadline(time.Time{}) // or the connection ends with the read timeout
@@ -71,7 +73,22 @@ func (e *events) send(id, name string, value any) error {
 	return e.write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", id, name, &line))
 }
 
-func (e *events) beat() error { return e.write(":\n\n") }
+// wait waits until something comes, and shows the reader that the stream lives. It returns false
+// when the reader has gone away.
+func wait[T any](e *events, come <-chan T) bool {
+	for {
+		select {
+		case <-come:
+			return true
+		case <-e.beat.C:
+			if e.write(":\n\n") != nil {
+				return false
+			}
+		case <-e.ctx.Done():
+			return false
+		}
+	}
+}
 
 func (e *events) write(text string) error {
 	e.controller.SetWriteDeadline(time.Now().Add(slowest))
@@ -114,8 +131,6 @@ func followChanges(e *events, last string, of ...*Server) {
 	if e.send(all[0].ID(), greeting, Greeting{Changed: greeting == "reset", Server: of[0].process}) != nil {
 		return
 	}
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
 	for {
 		for _, listener := range all {
 			news, ok := listener.Next()
@@ -128,13 +143,7 @@ func followChanges(e *events, last string, of ...*Server) {
 				}
 			}
 		}
-		select {
-		case <-wake:
-		case <-beat.C:
-			if e.beat() != nil {
-				return
-			}
-		case <-e.ctx.Done():
+		if !wait(e, wake) {
 			return
 		}
 	}
@@ -168,8 +177,6 @@ const mostOfAnEvent = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
 func followLog(e *events, source view.Source, one view.Run, offset int64) {
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
 	for {
 		// Poll first: then all that was printed before the end is read.
 		record, again, err := pollRun(e, source, &one)
@@ -192,13 +199,7 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 			e.send(strconv.FormatInt(offset, 10), "end", one)
 			return
 		}
-		select {
-		case <-time.After(again):
-		case <-beat.C:
-			if e.beat() != nil {
-				return
-			}
-		case <-e.ctx.Done():
+		if !wait(e, time.After(again)) {
 			return
 		}
 	}

@@ -80,12 +80,8 @@ func sessionsIn(all []Token) (n int) {
 // the token. They are refused from the next request on.
 func RevokeToken(dir, name string) error {
 	return changeTokens(dir, func(all []Token) ([]Token, error) {
-		gone := ""
-		if i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name }); i >= 0 {
-			gone = all[i].Hash
-		}
-		rest := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Hash == gone || t.Session != nil && gone != "" && t.Session.Of == gone })
-		if gone == "" {
+		i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name })
+		if i < 0 {
 			var names []string
 			for _, t := range all {
 				names = append(names, t.Name)
@@ -93,7 +89,8 @@ func RevokeToken(dir, name string) error {
 			return nil, view.Fail(view.NotFound, strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
 				"there is no token called %q", name)
 		}
-		return rest, nil
+		gone := all[i].Hash
+		return slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Hash == gone || t.Session != nil && t.Session.Of == gone }), nil
 	})
 }
 
