@@ -18,7 +18,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/placement"
 	"sched/schedule/process"
-	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -120,7 +119,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if !o.fileOnly {
 		unfit, here := unfit(s)
 		v.problems = append(v.problems, unfit...)
-		v.here = slices.Concat(here, s.SlowForeground(a.usual(s), now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
+		v.here = slices.Concat(here, s.SlowForeground(view.Usual(s.StateDir, view.TaskNames(s)), now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
 		v.notes = elsewhere(s)
 	}
 	return v, nil
@@ -159,20 +158,6 @@ func otherSpelling(file string) string {
 		return ""
 	}
 	return filepath.Base(other)
-}
-
-func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
-	took := map[string]time.Duration{}
-	db, err := state.OpenRead(s.StateDir, state.Patience)
-	if err != nil {
-		return nil
-	}
-	defer db.Close()
-	usual, _ := db.Past().Usual(ctx, view.TaskNames(s))
-	for name, u := range usual {
-		took[name] = u.Duration
-	}
-	return took
 }
 
 func (a checkCommand) printJudgement(v judgement) {

@@ -159,10 +159,7 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 }
 
 func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
-	path := row.Output
-	if path == "" {
-		path = captured.Path(s.StateDir, row) // of its hooks
-	}
+	path := view.OutputOf(s.StateDir, row)
 	if o.follow && row.Outcome == "" {
 		row, err = a.follow(s, row, o.lines)
 	} else {

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/tick"
+	"sched/schedule/view"
 )
 
 // A terminalReport shows a tick on a terminal. Its methods are called one at a time.
@@ -168,7 +169,9 @@ type progress struct {
 
 // text starts to read the history at its first call: runs that end before need no database.
 func (p *progress) text(width int) string {
-	p.read.Do(func() { go p.readUsual() })
+	p.read.Do(func() {
+		go func() { p.usual.Store(int64(view.Usual(p.state, []string{p.task})[p.task])) }()
+	})
 	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
 	if p.stop.Err() != nil {
 		return line + elapsed(time.Since(p.begun)) + ", stopping; once more kills it"
@@ -198,15 +201,4 @@ func elapsed(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return humanize.Duration(d)
-}
-
-func (p *progress) readUsual() {
-	db, err := state.OpenRead(p.state, state.Patience)
-	if err != nil {
-		return
-	}
-	defer db.Close()
-	if usual, err := db.Past().Usual(ctx, []string{p.task}); err == nil {
-		p.usual.Store(int64(usual[p.task].Duration))
-	}
 }

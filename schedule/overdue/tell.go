@@ -2,7 +2,6 @@ package overdue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -110,15 +109,6 @@ type entry struct {
 	Succeeded bool       `json:"succeeded,omitempty"`
 	Successes int64      `json:"successes,omitempty"` // how many the database counted at the last look
 	Incidents []Incident `json:"incidents,omitempty"`
-}
-
-// decode returns the memory in a text; an empty memory if the text has no memory.
-func decode(text []byte) *memory {
-	s := &memory{}
-	if json.Unmarshal(text, s) != nil || s.Tasks == nil {
-		return &memory{Tasks: map[string]*entry{}}
-	}
-	return s
 }
 
 // incident returns the incident with that id; nil if there is no such incident.

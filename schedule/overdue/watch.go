@@ -9,6 +9,7 @@ package overdue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -35,7 +36,10 @@ type Watch struct {
 // change changes the memory. It is written if the function returns true.
 func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) error {
 	return w.DB.Values().Change(context.Background(), keyExpect, func(text []byte) (any, error) {
-		s := decode(text)
+		s := &memory{}
+		if json.Unmarshal(text, s) != nil || s.Tasks == nil {
+			s = &memory{Tasks: map[string]*entry{}}
+		}
 		if !change(s, w.Now()) {
 			return nil, nil
 		}

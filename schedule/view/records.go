@@ -72,6 +72,22 @@ func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time
 	return newest
 }
 
+// Usual returns how long runs of the tasks usually take, as far as the history in a state folder
+// knows.
+func Usual(dir string, tasks []string) map[string]time.Duration {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	known, _ := db.Past().Usual(context.Background(), tasks)
+	took := map[string]time.Duration{}
+	for name, usual := range known {
+		took[name] = usual.Duration
+	}
+	return took
+}
+
 // A Past is what became of the slots of a task in some time.
 type Past struct {
 	Records []state.Row  // the newest first, and Short; if there are too many, only records of several slots

@@ -129,13 +129,13 @@ func EndedRun(s Source, row state.Row) Run {
 
 func runOf(dir string, row state.Row) Run {
 	r := Run{Record: RecordOf(row), Hooks: []string{}, Begin: row}
-	path := outputOf(dir, row)
+	path := OutputOf(dir, row)
 	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
 	return r
 }
 
-// outputOf returns the file with the output of a run of this server; the file may not exist.
-func outputOf(dir string, row state.Row) string {
+// OutputOf returns the file with the output of a run of this server; the file may not exist.
+func OutputOf(dir string, row state.Row) string {
 	if row.Output != "" {
 		return row.Output
 	}

@@ -114,7 +114,12 @@ func figuresOf(of *Health, answer Status) string {
 	if age := of.At.Sub(of.LastTick); age >= 0 && TicksMissing(of.LastTick, of.At) == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
-	figures += pausedFigure(of, answer.Paused)
+	switch paused := answer.Paused; { // a pause alone is no trouble
+	case len(paused) > 0 && paused[0].Everything:
+		figures += ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
+	case len(paused) > 0:
+		figures += ", " + humanize.Count(len(paused), "task") + " paused"
+	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {
 			figures += "; " + p.Text()
@@ -241,16 +246,4 @@ func summary(rows []Trouble) string {
 		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
 	}
 	return humanize.Names(parts, 3)
-}
-
-// pausedFigure says in the first line what is paused; "" if nothing is. A pause alone is no
-// trouble.
-func pausedFigure(of *Health, paused []TaskPause) string {
-	switch {
-	case len(paused) > 0 && paused[0].Everything:
-		return ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
-	case len(paused) > 0:
-		return ", " + humanize.Count(len(paused), "task") + " paused"
-	}
-	return ""
 }
