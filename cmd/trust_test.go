@@ -196,8 +196,8 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	c := b.command()
 	storage := run.StorageAt(b.path(".sched"), nil)
 	defer storage.DB.Close()
-	handover := &run.Handover{Self: c.Path, Environ: c.Env}
-	handover.Ahead(storage)
+	handover := &run.Supervisors{Self: c.Path, Environ: c.Env}
+	handover.StartAhead(storage)
 	row := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
 	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(row, s.Tasks[0], nil)
 	if err != nil {

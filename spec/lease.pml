@@ -4,7 +4,7 @@
  * A model of:
  *   acquire  redis.Store.Acquire, sqlstore.Store.Acquire; run.Leases.Keep until the command starts
  *   renew    redis.lease.Renew, sqlstore.lease.Renew, run.Renewer.judge, run.Renewer.renew
- *   start    run.Renewer.HeldToStart, run.supervision.mustNotStart
+ *   start    run.Renewer.HeldToStart, run.supervision.stopIfLockLost
  *   look     run.Renewer.stopInTime (on_lost_lease: stop)
  *   finish   redis.lease.Release, sqlstore.lease.Release
  *

@@ -6,13 +6,13 @@
  *              state.Plan.Commit
  *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       run.Handover.Give, run.GiveTo, run.ownRow.takeBack
- *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.unwatched
+ *   give       run.Supervisors.Give, run.GiveTo, run.ownRow.takeBack
+ *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.endUnwatched
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.AwaitRetry, state.Owned.Defer,
  *              state.Owned.Finish
  *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
- *   fin        run.FinishApart, run.Caller.FinishInherited
+ *   fin        run.StartFinish, run.Caller.FinishInherited
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
  * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is

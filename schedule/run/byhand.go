@@ -94,7 +94,7 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	if err != nil {
 		return state.Row{}, err
 	}
-	result := r.unwatched(code)
+	result := r.endUnwatched(code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
 	return r.finish(result), nil

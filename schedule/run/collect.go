@@ -25,14 +25,14 @@ func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
 // Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
 // its turn, Collect returns its row instead, for Resume.
 func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
-	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && !c.unwritten(row) {
+	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && !c.hasUnrecordedStart(row) {
 		return &row, nil
 	}
 	o, err := c.take(row)
 	if err != nil {
 		return nil, unlessAlive(err)
 	}
-	if again := o.finishUnlessLost(); again {
+	if deferred := o.finishOrRetry(); deferred {
 		return &o.run.row.Row, nil
 	}
 	return nil, nil
@@ -102,14 +102,14 @@ func (o *orphan) finish(code *int) state.Row {
 	case r.row.BetweenAttempts():
 		return r.finish(o.giveUp(code))
 	}
-	return r.finish(r.unwatched(code))
+	return r.finish(r.endUnwatched(code))
 }
 
-// unwatched returns the result of a run whose supervisor wrote no result down, and that no process
-// took over. It first ends what is left of the command
+// endUnwatched ends what is left of the command of a run whose supervisor was killed without a
+// result, and returns the result of the run
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
-func (r *Run) unwatched(code *int) state.Row {
+func (r *Run) endUnwatched(code *int) state.Row {
 	result := r.row.soFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()

@@ -39,9 +39,9 @@ func (r *Run) leaveDeferred() {
 	r.Close()
 }
 
-// finishUnlessLost is finish for a run whose owner is dead. Again reports that the run waits for
-// its next attempt instead.
-func (o *orphan) finishUnlessLost() (again bool) {
+// finishOrRetry finishes a run whose owner is dead, unless the run has another attempt to come:
+// then it leaves that to a later tick. Deferred reports which of the two it did.
+func (o *orphan) finishOrRetry() (deferred bool) {
 	r := o.run
 	switch {
 	case r.row.BetweenAttempts() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
@@ -55,7 +55,7 @@ func (o *orphan) finishUnlessLost() (again bool) {
 		o.finish(nil)
 		return false
 	default:
-		if result := r.unwatched(nil); !r.retryLost(result) {
+		if result := r.endUnwatched(nil); !r.deferAfterLost(result) {
 			r.finish(result)
 			return false
 		}
@@ -66,9 +66,9 @@ func (o *orphan) finishUnlessLost() (again bool) {
 	return true
 }
 
-// retryLost leaves the attempt after a lost one to the next tick, if the task wants that, has an
-// attempt left, and nobody asked to stop the run. It reports whether it did.
-func (r *Run) retryLost(result state.Row) bool {
+// deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
+// has an attempt left, and nobody asked to stop the run. It reports whether it did.
+func (r *Run) deferAfterLost(result state.Row) bool {
 	attempt := max(1, r.row.Attempt.Number)
 	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts {
 		return false
@@ -110,8 +110,8 @@ func (c Caller) GiveUp(row state.Row) error {
 	return nil
 }
 
-// heldAtMost is how long ticks try again to start a deferred retry whose mutex is held.
-const heldAtMost = 24 * time.Hour
+// maxHeld is how long ticks try again to start a deferred retry whose mutex is held.
+const maxHeld = 24 * time.Hour
 
 // Resume returns a run with its mutex for its next attempt, or a run that waits for its turn as it
 // is; nil if another process has it. If the mutex is held, the run is left to a later tick, and the
@@ -122,7 +122,7 @@ func (c Caller) Resume(row state.Row) (*Run, error) {
 		return nil, unlessAlive(err)
 	}
 	if !row.Queued() {
-		if reason := o.lockAgain(); reason != "" {
+		if reason := o.reacquire(); reason != "" {
 			o.postpone(reason)
 			return nil, nil
 		}
@@ -136,14 +136,14 @@ func (r *Run) Leave() {
 		r.Close()
 		return
 	}
-	r.row.wait(r.row.Wait)
+	r.row.waitForTick(r.row.Wait)
 	r.leaveDeferred()
 }
 
-// lockAgain takes the mutex and a seat, which were free while the run rested
+// reacquire takes the mutex and a seat, which were free while the run rested
 // (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
 // is impossible. It is empty if the run has what it needs.
-func (o *orphan) lockAgain() (reason string) {
+func (o *orphan) reacquire() (reason string) {
 	r := o.run
 	r.lock = nil // the lock of the attempts before
 	need := NeedOf(&r.task)
@@ -155,18 +155,18 @@ func (o *orphan) lockAgain() (reason string) {
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
 	if err != nil {
-		return heldReason(err)
+		return reasonOf(err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	if err := r.row.hold(held); err != nil {
+	if err := r.row.recordHeld(held); err != nil {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
 	return ""
 }
 
-// postpone leaves a run whose mutex is held to a later tick. When it has been held for heldAtMost,
+// postpone leaves a run whose mutex is held to a later tick. When it has been held for maxHeld,
 // postpone ends the run instead.
 func (o *orphan) postpone(reason string) {
 	r := o.run
@@ -174,12 +174,12 @@ func (o *orphan) postpone(reason string) {
 	if first := wait.Since.IsZero(); first {
 		wait.Since = now.Truncate(time.Minute)
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
-	} else if now.Sub(wait.Since) >= heldAtMost {
+	} else if now.Sub(wait.Since) >= maxHeld {
 		result := o.giveUp(nil)
-		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, heldAtMost.Hours(), reason)
+		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, maxHeld.Hours(), reason)
 		r.finish(result)
 		return
 	}
 	wait.For = state.ForMutex
-	r.row.wait(wait)
+	r.row.waitForTick(wait)
 }

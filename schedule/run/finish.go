@@ -40,7 +40,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
 func (r *Run) finish(result state.Row) state.Row {
-	if r.row.Phase != state.Finishing && !endsAtOnce(&r.task) && !r.unsettled && r.row.isTaken(r.settled(result)) {
+	if r.row.Phase != state.Finishing && !endsAtOnce(&r.task) && !r.resultUnrecorded && r.row.isTaken(r.recordResult(result)) {
 		r.Close()
 		return result
 	}
@@ -50,17 +50,17 @@ func (r *Run) finish(result state.Row) state.Row {
 	f.pauseAfter()
 	hooks := r.hooks.after(f.result)
 	for _, h := range hooks {
-		f.note(r.hooks.run(h, f.result)...)
+		f.note(r.hooks.runCommands(h, f.result)...)
 	}
 	f.note(renewer.End()...)
 	if r.lock != nil {
 		f.noteError(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.hooks.queue(h, f.result)
+		r.hooks.queueMessages(h, f.result)
 		r.hooks.trigger(h, &f.result)
 	}
-	if r.unsettled { // the end cannot be written for now either, and the notifications cannot wait for that
+	if r.resultUnrecorded { // the end cannot be written for now either, and the notifications cannot wait for that
 		r.hooks.send()
 	}
 	f.end()
@@ -76,10 +76,10 @@ func (r *Run) finish(result state.Row) state.Row {
 // hooksAnyway is how long the hooks of a run wait for its result to be written.
 const hooksAnyway = 10 * time.Second
 
-// settled writes down what the run came to, before its hooks fire.
-func (r *Run) settled(result state.Row) error {
-	err := r.row.finishes(r.Terminate, result.Result, result.Notes)
-	r.unsettled = err != nil
+// recordResult writes down what the run came to, before its hooks fire.
+func (r *Run) recordResult(result state.Row) error {
+	err := r.row.recordResult(r.Terminate, result.Result, result.Notes)
+	r.resultUnrecorded = err != nil
 	return err
 }
 
@@ -113,7 +113,7 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && !f.run.row.none && f.result.Ran() && f.run.hooks.marks.begin(outputCopied) {
+	if f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran() && f.run.hooks.marks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
 		f.run.hooks.marks.ended(outputCopied, "")
 	}
@@ -132,7 +132,7 @@ func (f *finisher) end() {
 	}
 	result := f.result
 	waited := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
-	err := r.row.ends(r.Terminate, state.End{
+	err := r.row.recordEnd(r.Terminate, state.End{
 		Result: result.Result, Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
 		Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
 	})
@@ -209,7 +209,7 @@ func (f *finisher) copyContext() (context.Context, func()) {
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
 // a time. It counts to most.
 func (h *hooks) failuresBefore(most int, since time.Time) int {
-	n, _ := h.r.DB.Past().FailuresBefore(context.Background(), h.r.row.Task, h.r.row.ID, since, most)
+	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, most)
 	return n
 }
 

@@ -113,7 +113,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
 	record := r.row.Row
 	code := 1
-	r.row.again(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
+	r.row.awaitRetry(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
 	killed.Self.Close()
 
 	again := collect(t, storage)
@@ -136,7 +136,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 2, Lost: true}, true)
 		if restWritten {
-			r.row.again(time.Second, state.Result{Reason: "exit code 1"})
+			r.row.awaitRetry(time.Second, state.Result{Reason: "exit code 1"})
 		}
 		output.MarkUnwritten(r.output, true)
 		killed.Self.Close()

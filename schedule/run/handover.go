@@ -59,7 +59,7 @@ func GiveTo(supervisor *state.Owner, runs ...*Run) error {
 	}
 	for _, r := range runs {
 		if r.prepared {
-			r.begins(own, supervisor.ID)
+			r.markBegun(own, supervisor.ID)
 		}
 	}
 	return nil
@@ -103,16 +103,16 @@ func (c *Receiver) Receive(id string, d Descriptors) (*Run, error) {
 	return r, nil
 }
 
-// A Handover gives the background runs of a tick to supervisors: to one for all runs, or to more if
-// one process may not have that many descriptors open. Safe for concurrent use.
-type Handover struct {
+// Supervisors are the supervisors of one tick, to which it gives its background runs: one for all
+// runs, or more if one process may not have that many descriptors open. Safe for concurrent use.
+type Supervisors struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
 
-	mu      sync.Mutex
-	newest  *link // nil before the first run
-	earlier []*link
-	failed  error // why no supervisor could be started; it is not tried again
+	mu       sync.Mutex
+	current  *link   // to the supervisor that gets the next run; nil if it has yet to be started
+	retired  []*link // to supervisors that get no other run
+	startErr error   // why no supervisor could be started; it is not tried again
 }
 
 // A link is the tick's end of the socket to a supervisor.
@@ -129,11 +129,11 @@ const sendPatience = 5 * time.Second
 // Give gives runs of one storage to a supervisor, which it starts if there is no supervisor yet.
 // Then this process has no part in the runs any more. It returns the runs that still belong to this
 // process, and why.
-func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
+func (h *Supervisors) Give(runs ...*Run) (unsent []*Run, failed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for tries := 0; len(runs) > 0 && tries < 2; { // witness and supervisor may have been killed, or stand still
-		l, err := h.link(runs[0].Storage)
+		l, err := h.linkFor(runs[0].Storage)
 		if err != nil {
 			return runs, err
 		}
@@ -141,56 +141,56 @@ func (h *Handover) Give(runs ...*Run) (left []*Run, failed error) {
 		if err := GiveTo(l.supervisor, runs[:n]...); err != nil {
 			return runs, err
 		}
-		if left, failed = l.pass(runs[:n]); failed != nil {
-			h.leave()
+		if unsent, failed = l.sendAll(runs[:n]); failed != nil {
+			h.retire()
 			tries++
 		}
-		runs = append(left, runs[n:]...)
+		runs = append(unsent, runs[n:]...)
 	}
 	return runs, failed
 }
 
-// Ahead starts the supervisor for the runs of the storage, so that it gets ready meanwhile. The
-// first Give returns the error.
-func (h *Handover) Ahead(storage Storage) {
+// StartAhead starts the supervisor for the runs of the storage, so that it gets ready meanwhile.
+// The first Give returns the error.
+func (h *Supervisors) StartAhead(storage Storage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.link(storage)
+	h.linkFor(storage)
 }
 
 // Close tells the supervisors that they have got all runs. They end with the last of them.
-func (h *Handover) Close() {
+func (h *Supervisors) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.leave()
-	for _, l := range h.earlier {
+	h.retire()
+	for _, l := range h.retired {
 		l.socket.SetWriteDeadline(time.Now().Add(sendPatience))
 		l.socket.Write([]byte{noMore})
 		l.socket.Close()
 	}
-	h.earlier = nil
+	h.retired = nil
 }
 
-// leave has the next run start another supervisor.
-func (h *Handover) leave() {
-	if h.newest != nil {
-		h.earlier, h.newest = append(h.earlier, h.newest), nil
+// retire keeps further runs from the current supervisor: the next run starts another one.
+func (h *Supervisors) retire() {
+	if h.current != nil {
+		h.retired, h.current = append(h.retired, h.current), nil
 	}
 }
 
-// link returns the link to the supervisor for the next run, which it starts if need be.
-func (h *Handover) link(storage Storage) (*link, error) {
-	if h.newest != nil && h.newest.given >= mostRuns() {
-		h.leave()
+// linkFor returns the link to the supervisor for the next run, which it starts if need be.
+func (h *Supervisors) linkFor(storage Storage) (*link, error) {
+	if h.current != nil && h.current.given >= mostRuns() {
+		h.retire()
 	}
-	if h.newest == nil && h.failed == nil {
-		h.newest, h.failed = h.start(storage)
+	if h.current == nil && h.startErr == nil {
+		h.current, h.startErr = h.startOne(storage)
 	}
-	return h.newest, h.failed
+	return h.current, h.startErr
 }
 
-// start starts a witness, which starts its supervisor.
-func (h *Handover) start(storage Storage) (*link, error) {
+// startOne starts a witness, which starts its supervisor.
+func (h *Supervisors) startOne(storage Storage) (*link, error) {
 	owner, err := storage.DB.Owners().New(state.Supervisor)
 	if err != nil {
 		return nil, err
@@ -215,25 +215,26 @@ func (h *Handover) start(storage Storage) (*link, error) {
 	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// pass sends the supervisor runs that it owns, and returns the runs that are ours again. After a
-// run that could not be sent it sends no other. A run that was not sent is ours again, unless a
-// witness has begun it or the database cannot be written: then it stays with the supervisor.
-func (l *link) pass(runs []*Run) (left []*Run, failed error) {
+// sendAll sends the supervisor the runs that it owns. After a run that could not be sent it sends
+// no other. It takes the runs back that were not sent, and returns them. A run that it cannot take
+// back, because a witness has begun it or the database cannot be written, stays with the
+// supervisor.
+func (l *link) sendAll(runs []*Run) (unsent []*Run, failed error) {
 	for _, r := range runs {
 		if failed == nil {
 			failed = l.send(r)
 		}
 		if failed != nil && r.row.takeBack() == nil {
-			left = append(left, r)
+			unsent = append(unsent, r)
 			continue
 		}
 		l.given++
 		r.Close()
 	}
-	if len(left) == 0 {
+	if len(unsent) == 0 {
 		failed = nil
 	}
-	return left, failed
+	return unsent, failed
 }
 
 // send sends the supervisor the run with its descriptors.

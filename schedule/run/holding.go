@@ -60,8 +60,8 @@ func (r *Run) adopt(files []*os.File) {
 	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
-// heldReason says why a run cannot have what it must hold.
-func heldReason(err error) string {
+// reasonOf says why a run cannot have what it must hold.
+func reasonOf(err error) string {
 	if reason, held := HeldReason(err); held {
 		return reason
 	}
@@ -118,7 +118,7 @@ func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool
 func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 	return r.Leases.Renew(ctx, LeaseOf{
 		Lock: r.lock, Note: r.row.note, Stop: r.task.StopOnLostLease,
-		Adopted: r.left != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
+		Adopted: r.leftover != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
 	})
 }
 

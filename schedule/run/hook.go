@@ -28,27 +28,27 @@ const (
 func (h *hooks) before(terminate context.Context) (note string) {
 	defer h.send()
 	begun := map[string]state.Hook{}
-	if h.r.left != nil {
-		for _, hook := range h.marks.begun() {
+	if h.run.leftover != nil {
+		for _, hook := range h.marks.all() {
 			begun[hook.Name] = hook
 		}
 	}
 	h.queueStartPings()
-	last, over := lastBegun(h.r.task.Hooks.Before, begun)
-	for i, hook := range h.r.task.Hooks.Before {
+	last, over := lastBegun(h.run.task.Hooks.Before, begun)
+	for i, hook := range h.run.task.Hooks.Before {
 		name := hookName("before", i)
 		switch {
 		case hook.Notify != nil:
-			h.queueOne(name, name, notify.Start, *hook.Notify, h.r.row.soFar())
+			h.queueMessage(name, name, notify.Start, *hook.Notify, h.run.row.soFar())
 			h.send()
 		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
 		case i == last && over:
 			note = begun[name].Note
-		case i == last && h.r.left != nil && h.r.left.hookPID != 0:
+		case i == last && h.run.leftover != nil && h.run.leftover.hookPID != 0:
 			note = h.awaitOrphan(terminate, name)
 			h.marks.ended(name, note)
 		default:
-			note = h.runOne(terminate, name, hook, variables(h.r, 1))
+			note = h.runOne(terminate, name, hook, variables(h.run, 1))
 		}
 		if note != "" {
 			return note
@@ -67,11 +67,11 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	defer func() { h.marks.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
-		Task: &h.r.task, Command: hook.Run, Dir: h.hookDir(), CallerEnv: h.r.Environ, Variables: variables,
-		KeepZombie: before && h.r.row.Background,
+		Task: &h.run.task, Command: hook.Run, Dir: h.hookDir(), CallerEnv: h.run.Environ, Variables: variables,
+		KeepZombie: before && h.run.row.Background,
 		Lenient:    !before, // the hooks after a run start even if the command could not
 	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.r.Dir, h.r.row.Row)))
+	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
 		defer captured.Close()
 		spec.Output = captured
@@ -82,7 +82,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	h.marks.forked(name, p.PID)
 	if spec.KeepZombie {
-		h.r.kept.add(p)
+		h.run.unreaped.add(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }
@@ -112,15 +112,15 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
-// run runs the commands among the hooks of one key, one after another, and returns the notes about
-// hooks that failed. Hooks that have ended before are left out.
-func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
+// runCommands runs the commands among the hooks of one key, one after another, and returns the
+// notes about hooks that failed. Hooks that have ended before are left out.
+func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 	for i, hook := range f.due() {
 		name := hookName(f.key, i)
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(variables(h.r, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(variables(h.run, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -131,10 +131,10 @@ func (h *hooks) run(f keyedHooks, result state.Row) (notes []string) {
 // hookDir is the folder of the task. If that folder does not exist, it is the schedule's folder: an
 // on_failure hook must be able to report just that.
 func (h *hooks) hookDir() string {
-	if info, err := os.Stat(h.r.task.Dir); err == nil && info.IsDir() {
-		return h.r.task.Dir
+	if info, err := os.Stat(h.run.task.Dir); err == nil && info.IsDir() {
+		return h.run.task.Dir
 	}
-	return h.r.task.Folder
+	return h.run.task.Folder
 }
 
 // hookMarks say in the database which hooks of a run have begun and ended, in this process or in
@@ -145,10 +145,10 @@ type hookMarks struct{ row *ownRow }
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
 // for the command.
 func (m hookMarks) begin(name string) bool {
-	if m.row.none {
+	if m.row.unstored {
 		return true
 	}
-	for _, hook := range m.begun() {
+	for _, hook := range m.all() {
 		if hook.Name != name {
 			continue
 		}
@@ -183,8 +183,8 @@ func (m hookMarks) ended(name, note string) {
 	}, nil)
 }
 
-// mark notes that a notification or a request of a hook was made.
-func (m hookMarks) mark(name string) {
+// markMade notes that a notification or a request of a hook was made.
+func (m hookMarks) markMade(name string) {
 	m.row.write(func(ctx context.Context) error {
 		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
 			return err
@@ -193,15 +193,15 @@ func (m hookMarks) mark(name string) {
 	}, nil)
 }
 
-// fired reports whether a hook has ended, or was made (mark).
-func (m hookMarks) fired(name string) bool {
-	return slices.ContainsFunc(m.begun(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
+// hasEnded reports whether a hook has ended, or was made (markMade).
+func (m hookMarks) hasEnded(name string) bool {
+	return slices.ContainsFunc(m.all(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
 }
 
-// begun returns the hooks that have begun, in this process or in earlier ones; none if the database
+// all returns the hooks that have begun, in this process or in earlier ones; none if the database
 // cannot be read.
-func (m hookMarks) begun() []state.Hook {
-	if m.row.none {
+func (m hookMarks) all() []state.Hook {
+	if m.row.unstored {
 		return nil
 	}
 	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)

@@ -41,14 +41,14 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 		return nil, err
 	}
 	r.adopt(nil)
-	r.left = newLeftover(r)
+	r.leftover = newLeftover(r)
 	return r, nil
 }
 
 // newLeftover finds the command of the last attempt among the children of this process.
 func newLeftover(r *Run) *leftover {
 	l := &leftover{}
-	for _, hook := range r.hooks.marks.begun() {
+	for _, hook := range r.hooks.marks.all() {
 		if !hook.Ended.IsZero() {
 			continue
 		}
@@ -123,7 +123,7 @@ func lastBegun(before []schedule.Hook, begun map[string]state.Hook) (last int, e
 
 // awaitOrphan goes on with a before-hook that a supervisor had started when it was killed.
 func (h *hooks) awaitOrphan(ctx context.Context, name string) (note string) {
-	pid := h.r.left.hookPID
+	pid := h.run.leftover.hookPID
 	age := process.Age(pid)
 	if p, ok := process.Adopt(pid); ok {
 		return awaitHook(ctx, name, p, age)

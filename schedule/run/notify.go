@@ -51,7 +51,7 @@ func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
 // delivered.
 type hooks struct {
-	r          *Run
+	run        *Run
 	marks      hookMarks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
@@ -59,7 +59,7 @@ type hooks struct {
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
 func (h *hooks) after(result state.Row) (all []keyedHooks) {
-	hooks := h.r.task.Hooks
+	hooks := h.run.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
 		all = append(all, keyedHooks{key: "on_success", hooks: hooks.OnSuccess})
@@ -77,7 +77,7 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok, _ := h.r.DB.Runs().Previous(context.Background(), h.r.row.Task, h.r.row.ID)
+		last, ok, _ := h.run.DB.Runs().Previous(context.Background(), h.run.row.Task, h.run.row.ID)
 		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
@@ -90,13 +90,13 @@ var events = map[string]notify.Event{
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
-// queue puts the notifications of a key into the outbox, except notifications that were put there
-// before. They are sent by send, or by a later tick.
-func (h *hooks) queue(f keyedHooks, result state.Row) {
+// queueMessages puts the notifications of a key into the outbox, except notifications that were put
+// there before. They are sent by send, or by a later tick.
+func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
 	for i, hook := range f.due() {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
-			h.queueOne(name, name, events[f.key], *hook.Notify, result)
+			h.queueMessage(name, name, events[f.key], *hook.Notify, result)
 		}
 	}
 }
@@ -104,10 +104,10 @@ func (h *hooks) queue(f keyedHooks, result state.Row) {
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
 // too.
 func (h *hooks) queueStartPings() {
-	for i, hook := range h.r.task.Hooks.After {
+	for i, hook := range h.run.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, startMark(name), notify.Start, *hook.Notify, h.r.row.soFar())
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.run.row.soFar())
 		}
 	}
 }
@@ -116,11 +116,11 @@ func (h *hooks) queueStartPings() {
 // line.
 const tailBytes = notify.OutputLimit + 4
 
-// queueOne puts one notification into the outbox, if it is for a run that ended with the result,
-// and was not put there before. The mark in the database is the name of the hook, or another one
-// for the start of a run.
-func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
-	if h.marks.fired(mark) {
+// queueMessage puts one notification into the outbox, if it is for a run that ended with the
+// result, and was not put there before. The mark in the database is the name of the hook, or
+// another one for the start of a run.
+func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
+	if h.marks.hasEnded(mark) {
 		return
 	}
 	if n.On != nil && event == notify.Finish {
@@ -131,23 +131,23 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	}
 	if !h.wanted(n, event, result) {
 		if n.On != nil {
-			h.r.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
+			h.run.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.r.row.ID, Hook: hook, Folder: h.r.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{Run: h.run.row.ID, Hook: hook, Folder: h.run.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
-	if h.r.Sender.Put(d) {
+	if h.run.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
-	h.marks.mark(mark) // after a kill before this, the message is put in again, and may be sent again
+	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
 }
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.r.row.ID + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.run.row.ID + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }
@@ -170,14 +170,14 @@ func (h *hooks) wanted(n schedule.Notification, event notify.Event, result state
 // send begins an attempt for each delivery that this process put into the outbox, and returns at
 // once.
 func (h *hooks) send() {
-	h.r.Sender.Send(h.deliveries...)
+	h.run.Sender.Send(h.deliveries...)
 	h.deliveries = nil
 }
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.r.task.Sender, zoneOf(&h.r.task)
+	sender, zone := h.run.task.Sender, zoneOf(&h.run.task)
 	in := func(t time.Time) time.Time {
 		if t.IsZero() {
 			return t
@@ -186,7 +186,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 	}
 	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
-		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.r.task.Description,
+		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.run.task.Description,
 		Run: result.ID, Server: result.Server,
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),

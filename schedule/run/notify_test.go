@@ -54,14 +54,14 @@ func (w *endedRuns) fails() (*Run, state.Row) {
 	return r, row
 }
 
-// queue puts the notifications of a run into the outbox, except notifications that are marked. It
-// returns the notifications that are to be sent.
+// queueMessages puts the notifications of a run into the outbox, except notifications that are
+// marked. It returns the notifications that are to be sent.
 func (w *endedRuns) queue(r *Run, row state.Row, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
-		r.hooks.marks.mark(mark)
+		r.hooks.marks.markMade(mark)
 	}
 	r.hooks.deliveries = nil
-	r.hooks.queue(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)
+	r.hooks.queueMessages(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)
 	return r.hooks.deliveries
 }
 
@@ -89,7 +89,7 @@ func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 	if all := w.queue(r, row); len(all) != 1 || all[0].Message.ID != row.ID+" "+mark || all[0].Run != row.ID {
 		t.Errorf("%+v", all)
 	}
-	if !r.hooks.marks.fired(mark) {
+	if !r.hooks.marks.hasEnded(mark) {
 		t.Error("there is no mark")
 	}
 	if all := w.queue(r, row, mark); len(all) != 0 || w.waiting() != 1 {

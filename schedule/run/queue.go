@@ -108,22 +108,22 @@ func (w *waiter) stand(names ...string) error {
 	case slices.Contains(names, state.SeatQueue(w.need.Pool)):
 		what = state.ForSeat
 	}
-	if w.seen.IsZero() {
-		w.seen = time.Now()
+	if w.queuedAt.IsZero() {
+		w.queuedAt = time.Now()
 	}
 	row := &w.run.row
 	if what != row.Wait.For {
-		if err := row.standFor(what); err != nil {
+		if err := row.waitFor(what); err != nil {
 			return err
 		}
-		w.seen = time.Now()
+		w.queuedAt = time.Now()
 	}
 	return w.behind(names...)
 }
 
 // behind is stand, but leaves the run in the queues in which it stands.
 func (w *waiter) behind(names ...string) error {
-	rows, err := w.run.queues.look(w.run.DB, w.seen)
+	rows, err := w.run.queues.look(w.run.DB, w.queuedAt)
 	if err != nil {
 		return err
 	}

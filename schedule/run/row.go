@@ -16,10 +16,10 @@ import (
 // process knows.
 type ownRow struct {
 	state.Row
-	self *state.Self
-	own  state.Owned
-	mu   sync.Mutex // protects the row while it changes
-	none bool       // the database has no such row, and nothing is written: no folder could hold it
+	self     *state.Self
+	own      state.Owned
+	mu       sync.Mutex // protects the row while it changes
+	unstored bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
 // result is the result that the row has.
@@ -39,7 +39,7 @@ func (r *ownRow) soFar() state.Row {
 // write changes the row of the run, and notes in our copy of it what has changed. If the database
 // was damaged, and the new one has no such row, the row is added again.
 func (r *ownRow) write(change func(context.Context) error, then func()) error {
-	if r.none {
+	if r.unstored {
 		return nil
 	}
 	r.mu.Lock()
@@ -103,31 +103,31 @@ func (r *ownRow) takeBack() error {
 	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }, func() { r.Owner = r.own.ID })
 }
 
-// standFor says for what the run waits.
-func (r *ownRow) standFor(what state.WaitsFor) error {
+// waitFor writes down for what the run waits.
+func (r *ownRow) waitFor(what state.WaitsFor) error {
 	return r.write(func(ctx context.Context) error { return r.own.WaitFor(ctx, r.ID, what) }, func() { r.Wait.For = what })
 }
 
-// took says what a run has that has waited, and for how long it waited.
-func (r *ownRow) took(held mutex.Holding, waited time.Duration) error {
+// recordAcquired writes down what a queued run has got, and for how long it waited.
+func (r *ownRow) recordAcquired(held mutex.Holding, waited time.Duration) error {
 	return r.write(func(ctx context.Context) error { return r.own.Acquired(ctx, r.ID, held.Mutex, held.Seat, waited) }, func() {
 		r.Locked, r.Seat, r.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
 	})
 }
 
-// hold says what a run has for its next attempt.
-func (r *ownRow) hold(held mutex.Holding) error {
+// recordHeld writes down what a run has for its next attempt.
+func (r *ownRow) recordHeld(held mutex.Holding) error {
 	return r.write(func(ctx context.Context) error { return r.own.Hold(ctx, r.ID, held.Mutex, held.Seat) },
 		func() { r.Locked, r.Seat = held.Mutex, held.Seat })
 }
 
-// wait leaves the run to a later tick.
-func (r *ownRow) wait(wait state.Wait) {
+// waitForTick leaves the run to a later tick.
+func (r *ownRow) waitForTick(wait state.Wait) {
 	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.ID, wait, r.Reason) }, nil)
 }
 
-// starts says that an attempt is about to start.
-func (r *ownRow) starts(attempt state.Attempt) error {
+// recordStart writes down that an attempt is about to start.
+func (r *ownRow) recordStart(attempt state.Attempt) error {
 	return r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.ID, attempt) }, func() {
 		r.Phase, r.Attempt, r.Wait = state.Running, attempt, state.Wait{Waited: r.Wait.Waited}
 		if r.Started.IsZero() {
@@ -136,20 +136,21 @@ func (r *ownRow) starts(attempt state.Attempt) error {
 	})
 }
 
-// forked says which process the attempt is.
-func (r *ownRow) forked(pid int) {
+// recordPID writes down the process of the attempt.
+func (r *ownRow) recordPID(pid int) {
 	attempt := state.Attempt{Number: r.Attempt.Number, PID: pid}
 	r.write(func(ctx context.Context) error { return r.own.Forked(ctx, r.ID, attempt) }, func() { r.Attempt.PID = pid })
 }
 
-// ending says that the command is about to be ended, for the process that may have to go on here.
-func (r *ownRow) ending(kind outcome.Kind, reason string) {
+// recordEnding writes down that we are about to end the command, and why. If this process is killed
+// meanwhile, the next one reads it.
+func (r *ownRow) recordEnding(kind outcome.Kind, reason string) {
 	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.ID, r.Attempt.Number, kind, reason) }, nil)
 }
 
-// again says that this process waits for the next attempt, and what the attempts so far came to,
-// for the process that may have to go on here.
-func (r *ownRow) again(wait time.Duration, soFar state.Result) {
+// awaitRetry writes down that this process waits for the next attempt, and what the attempts so far
+// came to. If this process is killed meanwhile, the next one reads it.
+func (r *ownRow) awaitRetry(wait time.Duration, soFar state.Result) {
 	then := clock.Now().Add(wait)
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	r.write(func(ctx context.Context) error { return r.own.AwaitRetry(ctx, r.ID, soFar, then) }, func() {
@@ -166,28 +167,28 @@ func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) er
 	})
 }
 
-// finishes says what the run came to, before its hooks fire.
-func (r *ownRow) finishes(ending context.Context, result state.Result, notes []string) error {
+// recordResult writes down what the run came to, before its hooks fire.
+func (r *ownRow) recordResult(ending context.Context, result state.Result, notes []string) error {
 	return r.persist(ending, hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.ID, result, notes) },
 		func() { r.Phase, r.Result, r.Notes = state.Finishing, result, notes })
 }
 
-// ends says that nothing of the run is left to do.
-func (r *ownRow) ends(ending context.Context, end state.End) error {
+// recordEnd writes down that nothing of the run is left to do.
+func (r *ownRow) recordEnd(ending context.Context, end state.End) error {
 	return r.persist(ending, 0, func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }, func() { r.Phase = state.Ended })
 }
 
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
 func (r *ownRow) stopRequest() *state.Stop {
-	if r.none {
+	if r.unstored {
 		return nil
 	}
 	stop, _ := r.own.Stop(context.Background(), r.ID)
 	return stop
 }
 
-// stopAsked reports whether the run was asked to stop, and then sets that in result.
-func (r *ownRow) stopAsked(result *state.Row) bool {
+// stopIfAsked sets the outcome if somebody asked to stop the run, and reports whether somebody did.
+func (r *ownRow) stopIfAsked(result *state.Row) bool {
 	stop := r.stopRequest()
 	if stop != nil {
 		stoppedBy(result, *stop)

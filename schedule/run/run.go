@@ -49,17 +49,17 @@ type Run struct {
 
 	hooks *hooks
 
-	left  *leftover     // in a process that goes on after a killed supervisor, else nil
-	apart bool          // it is finished in a process that may finish others, too (FinishInherited)
-	kept  keptProcesses // of this process
+	leftover      *leftover         // of a killed supervisor whose place this process has taken; else nil
+	sharesProcess bool              // it is finished in a process that may finish others, too (FinishInherited)
+	unreaped      unreapedProcesses // children of this process
 
-	prepared  bool // its row is yet to be written
-	unwritten bool // the attempt was started although that could not be written down
-	unsettled bool // the result could not be written down before the hooks
+	prepared         bool // its row has yet to be written
+	startUnrecorded  bool // the attempt was started although that could not be written down
+	resultUnrecorded bool // the result could not be written down before the hooks
 }
 
-// Begin is Prepare, and writes down that the run is about to start. From here on it will be
-// finished, whatever happens to this process.
+// Begin prepares a run (Prepare), and writes down that it is about to start (Run.Begin). From here
+// on the run will be finished, whatever happens to this process.
 func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	r, err := c.Prepare(row, task, lock)
 	if err == nil {
@@ -71,8 +71,8 @@ func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run
 	return r, nil
 }
 
-// Prepare opens the output of a run that is to begin: see Begin and GiveTo. The lock (nil: none)
-// belongs to the run; after an error it is still the caller's.
+// Prepare opens the output of a run that is about to begin, with Run.Begin or GiveTo. The lock
+// (nil: none) belongs to the run; after an error it is still the caller's.
 func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Run) Begin() error {
 		r.discard()
 		return err
 	}
-	r.begins(own, own.ID)
+	r.markBegun(own, own.ID)
 	return nil
 }
 
@@ -144,8 +144,8 @@ func (r *Run) discard() {
 	}
 }
 
-// begins notes that the row of a prepared run is written, and who owns it.
-func (r *Run) begins(own state.Owned, owner int64) {
+// markBegun notes in our copy that the row of a prepared run was written, and who owns it.
+func (r *Run) markBegun(own state.Owned, owner int64) {
 	r.row.own = own
 	r.row.Phase, r.row.Owner, r.prepared = state.Ready, owner, false
 }
@@ -154,34 +154,35 @@ func (r *Run) begins(own state.Owned, owner int64) {
 func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 	r := &Run{Caller: c, task: task}
 	r.row.Row, r.row.self = row, c.Self
-	r.hooks = &hooks{r: r, marks: hookMarks{&r.row}}
+	r.hooks = &hooks{run: r, marks: hookMarks{&r.row}}
 	return r
 }
 
-// Begun reports whether a command or a hook of the run was started, even if that could not be
+// HasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
-func (c Caller) Begun(row state.Row) bool {
-	if row.Attempted() || c.unwritten(row) {
+func (c Caller) HasStarted(row state.Row) bool {
+	if row.Attempted() || c.hasUnrecordedStart(row) {
 		return true
 	}
 	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
 	return err == nil && len(hooks) > 0
 }
 
-// unwritten reports whether one more attempt was started than the row says, on a full disk.
-func (c Caller) unwritten(row state.Row) bool {
+// hasUnrecordedStart reports whether one more attempt was started than the row says, on a full
+// disk.
+func (c Caller) hasUnrecordedStart(row state.Row) bool {
 	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
 // output.
 func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
-	unwritten := c.unwritten(row)
+	unwritten := c.hasUnrecordedStart(row)
 	if unwritten { // this process must not start the attempt again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
 	}
 	r := c.newRun(schedule.Task{}, row)
-	r.row.own, r.unwritten = own, unwritten
+	r.row.own, r.startUnrecorded = own, unwritten
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}
@@ -240,8 +241,8 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := c.newRun(*task, row)
 	r.row.own = c.DB.Unowned()
 	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
-	notes = r.hooks.run(fired, row)
-	r.hooks.queue(fired, row)
+	notes = r.hooks.runCommands(fired, row)
+	r.hooks.queueMessages(fired, row)
 	r.hooks.send()
 	return notes
 }
@@ -252,7 +253,7 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := c.newRun(*task, row)
-	r.lock, r.row.none = lock, true
+	r.lock, r.row.unstored = lock, true
 	return r.finish(row)
 }
 

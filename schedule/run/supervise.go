@@ -58,7 +58,7 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.firstAttempt()
-	if s.result.Outcome == outcome.Lost && s.run.retryLost(s.result) {
+	if s.result.Outcome == outcome.Lost && s.run.deferAfterLost(s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -70,8 +70,8 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.again(wait, s.result.Result)
-		s.run.kept.release()
+		s.row.awaitRetry(wait, s.result.Result)
+		s.run.unreaped.reap()
 		if !s.waitUnlessStopped(wait) {
 			s.stopped("before attempt %d", n+1)
 			return false
@@ -91,7 +91,7 @@ func (s *supervision) firstAttempt() (attempt int) {
 	switch {
 	case attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())):
 		s.stopped("before attempt %d", attempt)
-	case attempt == 1 && s.mustNotStart(1):
+	case attempt == 1 && s.stopIfLockLost(1):
 	case s.row.Started.IsZero():
 		note := s.run.hooks.before(s.terminate)
 		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
@@ -106,31 +106,31 @@ func (s *supervision) firstAttempt() (attempt int) {
 // goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to
 // be started.
 func (s *supervision) goOn() (attempt int) {
-	left := s.run.left
+	left := s.run.leftover
 	if left == nil || left.process == nil { // it ended unseen, or was in the middle of its start
-		s.result = s.run.unwatched(nil)
+		s.result = s.run.endUnwatched(nil)
 		return s.row.Attempt.Number
 	}
 	if s.row.Attempt.PID == 0 {
-		s.row.forked(left.process.PID)
+		s.row.recordPID(left.process.PID)
 	}
 	return left.attempt
 }
 
 // attempt runs the command once, and adds the outcome and what the command used to the result.
 func (s *supervision) attempt(n int) {
-	p, age := s.run.left.command(n)
+	p, age := s.run.leftover.command(n)
 	if p == nil {
 		if p = s.start(n); p == nil {
 			return
 		}
 	}
-	if ending := s.run.left.ends(n); ending != nil {
+	if ending := s.run.leftover.ends(n); ending != nil {
 		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
 	} else if s.result.Outcome, s.result.Reason = s.wait(p, age); s.result.Outcome != "" {
-		s.row.ending(endingKind(s.result.Outcome), s.result.Reason)
+		s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
 	}
-	if s.result.Outcome != "" || s.row.stopAsked(&s.result) {
+	if s.result.Outcome != "" || s.row.stopIfAsked(&s.result) {
 		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
 		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
 	}
@@ -155,10 +155,10 @@ func (s *supervision) start(n int) *process.Process {
 		s.stopped("before attempt %d", n)
 		return nil
 	}
-	if s.row.stopAsked(&s.result) || s.mustNotStart(n) || !s.announce(n) {
+	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
 		return nil
 	}
-	s.run.kept.release() // of the hooks before it
+	s.run.unreaped.reap() // of the hooks before it
 	if n > 1 {
 		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
@@ -171,11 +171,11 @@ func (s *supervision) start(n int) *process.Process {
 		return nil
 	}
 	if s.row.Background {
-		s.run.kept.add(p)
+		s.run.unreaped.add(p)
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	s.row.forked(p.PID)
+	s.row.recordPID(p.PID)
 	s.describeLock(p.PID)
 	return p
 }
@@ -196,13 +196,13 @@ func (s *supervision) describeLock(pid int) {
 func (s *supervision) announce(n int) bool {
 	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
-	err := s.row.starts(attempt)
+	err := s.row.recordStart(attempt)
 	if s.row.isTaken(err) { // what this process makes of the run is written nowhere
 		s.stopped("before attempt %d: %v", n, err)
 		return false
 	}
-	if unwritten := err != nil; unwritten != s.run.unwritten {
-		s.run.unwritten = unwritten
+	if unwritten := err != nil; unwritten != s.run.startUnrecorded {
+		s.run.startUnrecorded = unwritten
 		output.MarkUnwritten(s.run.output, unwritten)
 	}
 	if s.result.Started.IsZero() {
@@ -211,9 +211,9 @@ func (s *supervision) announce(n int) bool {
 	return true
 }
 
-// mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome
+// stopIfLockLost reports whether the run has lost its lock before the attempt, and sets the outcome
 // then: another run may go on by now.
-func (s *supervision) mustNotStart(n int) bool {
+func (s *supervision) stopIfLockLost(n int) bool {
 	lost := s.lease.HeldToStart()
 	if lost != "" {
 		s.stopped("before attempt %d: %s", n, lost)
@@ -221,7 +221,7 @@ func (s *supervision) mustNotStart(n int) bool {
 	return lost != ""
 }
 
-// unstartable sets that the command could not be started, and why; in the output, too.
+// unstartable sets that the command could not be started, and why. It says so in the output, too.
 func (s *supervision) unstartable(code int, why string) {
 	s.result.Outcome, s.result.ExitCode, s.result.Reason = outcome.Failed, &code, "cannot start: "+why
 	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
@@ -277,14 +277,14 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 	return clock.Wait(s.terminate, d)
 }
 
-// keptProcesses are commands and hooks whose ends the kernel keeps until they are written down. If
-// this process were killed in between, nobody would know how they ended.
-type keptProcesses []*process.Process
+// unreapedProcesses are commands and hooks whose ends the kernel keeps until they are written down.
+// If this process were killed in between, nobody would know how they ended.
+type unreapedProcesses []*process.Process
 
-func (k *keptProcesses) add(p *process.Process) { *k = append(*k, p) }
+func (k *unreapedProcesses) add(p *process.Process) { *k = append(*k, p) }
 
-// release has the kernel forget how they ended: that is written down now.
-func (k *keptProcesses) release() {
+// reap has the kernel forget how they ended: that is written down now.
+func (k *unreapedProcesses) reap() {
 	for _, p := range *k {
 		p.Reap()
 	}
@@ -331,7 +331,7 @@ const startDeliveryPatience = 5 * time.Second
 // called. When terminate is done it stops the command, when kill is done too it kills it.
 func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) error) {
 	r.Terminate = terminate
-	defer r.kept.release()
+	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
 	result, err := r.row.result(), error(nil)
 	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
@@ -350,8 +350,8 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) e
 		// If the result cannot be written, as on a full disk, this process alone knows it: the exit
 		// code alone is no proof of a result
 		// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-		if err = r.settled(result); err == nil {
-			r.kept.release()
+		if err = r.recordResult(result); err == nil {
+			r.unreaped.reap()
 		}
 		r.Sender.Wait(terminate, startDeliveryPatience)
 	}

@@ -29,7 +29,7 @@ func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
 	}
 	terminate, end := context.WithCancelCause(context.Background())
 	go func() {
-		for len(r.hooks.marks.begun()) == 0 || r.hooks.marks.begun()[0].PID == 0 {
+		for len(r.hooks.marks.all()) == 0 || r.hooks.marks.all()[0].PID == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		end(errors.New("by SIGTERM"))

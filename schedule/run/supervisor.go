@@ -35,25 +35,26 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu   sync.Mutex
-	mine map[string]bool // the ids of the runs that it got
-	came time.Time       // when the newest run came
+	mu           sync.Mutex
+	known        map[string]bool // the ids of the runs that it got
+	lastReceived time.Time       // when the newest of them came
 }
 
 // SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
 // them has ended. When terminate is done it stops their commands, when kill is done too it kills
 // them. An error says that no witness started this process.
 func SuperviseAll(terminate, kill context.Context, caller Caller, self, id string) error {
-	return watch(terminate, kill, caller, self, id, false)
+	return supervise(terminate, kill, caller, self, id, false)
 }
 
 // SuperviseOn is SuperviseAll in the place of a killed supervisor, whose commands are now children
 // of this process. It first takes over the runs of that supervisor.
 func SuperviseOn(terminate, kill context.Context, caller Caller, self, id string) error {
-	return watch(terminate, kill, caller, self, id, true)
+	return supervise(terminate, kill, caller, self, id, true)
 }
 
-func watch(terminate, kill context.Context, caller Caller, self, id string, on bool) error {
+// supervise is SuperviseOn if takeOver, else SuperviseAll.
+func supervise(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
@@ -63,21 +64,21 @@ func watch(terminate, kill context.Context, caller Caller, self, id string, on b
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.queues = &Leases{}, &queueView{}
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
+	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishes{self: self, awaitStarts: s.awaitStarts}
-	if on {
+	if takeOver {
 		s.runs.Go(func() {
-			s.takeOver(s.caller.Begun)
-			time.Sleep(onItsWay)
+			s.takeOver(s.caller.HasStarted)
+			time.Sleep(onItsWayFor)
 			s.takeOver(func(state.Row) bool { return true })
 		})
 	}
 	if !s.receive(socket) { // the tick was killed: it may have written down that this one has a run, and not sent it
 		s.takeOver(func(state.Row) bool { return true })
 	}
-	over := s.restWhileIdle()
+	stop := s.closeDatabaseWhileIdle()
 	s.runs.Wait()
-	over()
+	stop()
 	socket.Close()
 	if info, err := file.Stat(); err != nil || info.Size() > 0 { // what it has said stays
 		return owner.Close()
@@ -86,9 +87,9 @@ func watch(terminate, kill context.Context, caller Caller, self, id string, on b
 	return nil
 }
 
-// restWhileIdle closes the database while nobody has used it for a second, until over is called:
-// commands may run for days.
-func (s *supervisor) restWhileIdle() (over func()) {
+// closeDatabaseWhileIdle closes the database when nobody has used it for a second, until stop is
+// called: commands may run for days.
+func (s *supervisor) closeDatabaseWhileIdle() (stop func()) {
 	const idle = time.Second
 	ticker, done := time.NewTicker(idle), make(chan struct{})
 	go func() {
@@ -107,20 +108,20 @@ func (s *supervisor) restWhileIdle() (over func()) {
 	}
 }
 
-// errStrange says that the process that called this one is no witness.
-var errStrange = errors.New("start is what sched run calls for background tasks")
+// errNoWitness says that the process that started this one is no witness.
+var errNoWitness = errors.New("start is what sched run calls for background tasks")
 
 // inherit returns this process as the owner with the id, the file of that owner, and the socket to
 // the tick. It inherited both.
 func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil, nil, nil, errStrange
+		return nil, nil, nil, errNoWitness
 	}
 	var socket unix.Stat_t
 	owner, ok := db.Owners().Inherited(n, state.Supervisor, fileDescriptor)
 	if !ok || unix.Fstat(socketDescriptor, &socket) != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, nil, nil, errStrange
+		return nil, nil, nil, errNoWitness
 	}
 	unix.CloseOnExec(socketDescriptor)
 	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
@@ -144,7 +145,7 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 			return false
 		}
 		id := string(message[1:])
-		if !s.takes(id) { // it was taken over
+		if !s.register(id) { // it was taken over
 			closeAll(descriptors(rights[:extra]))
 			continue
 		}
@@ -192,7 +193,7 @@ const (
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		s.mu.Lock()
-		quiet := time.Since(s.came)
+		quiet := time.Since(s.lastReceived)
 		s.mu.Unlock()
 		if quiet >= startsInterval {
 			return
@@ -201,9 +202,9 @@ func (s *supervisor) awaitStarts() {
 	}
 }
 
-// onItsWay is how long a run that has not begun is left to the message of the tick, which brings
+// onItsWayFor is how long a run that has not begun is left to the message of the tick, which brings
 // its descriptors.
-const onItsWay = time.Second
+const onItsWayFor = time.Second
 
 // takeOver goes on with the runs of this owner for which which(row) is true. The killed supervisor
 // had them, or the tick had written them down as given and was killed before it sent them.
@@ -218,7 +219,7 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 		return
 	}
 	for _, row := range rows {
-		if !which(row) || !s.takes(row.ID) {
+		if !which(row) || !s.register(row.ID) {
 			continue
 		}
 		r, err := s.caller.TakeOver(row)
@@ -230,12 +231,12 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 	}
 }
 
-// takes reports whether a run is new to this process, which has it from now on.
-func (s *supervisor) takes(id string) bool {
+// register notes that this process has a run, and reports whether the run is new to it.
+func (s *supervisor) register(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.mine[id]
-	s.mine[id], s.came = true, time.Now()
+	known := s.known[id]
+	s.known[id], s.lastReceived = true, time.Now()
 	return !known
 }
 

@@ -37,10 +37,10 @@ const (
 	descriptorsEach = 2
 )
 
-// FinishApart starts the trailing `sched finish` of the runs, which are of one state folder, with
+// StartFinish starts the trailing `sched finish` of the runs, which are of one state folder, with
 // the program at the path self. The part of this process in the runs ends with that. After an error
 // no `sched finish` was started.
-func FinishApart(self string, ended []Trailing) error {
+func StartFinish(self string, ended []Trailing) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (t Trailing) code() int {
 	return *t.result.ExitCode
 }
 
-// FinishInherited finishes background runs that this process inherited (FinishApart), with the
+// FinishInherited finishes background runs that this process inherited (StartFinish), with the
 // results that their supervisor wrote down: all at the same time, so that none delays another.
 func (c Caller) FinishInherited(ids []string) error {
 	ctx := context.Background()
@@ -115,7 +115,7 @@ func (c Caller) FinishInherited(ids []string) error {
 		if err != nil {
 			return err
 		}
-		r.apart = true
+		r.sharesProcess = true
 		for i, id := range ids {
 			if id == row.ID {
 				r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
@@ -156,7 +156,7 @@ func isOwnFile(descriptor int) bool {
 // this process may finish several runs.
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
-	if r.apart {
+	if r.sharesProcess {
 		if captured, err := output.Append(r.row.Output); err == nil {
 			defer captured.Close()
 			to = captured
@@ -172,12 +172,12 @@ type finishes struct {
 	awaitStarts func() // waits while other runs are being started
 
 	mu      sync.Mutex
-	waiting []trailing
+	waiting []pendingFinish
 	busy    bool // a goroutine is about to start what waits
 }
 
 // A trailing run waits for its `sched finish`.
-type trailing struct {
+type pendingFinish struct {
 	Trailing
 	started chan error
 }
@@ -195,7 +195,7 @@ const (
 // start has the run finished. It returns when the process that finishes it was started. After an
 // error no process was started.
 func (f *finishes) start(t Trailing) error {
-	one := trailing{t, make(chan error, 1)}
+	one := pendingFinish{t, make(chan error, 1)}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, one)
 	first := !f.busy
@@ -219,7 +219,7 @@ func (f *finishes) startAll() {
 		for _, t := range together {
 			runs = append(runs, t.Trailing)
 		}
-		err := FinishApart(f.self, runs)
+		err := StartFinish(f.self, runs)
 		for _, t := range together {
 			t.started <- err
 		}
@@ -231,7 +231,7 @@ func (f *finishes) startAll() {
 
 // take returns the runs that one process finishes now. If nothing waits it returns none, and
 // startAll ends.
-func (f *finishes) take() (together []trailing) {
+func (f *finishes) take() (together []pendingFinish) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := min(len(f.waiting), mostTogether)

@@ -28,12 +28,12 @@ func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 		}
 		name := hookName(f.key, i)
 		r := h.request(name, hook.Trigger, *result)
-		if !h.marks.fired(name) {
+		if !h.marks.hasEnded(name) {
 			if err := h.ask(r); err != nil {
 				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
 				continue
 			}
-			h.marks.mark(name) // after a kill before this, asking again changes nothing
+			h.marks.markMade(name) // after a kill before this, asking again changes nothing
 		}
 		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
 	}
@@ -49,21 +49,21 @@ func (h *hooks) request(hook, task string, result state.Row) state.Row {
 }
 
 func (h *hooks) ask(r state.Row) error {
-	if h.r.DB.InMemory() {
+	if h.run.DB.InMemory() {
 		return errors.New("the state folder cannot be written")
 	}
-	_, err := h.r.DB.Runs().Request(context.Background(), r)
+	_, err := h.run.DB.Runs().Request(context.Background(), r)
 	return err
 }
 
 // startTriggered starts what the hooks have asked for, unless this process is told to end: then the
 // next tick does. A state folder that cannot be written is for ticks, too.
 func (h *hooks) startTriggered(result state.Row) {
-	ending := h.r.Terminate != nil && h.r.Terminate.Err() != nil
-	if len(result.Triggered) == 0 || ending || h.r.DB.InMemory() {
+	ending := h.run.Terminate != nil && h.run.Terminate.Err() != nil
+	if len(result.Triggered) == 0 || ending || h.run.DB.InMemory() {
 		return
 	}
-	StartTriggered(h.r.Dir, h.r.task.Sender.File, h.r.Environ) // after an error the next tick does
+	StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
 }
 
 // This file starts what a hook or a person has triggered without waiting for the next tick: by

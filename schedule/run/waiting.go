@@ -23,12 +23,12 @@ import (
 
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
-	run     *Run
-	need    mutex.Need
-	begun   time.Time     // when this process began to wait
-	before  time.Duration // how long earlier processes have waited
-	maxWait time.Duration // total, including before
-	seen    time.Time     // from then on the row says for what it waits (stand)
+	run          *Run
+	need         mutex.Need
+	began        time.Time     // when this process began to wait
+	waitedBefore time.Duration // how long earlier processes have waited
+	maxWait      time.Duration // total, including waitedBefore
+	queuedAt     time.Time     // when the row said first that it stands in the present queue (stand)
 }
 
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
@@ -48,7 +48,7 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 	w := newWaiter(r)
 	err := w.wait(terminate)
 	if err == nil {
-		r.left = nil // nothing of it had started before
+		r.leftover = nil // nothing of it had started before
 		return result
 	}
 	result = r.row.soFar()
@@ -57,7 +57,7 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 	switch {
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case !errors.Is(err, errStopAsked) || !r.row.stopAsked(&result):
+	case !errors.Is(err, errStopAsked) || !r.row.stopIfAsked(&result):
 		stopped(&result, "while it waited: %v", err)
 	}
 	return result
@@ -66,18 +66,18 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 func newWaiter(r *Run) *waiter {
 	wait := r.row.Wait
 	return &waiter{
-		run: r, need: NeedOf(&r.task), begun: time.Now(),
-		before: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),
+		run: r, need: NeedOf(&r.task), began: time.Now(),
+		waitedBefore: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),
 	}
 }
 
 // waited is how long the run has waited so far.
-func (w *waiter) waited() time.Duration { return w.before + time.Since(w.begun) }
+func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
 
 // wait waits until the run has what it needs. The error is a *skipError, errStopAsked, or the cause
 // of the context.
 func (w *waiter) wait(ctx context.Context) error {
-	var lacks error // why the run does not start yet; nil while nothing was tried
+	var blocked error // why the run does not start yet; nil while nothing was tried
 	queues, refused := w.queues(nil), false
 	for {
 		switch {
@@ -86,32 +86,33 @@ func (w *waiter) wait(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case w.waited() > w.maxWait:
-			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(lacks))}
+			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(blocked))}
 		}
 		if refused = refused && w.refusal() != ""; refused {
 			w.stand() // in no queue
-			w.rest(ctx, longestLook)
+			w.pause(ctx, longestLook)
 			continue
 		}
-		if lacks = w.stand(queues...); !errors.As(lacks, new(*BehindError)) {
-			lacks = w.try(ctx, queues)
+		if blocked = w.stand(queues...); !errors.As(blocked, new(*BehindError)) {
+			blocked = w.try(ctx, queues)
 		}
-		if refused = errors.As(lacks, new(*skipError)); lacks == nil || refused && !w.run.task.RunAfterPause {
-			return lacks
+		if refused = errors.As(blocked, new(*skipError)); blocked == nil || refused && !w.run.task.RunAfterPause {
+			return blocked
 		}
-		queues = w.queues(lacks)
-		w.rest(ctx, w.interval())
+		queues = w.queues(blocked)
+		w.pause(ctx, w.interval())
 	}
 }
 
-// queues returns the queues in which a run stands that lacks what the error says. It stands for its
-// mutex from the beginning. It stands for a seat while it lacks a seat, or if it needs no mutex.
-func (w *waiter) queues(lacks error) (names []string) {
+// queues returns the queues in which a run stands that blocked what the error says. It stands for
+// its mutex from the beginning. It stands for a seat while it blocked a seat, or if it needs no
+// mutex.
+func (w *waiter) queues(blocked error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
 	}
 	full, behind := (*mutex.FullError)(nil), (*BehindError)(nil)
-	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == state.SeatQueue(w.need.Pool)
+	seatless := errors.As(blocked, &full) || errors.As(blocked, &behind) && behind.Name == state.SeatQueue(w.need.Pool)
 	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
 		names = append(names, state.SeatQueue(w.need.Pool))
 	}
@@ -122,7 +123,7 @@ func (w *waiter) queues(lacks error) (names []string) {
 // the error is a *skipError. Queues are those in which it stands.
 func (w *waiter) try(ctx context.Context, queues []string) error {
 	need := w.need
-	need.Taken = w.taken(queues)
+	need.Taken = w.seatsTaken(queues)
 	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.row.Row))
 	if err != nil {
 		return err
@@ -138,9 +139,9 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	return err
 }
 
-// taken says that all seats are taken while others wait for seats and the run does not stand in
-// their queue yet: then the run lacks a seat, and joins that queue.
-func (w *waiter) taken(queues []string) func(seat string) (mutex.Holder, bool) {
+// seatsTaken says that all seats are taken while others wait for seats and the run does not stand
+// in their queue yet: then the run blocked a seat, and joins that queue.
+func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bool) {
 	seats := state.SeatQueue(w.need.Pool)
 	var behind *BehindError
 	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.behind(seats), &behind) {
@@ -152,7 +153,7 @@ func (w *waiter) taken(queues []string) func(seat string) (mutex.Holder, bool) {
 // took gives the run what it waited for.
 func (w *waiter) took(held mutex.Holding) error {
 	r, waited := w.run, w.waited()
-	if err := r.row.took(held, waited); err != nil {
+	if err := r.row.recordAcquired(held, waited); err != nil {
 		return err
 	}
 	r.lock = held.Lock
@@ -172,17 +173,17 @@ func (w *waiter) refusal() string {
 }
 
 // whyNot is what a run lacked when its time was over.
-func whyNot(lacks error) string {
+func whyNot(blocked error) string {
 	var held *mutex.HeldError
 	switch {
-	case lacks == nil:
+	case blocked == nil:
 		return "no process was there when its time was over"
-	case errors.As(lacks, new(*mutex.FullError)), errors.As(lacks, new(*BehindError)), errors.As(lacks, new(*skipError)):
-		return lacks.Error()
-	case errors.As(lacks, &held):
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)), errors.As(blocked, new(*skipError)):
+		return blocked.Error()
+	case errors.As(blocked, &held):
 		return "still running, " + held.Holder.String()
 	}
-	return fmt.Sprintf("nobody knows whether it is running: %v", lacks)
+	return fmt.Sprintf("nobody knows whether it is running: %v", blocked)
 }
 
 // The time between two looks is a twentieth of how long the run has waited, within these bounds.
@@ -201,8 +202,8 @@ func (w *waiter) interval() time.Duration {
 	return time.Until(time.Now().Truncate(each).Add(each))
 }
 
-// rest waits for that time, until the wait of the run is over, or until ctx is done.
-func (w *waiter) rest(ctx context.Context, d time.Duration) {
+// pause waits for that time, until the wait of the run is over, or until ctx is done.
+func (w *waiter) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
 	defer timer.Stop()
 	select {

@@ -28,7 +28,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, erro
 // AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
 // Runs that may not start yet are left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
-	go t.supervisors().Ahead(t.Storage)
+	go t.supervisors().StartAhead(t.Storage)
 	r := t.prepare()
 	defer r.close()
 	r.deliveries.start(kill)

@@ -25,7 +25,7 @@ type starter struct {
 	ledger     *Account
 	records    *records
 	deliveries *deliveries
-	handover   *run.Handover
+	handover   *run.Supervisors
 	ready      readyRuns
 	handedOver ids
 	queued     waitingRuns

@@ -31,7 +31,7 @@ type Tick struct {
 	Host     Host
 	Report   Report
 
-	handover *run.Handover // once its supervisor was started
+	handover *run.Supervisors // once its supervisor was started
 }
 
 // A Host is the machine and the program that a tick runs on.
@@ -193,9 +193,9 @@ func (r *running) newAccount() *Account {
 }
 
 // supervisors returns what gives the background runs of this tick to supervisors.
-func (t *Tick) supervisors() *run.Handover {
+func (t *Tick) supervisors() *run.Supervisors {
 	if t.handover == nil {
-		t.handover = &run.Handover{Self: t.Host.Self, Environ: t.Host.Environ}
+		t.handover = &run.Supervisors{Self: t.Host.Self, Environ: t.Host.Environ}
 	}
 	return t.handover
 }
@@ -211,7 +211,7 @@ func (t *Tick) Leave() { t.supervisors().Close() }
 // background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
 	if background, _ := schedule.Split(due); len(background) > 0 {
-		go t.supervisors().Ahead(t.Storage)
+		go t.supervisors().StartAhead(t.Storage)
 	}
 }
 
