@@ -4,7 +4,7 @@
  * A model of:
  *   plan       tick.Account.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
  *              state.Plan.Commit
- *   tick       tick.starter.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
+ *   tick       tick.launcher.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
  *   give       run.Supervisors.Give, run.GiveTo, run.ownRow.takeBack
  *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.endUnwatched

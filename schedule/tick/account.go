@@ -36,19 +36,19 @@ type Account struct {
 	// Problem says what is wrong. It is called when the plan is done.
 	Problem func(format string, a ...any)
 
-	plan    *state.Plan       // while Open plans
-	paused  Paused            // nil before it was needed
-	covered bool              // another tick has covered the minute
-	idle    bool              // see Idle
-	added   int               // see Recorded
-	runs    map[due]planned   // the runs that this tick begins or skips
-	waiting map[due]state.Row // the slots that waited when this tick began
-	refused []Refused         // see Refused
-	said    []string          // what Problem is told
+	plan    *state.Plan        // while Open plans
+	paused  Paused             // nil before it was needed
+	covered bool               // another tick has covered the minute
+	idle    bool               // see Idle
+	added   int                // see Recorded
+	runs    map[due]plannedRun // the runs that this tick begins or skips
+	waiting map[due]state.Row  // the slots that waited when this tick began
+	expired []ExpiredSlot      // see Expired
+	said    []string           // what Problem is told
 }
 
-// A Refused is a slot that waited and does not run any more.
-type Refused struct {
+// An ExpiredSlot is a slot that waited until it was too late, so it does not run.
+type ExpiredSlot struct {
 	Slot   schedule.Slot
 	Kind   outcome.Kind
 	Reason string
@@ -65,8 +65,8 @@ type due struct {
 
 func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
 
-// A planned is the run that a tick begins for a slot.
-type planned struct {
+// A plannedRun is the run that a tick begins for a slot.
+type plannedRun struct {
 	run   string
 	note  string // why it did not begin before; empty if it is on time
 	again bool   // the slot has a row already: somebody has asked for its run, or called it missed
@@ -89,7 +89,7 @@ func (a *Account) Open(slots []schedule.Slot) (starts []schedule.Slot, err error
 			setAside = true
 			continue
 		case err != nil:
-			a.runs, a.waiting, a.refused, a.idle = nil, nil, nil, false
+			a.runs, a.waiting, a.expired, a.idle = nil, nil, nil, false
 			return slots, err
 		}
 		for _, text := range a.said {
@@ -106,7 +106,7 @@ func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err 
 		return nil, err
 	}
 	defer a.plan.Rollback()
-	a.said, a.refused, a.runs, a.waiting, a.added, a.covered = nil, nil, map[due]planned{}, map[due]state.Row{}, 0, false
+	a.said, a.expired, a.runs, a.waiting, a.added, a.covered = nil, nil, map[due]plannedRun{}, map[due]state.Row{}, 0, false
 	waits, err := a.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last ti
 		a.say("%s", rows.summary())
 	}
 	all := slots
-	for _, refused := range a.refused {
+	for _, refused := range a.expired {
 		all = append(slices.Clip(all), refused.Slot)
 	}
 	if err := a.add(ctx, all, true); err != nil {
@@ -205,7 +205,7 @@ func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool
 			continue
 		}
 		if a.runs[d].run == "" {
-			a.runs[d] = planned{run: outcome.NewID()}
+			a.runs[d] = plannedRun{run: outcome.NewID()}
 		}
 		rows = append(rows, state.Row{ID: a.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
 			Background: slot.Task.Background, Server: a.Server, Phase: state.Planned, Owner: own.ID})
@@ -222,7 +222,7 @@ func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool
 		row.Scheduled = false
 		again = append(again, row)
 		d := due{row.Task, row.Slot}
-		a.runs[d] = planned{row.ID, a.runs[d].note, true}
+		a.runs[d] = plannedRun{row.ID, a.runs[d].note, true}
 	}
 	_, err = a.plan.Add(ctx, again)
 	return err
@@ -262,9 +262,9 @@ func (a *Account) Covered() bool { return a.covered }
 // Idle reports whether nothing waited in the database for this tick.
 func (a *Account) Idle() bool { return a.idle }
 
-// Refused returns the slots that waited until it was too late for them, and whose tasks have hooks
+// Expired returns the slots that waited until it was too late for them, and whose tasks have hooks
 // for that: the tick skips them.
-func (a *Account) Refused() []Refused { return a.refused }
+func (a *Account) Expired() []ExpiredSlot { return a.expired }
 
 // Recorded returns how many rows were added for slots that nobody starts.
 func (a *Account) Recorded() int { return a.added }

@@ -20,22 +20,22 @@ type admitter struct {
 	maintenance *maintenance
 }
 
-// refusal returns the reason why a slot may not start at this moment; "" when it may. Held says
-// that the reason is a pause or a maintenance, which will be over.
-func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
-	holds := func(check schedule.SlotCheck) schedule.SlotCheck {
+// refusal returns the reason why a slot may not start at this moment; "" when it may. Paused
+// says that the reason is a pause or a maintenance, which will be over.
+func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
+	noting := func(check schedule.SlotCheck) schedule.SlotCheck {
 		return func(task *schedule.Task, at time.Time) string {
 			reason := check(task, at)
-			held = held || reason != ""
+			paused = paused || reason != ""
 			return reason
 		}
 	}
 	now := clock.Now
-	if a.anyTime(slot) {
+	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	reason = schedule.Refusal(slot, now, holds(a.paused), holds(a.inMaintenance))
-	return reason, held
+	reason = schedule.Refusal(slot, now, noting(a.paused), noting(a.inMaintenance))
+	return reason, paused
 }
 
 // refuses reports whether a slot may not start at this moment.
@@ -69,7 +69,7 @@ func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
 
 // tooLate returns why it is too late for a slot to start; "" when it is not.
 func (a *admitter) tooLate(slot schedule.Slot) string {
-	if a.anyTime(slot) {
+	if a.neverTooLate(slot) {
 		return ""
 	}
 	return schedule.TooLate(slot, clock.Now())
@@ -77,15 +77,16 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 
 // waitsUntil returns until when a run of the slot waits at most if it begins to wait at from.
 func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
-	if a.anyTime(slot) {
+	if a.neverTooLate(slot) {
 		return from.Add(slot.Task.WaitAtMost)
 	}
 	return slot.Task.WaitUntil(slot.At, from)
 }
 
-// anyTime reports whether it is never too late for a slot. This holds for the slots of a tick whose
-// minute was given. It also holds for a missed slot, for which missed_within has decided already.
-func (a *admitter) anyTime(slot schedule.Slot) bool {
+// neverTooLate reports whether it is never too late for a slot. This holds for the slots of a tick
+// whose minute was given. It also holds for a missed slot, for which missed_within has decided
+// already.
+func (a *admitter) neverTooLate(slot schedule.Slot) bool {
 	return a.tick.Replay || slot.At.Before(a.tick.Minute)
 }
 

@@ -70,14 +70,14 @@ func (b *backfill) addLeft(row state.Row) {
 	switch {
 	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
 	case !row.Slot.Before(b.account.Minute):
-		b.account.runs[due{row.Task, row.Slot}] = planned{run: row.ID}
+		b.account.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
 	case b.settled.has(row.Task, row.Slot):
 	case b.resumes(row, task):
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.once++
-		b.account.runs[due{row.Task, row.Slot}] = planned{
+		b.account.runs[due{row.Task, row.Slot}] = plannedRun{
 			run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
 	default:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})

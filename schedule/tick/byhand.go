@@ -33,8 +33,8 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	defer r.close()
 	r.deliveries.start(kill)
 	r.requests.startTriggered(noNewStarts)
-	r.starter.handover.Close()
-	r.starter.skipHooks.Wait()
+	r.launcher.handover.Close()
+	r.launcher.skipHooks.Wait()
 	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
 	r.records.write(0)
 }
@@ -48,7 +48,7 @@ func (t *Tick) Collect() {
 	defer r.close()
 	r.deliveries.start(over)
 	r.collectLost(over)
-	r.starter.handover.Close()
+	r.launcher.handover.Close()
 	r.records.write(0)
 	r.reportEnded()
 }
@@ -71,7 +71,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin
 		return row, nil
 	}
 	r.deliveries.start(kill)
-	begun, err := r.starter.caller().Begin(row, &here, lock)
+	begun, err := r.launcher.caller().Begin(row, &here, lock)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())

@@ -23,29 +23,29 @@ import (
 // preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
-// An ahead is what a tick asks a store for before it reaches a slot. Both functions ask once.
-type ahead struct {
+// A prefetch is what a tick asks a store for before it reaches a slot. Both functions ask once.
+type prefetch struct {
 	row   state.Row                    // of the run that it is for
 	claim func() error                 // of a task of one_server
 	lock  func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
 }
 
-// askAhead begins to claim the slots of an instant for this server, and to take the locks of
+// prefetch begins to claim the slots of an instant for this server, and to take the locks of
 // background slots, side by side. Slots that share a mutex or a pool are locked in their order. It
 // leaves out slots that may not start at this moment, and slots with condition commands: these are
 // claimed after a yes. If this tick claims a slot and cannot start it, no other server runs the
-// slot. If take does not fetch a lock, giveBack must.
-func (s *starter) askAhead(slots []schedule.Slot) {
-	last := map[string]*ahead{} // the last slot that wants it, by run.QueuesOf
+// slot. If take does not fetch a lock, releasePrefetched must.
+func (s *launcher) prefetch(slots []schedule.Slot) {
+	last := map[string]*prefetch{} // the last slot that wants it, by run.QueuesOf
 	for _, slot := range slots {
 		task := slot.Task
 		if s.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
-			s.locks.aheadOf(slot) != nil || s.admission.refuses(slot) {
+			s.locks.prefetched(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
-		a := &ahead{row: s.newRow(slot)}
-		s.locks.ahead.Store(slot, a)
-		var before []*ahead
+		a := &prefetch{row: s.newRow(slot)}
+		s.locks.prefetches.Store(slot, a)
+		var before []*prefetch
 		for _, name := range run.QueuesOf(run.NeedOf(task)) {
 			if other := last[name]; other != nil {
 				before = append(before, other)
@@ -72,10 +72,10 @@ func (s *starter) askAhead(slots []schedule.Slot) {
 	}
 }
 
-// aheadOf returns what was asked for a slot ahead; nil for nothing.
-func (l *locks) aheadOf(slot schedule.Slot) *ahead {
-	a, _ := l.ahead.Load(slot)
-	begun, _ := a.(*ahead)
+// prefetched returns what was asked for a slot ahead; nil for nothing.
+func (l *locks) prefetched(slot schedule.Slot) *prefetch {
+	a, _ := l.prefetches.Load(slot)
+	begun, _ := a.(*prefetch)
 	return begun
 }
 
@@ -119,12 +119,13 @@ func (l *locks) ask() (done func()) {
 	return func() { <-l.asking }
 }
 
-// giveBack releases the locks that were taken ahead for background slots that did not start.
-func (l *locks) giveBack(slots []schedule.Slot) {
+// releasePrefetched releases the locks that were taken ahead for background slots that did not
+// start.
+func (l *locks) releasePrefetched(slots []schedule.Slot) {
 	mutex.Each(len(slots), func(i int) {
-		if a := l.aheadOf(slots[i]); a != nil {
+		if a := l.prefetched(slots[i]); a != nil {
 			lock, _ := a.lock()
-			if l.ahead.Delete(slots[i]); lock != nil {
+			if l.prefetches.Delete(slots[i]); lock != nil {
 				l.leases.Drop(lock)
 				lock.Release(context.Background())
 			}

@@ -28,8 +28,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	for range 50 {
 		given := make(chan bool)
 		go func() {
-			tick.starter.askAhead(slots)
-			tick.locks.giveBack(slots)
+			tick.launcher.prefetch(slots)
+			tick.locks.releasePrefetched(slots)
 			close(given)
 		}()
 		select {
@@ -57,9 +57,9 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 `)
 	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
 	tick, slots := w.begin()
-	tick.starter.askAhead(slots)
+	tick.launcher.prefetch(slots)
 	for i, want := range []bool{true, false, false, false} {
-		name, claim := slots[i].Task.Name, tick.locks.aheadOf(slots[i])
+		name, claim := slots[i].Task.Name, tick.locks.prefetched(slots[i])
 		if want != (claim != nil) {
 			t.Errorf("%s is claimed ahead: %t", name, !want)
 		}
@@ -71,7 +71,7 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 		}
 		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
 		holder, claimed := claims[cluster.Key(slots[i])]
-		if row := tick.starter.newRow(slots[i]); !claimed || err != nil || row.ID != holder.Run {
+		if row := tick.launcher.newRow(slots[i]); !claimed || err != nil || row.ID != holder.Run {
 			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, row.ID, holder, err)
 		}
 	}
@@ -103,14 +103,14 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		<-full
 		count(-1)
 	}}
-	tick.starter.askAhead(slots)
+	tick.launcher.prefetch(slots)
 	select {
 	case <-full:
 	case <-time.After(20 * time.Second):
 		t.Fatal("they are claimed one after another")
 	}
 	for _, slot := range slots {
-		tick.locks.aheadOf(slot).claim()
+		tick.locks.prefetched(slot).claim()
 	}
 	if most > mutex.SideBySide {
 		t.Errorf("%d were claimed at a time", most)

@@ -17,21 +17,21 @@ import (
 // collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
 // again to deliver what waits in the outbox.
 func (r *running) collectLost(noNewStarts context.Context) {
-	if r.quiet {
+	if r.nothingToDo {
 		return
 	}
-	rows, err := r.starter.caller().Unwatched(context.Background())
+	rows, err := r.launcher.caller().Unwatched(context.Background())
 	r.problemUnlessUnwritable(err)
 	var all sync.WaitGroup
 	slots := make(chan struct{}, collectedAtOnce)
 	for _, row := range rows {
-		if r.starter.handedOver.has(row.ID) {
+		if r.launcher.handedOverIDs.has(row.ID) {
 			continue
 		}
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			waits, err := r.starter.caller().Collect(row)
+			waits, err := r.launcher.caller().Collect(row)
 			r.problemUnlessUnwritable(err)
 			if waits != nil {
 				r.resume(noNewStarts, *waits)
@@ -47,7 +47,7 @@ const collectedAtOnce = 16
 
 // problemUnlessUnwritable reports an error. That the database cannot be written is said once.
 func (r *running) problemUnlessUnwritable(err error) {
-	if _, unwritable := r.records.memory.instead(err); err != nil && !unwritable {
+	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
 		r.Report.Problem("%v", err)
 	}
 }
@@ -57,7 +57,7 @@ func (r *running) problemUnlessUnwritable(err error) {
 // minute would take its own mutex each time, and a request for it, or the next attempt of another
 // task, would never run.
 func (r *running) startHeld(noNewStarts context.Context) {
-	if r.quiet || r.records.memory.inUse() {
+	if r.nothingToDo || r.records.fallback.inUse() {
 		return
 	}
 	rows, _ := r.Storage.DB.Runs().Waiting(context.Background()) // startBackground of the requests reports an error
@@ -76,13 +76,13 @@ func (r *running) startHeld(noNewStarts context.Context) {
 // (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
 // tick handed over are for the next tick, however soon they end.
 func (r *running) reportEnded() {
-	if r.quiet {
+	if r.nothingToDo {
 		return
 	}
 	ctx := context.Background()
 	rows, err := r.Storage.DB.Runs().Unreported(ctx)
 	for _, row := range rows {
-		if r.starter.handedOver.has(row.ID) {
+		if r.launcher.handedOverIDs.has(row.ID) {
 			continue
 		}
 		ours, rerr := r.Storage.DB.Runs().Report(ctx, row.ID)
@@ -91,7 +91,7 @@ func (r *running) reportEnded() {
 		}
 		err = errors.Join(err, rerr)
 	}
-	if err != nil && !r.records.memory.inUse() { // else that was reported already
+	if err != nil && !r.records.fallback.inUse() { // else that was reported already
 		r.Report.Problem("which runs have ended is not known: %v", err)
 	}
 }
@@ -104,16 +104,16 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 	}
 	switch {
 	case row.Stop != nil:
-		r.problemUnlessUnwritable(r.starter.caller().GiveUp(row))
+		r.problemUnlessUnwritable(r.launcher.caller().GiveUp(row))
 		return
 	case noNewStarts.Err() != nil, r.Only != "" && r.Only != task.Name:
 		return
 	case !row.Queued() && (r.early(row.Wait.NotBefore) || r.admission.paused(task, row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
 		return // for a run that waits for its turn, a pause counts when the turn comes
 	}
-	begun, err := r.starter.caller().Resume(row)
+	begun, err := r.launcher.caller().Resume(row)
 	if err == nil && begun != nil {
-		if err = r.starter.resume(begun); err != nil {
+		if err = r.launcher.resume(begun); err != nil {
 			begun.Leave()
 		}
 	}
@@ -159,7 +159,7 @@ func (d *deliveries) sendWaiting() {
 // have run: they may have newer messages, which take over the number of messages that were held
 // back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 func (d *deliveries) sendHeld() {
-	if !d.tick.quiet {
+	if !d.tick.nothingToDo {
 		d.sender.Release()
 	}
 }
@@ -201,8 +201,8 @@ func (r *running) lookForOverdue() {
 	}
 	for _, i := range untold {
 		task := r.Schedule.Task(i.Task)
-		r.starter.skipHooks.Go(func() {
-			notes, err := w.Tell(r.starter.caller(), task, i)
+		r.launcher.skipHooks.Go(func() {
+			notes, err := w.Tell(r.launcher.caller(), task, i)
 			for _, note := range notes {
 				r.Report.Problem("%s: %s", i.Task, note)
 			}
@@ -215,7 +215,7 @@ func (r *running) lookForOverdue() {
 
 // liveRuns returns the runs that live, if a task has a bound for them.
 func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
-	if r.quiet || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
+	if r.nothingToDo || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
 		return nil
 	}
 	live, _, _ := r.Storage.DB.LiveAndLost(context.Background()) // collectLost reports an error

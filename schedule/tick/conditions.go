@@ -15,7 +15,7 @@ import (
 // commands of one task run for one slot at a time: its slots keep their order, and a command that
 // hangs in a task of every second hangs once. Safe for concurrent use.
 type conditions struct {
-	starter    *starter
+	launcher   *launcher
 	active     chan struct{}  // has an element for each background slot whose commands run
 	background sync.WaitGroup // of background slots that are not decided
 
@@ -31,8 +31,8 @@ const (
 	conditionPatience = time.Second
 )
 
-func newConditions(starter *starter) *conditions {
-	return &conditions{starter: starter, active: make(chan struct{}, maxActive), newest: map[*schedule.Task]chan struct{}{}}
+func newConditions(launcher *launcher) *conditions {
+	return &conditions{launcher: launcher, active: make(chan struct{}, maxActive), newest: map[*schedule.Task]chan struct{}{}}
 }
 
 // enter waits until the commands of one more background slot may run.
@@ -53,7 +53,7 @@ type conditional struct {
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
 	verdict Verdict
-	held    bool            // the verdict is to skip it because a pause or a maintenance keeps it
+	paused  bool            // the verdict is to skip it because a pause or a maintenance keeps it
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil for the task's first slot
 	decided chan struct{}   // to be closed when this one is
 }
@@ -62,7 +62,7 @@ type conditional struct {
 func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &conditional{slot: slot, ctx: ctx, row: c.starter.newRow(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
+	s := &conditional{slot: slot, ctx: ctx, row: c.launcher.newRow(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
 	c.newest[slot.Task] = s.decided
 	return s
 }
@@ -83,8 +83,8 @@ func (c *conditions) check(s *conditional) {
 	if ctx.Err() != nil {
 		return
 	}
-	if s.verdict.Skip, s.held = c.starter.admission.refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = AskConditions(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.row))
+	if s.verdict.Skip, s.paused = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
+		s.verdict = AskConditions(ctx, s.slot.Task, c.launcher.Host.Environ, run.TaskVariables(s.row))
 	}
 }
 
@@ -94,18 +94,18 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
 	case v.Skip != "":
-		c.starter.refuse(s.row, task, v.Skip, s.held)
+		c.launcher.refuse(s.row, task, v.Skip, s.paused)
 	case v.Broken != "":
 		c.failUnanswered(s)
 		return nil, true
 	case s.ctx.Err() != nil:
-		c.starter.skip(s.row, task, whyDone(s.ctx))
+		c.launcher.skip(s.row, task, whyDone(s.ctx))
 	default:
-		if late := c.starter.admission.tooLate(s.slot); late != "" { // by now
-			c.starter.skip(s.row, task, late)
+		if late := c.launcher.admission.tooLate(s.slot); late != "" { // by now
+			c.launcher.skip(s.row, task, late)
 			return nil, false
 		}
-		begun, _ = c.starter.beginLocked(s.row, s.slot)
+		begun, _ = c.launcher.beginLocked(s.row, s.slot)
 	}
 	return begun, false
 }
@@ -114,11 +114,11 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 // silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
 // Its run ends before it starts a command.
 func (c *conditions) failUnanswered(s *conditional) {
-	begun, ok := c.starter.beginRun(s.row, s.slot.Task, nil)
+	begun, ok := c.launcher.beginRun(s.row, s.slot.Task, nil)
 	if !ok {
 		return
 	}
-	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
+	c.launcher.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
 // start checks the conditions of a background slot, and hands its run over when they allow it. It
@@ -129,7 +129,7 @@ func (c *conditions) start(ctx context.Context, slot schedule.Slot) {
 		defer close(s.decided)
 		c.check(s)
 		if begun, _ := c.decide(s); begun != nil {
-			c.starter.handOver(begun)
+			c.launcher.handOver(begun)
 		}
 	})
 }

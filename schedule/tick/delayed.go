@@ -13,9 +13,9 @@ import (
 	"sched/schedule/state"
 )
 
-// mostDelayed is how many slots of a task wait for the store at most. The slots of a task that is
+// maxDelayed is how many slots of a task wait for the store at most. The slots of a task that is
 // due every minute could otherwise run a whole night one after another.
-const mostDelayed = 60
+const maxDelayed = 60
 
 // Delay has a slot wait that is paused, or for which the store had no answer
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if an earlier tick did
@@ -29,7 +29,7 @@ func (a *Account) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok 
 		wait.For = state.ForPause
 	}
 	before, waited := a.waiting[d]
-	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= mostDelayed) {
+	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= maxDelayed) {
 		return false, false
 	}
 	if waited && before.Wait.For == wait.For {
@@ -74,7 +74,7 @@ func (b *backfill) delayedSlots(ctx context.Context) (slots []schedule.Slot, err
 		case late > task.LateWithin():
 			b.skipDelayed(w, outcome.StoreDown, fmt.Sprintf("nobody knew for %s whether another server runs it: %s", humanize.Duration(task.LateWithin()), w.Reason))
 		default:
-			a.runs[d] = planned{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
+			a.runs[d] = plannedRun{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
 		}
 	}
@@ -146,8 +146,8 @@ func (b *backfill) skipDelayed(w state.Row, kind outcome.Kind, reason string) {
 func (b *backfill) settleDelayed(w state.Row, kind outcome.Kind, reason string) {
 	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: w.Slot}
-		b.account.runs[dueOf(slot)] = planned{run: w.ID}
-		b.account.refused = append(b.account.refused, Refused{slot, kind, reason})
+		b.account.runs[dueOf(slot)] = plannedRun{run: w.ID}
+		b.account.expired = append(b.account.expired, ExpiredSlot{slot, kind, reason})
 		return
 	}
 	row := b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason)

@@ -40,12 +40,12 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			ctx = q.contexts.staying
 		}
 		if reason := q.tick.reach(ctx, slots[i]); reason != "" {
-			q.tick.starter.skipAll(slots[i:], reason)
+			q.tick.launcher.skipAll(slots[i:], reason)
 			return
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
 			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
-			q.tick.starter.askAhead(instant)
+			q.tick.launcher.prefetch(instant)
 		}
 		q.slot(ctx, slots[i])
 	}
@@ -55,7 +55,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot)
-	} else if begun, ok := q.tick.starter.begin(slot); ok {
+	} else if begun, ok := q.tick.launcher.begin(slot); ok {
 		q.order.Ran(slot.Task)
 		q.execute(begun)
 	}
@@ -97,7 +97,7 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
 		if reason := r.reach(staying, slots[0]); reason != "" {
-			r.starter.skipAll(slots, reason)
+			r.launcher.skipAll(slots, reason)
 			return
 		}
 		now, later := schedule.UntilSecond(slots, slots[0].At)

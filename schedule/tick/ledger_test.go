@@ -272,7 +272,7 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := skipped(tick.starter.newRow(slots[0]), "for the test")
+	row := skipped(tick.launcher.newRow(slots[0]), "for the test")
 	row.Snapshot = snapshot
 	own, err := tick.owner.Owned(t.Context())
 	if err == nil {
@@ -299,8 +299,8 @@ func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	tick.starter.skip(tick.starter.newRow(slots[0]), slots[0].Task, "for the test")
-	tick.starter.skipHooks.Wait()
+	tick.launcher.skip(tick.launcher.newRow(slots[0]), slots[0].Task, "for the test")
+	tick.launcher.skipHooks.Wait()
 	tick.die()
 	w.run("2026-01-01 10:45:01")
 	records := w.records("each")
@@ -314,9 +314,9 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
 	tick, slots := w.begin()
 	for range 60 {
-		tick.starter.skip(tick.newRow(slots[0]), slots[0].Task, "for the test")
+		tick.launcher.skip(tick.newRow(slots[0]), slots[0].Task, "for the test")
 	}
-	tick.starter.skipHooks.Wait()
+	tick.launcher.skipHooks.Wait()
 	tick.end()
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "seen"))
 	lines := strings.Fields(string(text))

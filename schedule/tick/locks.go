@@ -28,11 +28,11 @@ type refusal struct {
 // locks take the locks and claims of a tick. Safe for concurrent use.
 type locks struct {
 	tick        *Tick
-	memory      *memory
+	fallback    *fallback
 	began       time.Time
 	noNewStarts context.Context
 	leases      run.Leases    // of the locks whose runs have yet to begin
-	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
+	prefetches  sync.Map      // by slot: each ahead whose lock was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
@@ -43,9 +43,9 @@ type locks struct {
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the row what it took. The lock is nil for a task that needs none.
 func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
-	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
+	if a := l.prefetched(slot); a != nil && slot.Task.Background {
 		lock, no = a.lock()
-		l.ahead.Delete(slot)
+		l.prefetches.Delete(slot)
 		*row = a.row
 		return lock, no
 	}
@@ -58,7 +58,7 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal
 		return nil, refusal{}
 	}
 	lock, err := l.claimAndAcquire(l.tick.Storage, row, slot)
-	if memory, ok := l.memory.instead(err); ok {
+	if memory, ok := l.fallback.storageFor(err); ok {
 		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
 	no := refusalOf(task, err)
@@ -107,7 +107,7 @@ func refusalOf(task *schedule.Task, err error) refusal {
 func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*row)
 	claim := func() error {
-		if a := l.aheadOf(slot); a != nil && storage.Store != nil {
+		if a := l.prefetched(slot); a != nil && storage.Store != nil {
 			return a.claim()
 		}
 		return l.claim(storage, row, slot)
@@ -155,7 +155,7 @@ func unknown(task *schedule.Task, err error) string {
 
 // beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
 // waits. While another run of the task waits already the slot is skipped.
-func (s *starter) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
+func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
 	if reason := s.waitsAlready(slot.Task); reason != "" {
 		s.skip(row, slot.Task, reason)
 		return nil, false
@@ -179,7 +179,7 @@ func waitOf(task *schedule.Task) state.Wait {
 }
 
 // waitsAlready returns which run of a task waits for its turn; "" for none.
-func (s *starter) waitsAlready(task *schedule.Task) string {
+func (s *launcher) waitsAlready(task *schedule.Task) string {
 	waiting, ok := s.queued.of(s.Storage, task.Name)
 	if !ok {
 		return ""
@@ -189,17 +189,17 @@ func (s *starter) waitsAlready(task *schedule.Task) string {
 	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
 }
 
-// waitingRuns are the runs that wait for their turn on this machine, by task: runs that a tick has
+// queuedRuns are the runs that wait for their turn on this machine, by task: runs that a tick has
 // begun, and runs that it found at most a second ago. So hundreds of slots that begin to wait
 // together look through all runs once. Safe for concurrent use.
-type waitingRuns struct {
+type queuedRuns struct {
 	mu     sync.Mutex
 	read   time.Time
 	byTask map[string]string // the id of a run that waited
 }
 
 // of returns the run of a task that waits; false if none waits any more.
-func (w *waitingRuns) of(storage run.Storage, task string) (waiting state.Row, ok bool) {
+func (w *queuedRuns) of(storage run.Storage, task string) (waiting state.Row, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ctx := context.Background()
@@ -220,7 +220,7 @@ func (w *waitingRuns) of(storage run.Storage, task string) (waiting state.Row, o
 }
 
 // add notes a run that this tick has begun.
-func (w *waitingRuns) add(task, run string) {
+func (w *queuedRuns) add(task, run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byTask != nil {

@@ -67,7 +67,7 @@ func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time)
 	case !no.held || task.WaitAtMost == 0:
 		return no.reason, ""
 	}
-	if already := r.starter.waitsAlready(task); already != "" {
+	if already := r.launcher.waitsAlready(task); already != "" {
 		return already, ""
 	}
 	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(max(0, r.admission.waitsUntil(slot, now).Sub(now))), no.reason)

@@ -16,9 +16,9 @@ import (
 // records collects the slots that have no run, for the history. Runs write down themselves what
 // became of them. Safe for concurrent use.
 type records struct {
-	tick   *Tick
-	memory *memory
-	db     *state.DB // of the tick
+	tick     *Tick
+	fallback *fallback
+	db       *state.DB // of the tick
 
 	mu        sync.Mutex
 	collected []state.Row         // slots without a run, and runs in memory
@@ -80,7 +80,7 @@ func (r *records) flush() (flushed int, err error) {
 // flushNow is flush before something that takes long. If the folder cannot be written, only the end
 // of the tick tries: a database that is locked would make each task wait.
 func (r *records) flushNow() {
-	if !r.memory.inUse() {
+	if !r.fallback.inUse() {
 		r.flush() //nolint: see above
 	}
 }
@@ -98,7 +98,7 @@ func (r *records) write(recorded int) {
 	} else {
 		r.collectAgain(notes)
 	}
-	if err != nil && !r.memory.inUse() { // else that was reported already
+	if err != nil && !r.fallback.inUse() { // else that was reported already
 		r.tick.Report.Problem("the history is not written: %v", err)
 	}
 }
@@ -165,10 +165,10 @@ func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) e
 	})
 }
 
-// A memory is the storage that a tick uses instead of its own, once that could not be written, or
-// belongs to a newer sched: a database that ends with the tick, and the locks of the kernel as far
-// as their files can be opened. Safe for concurrent use.
-type memory struct {
+// A fallback is the storage that a tick uses when its own storage cannot be written, or belongs to
+// a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
+// files can be opened. Safe for concurrent use.
+type fallback struct {
 	storage run.Storage
 	problem func(format string, a ...any)
 
@@ -176,9 +176,9 @@ type memory struct {
 	used *run.Storage // nil until it is needed
 }
 
-// instead returns the storage in memory if err means that the other one cannot be written. The
-// first time it says so.
-func (m *memory) instead(err error) (run.Storage, bool) {
+// storageFor returns the storage in memory if err means that the storage of the tick cannot be
+// written. The first time it reports that.
+func (m *fallback) storageFor(err error) (run.Storage, bool) {
 	var newer *state.NewerError
 	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
 		return run.Storage{}, false
@@ -198,7 +198,7 @@ func (m *memory) instead(err error) (run.Storage, bool) {
 }
 
 // inUse reports whether the storage in memory was needed.
-func (m *memory) inUse() bool {
+func (m *fallback) inUse() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used != nil

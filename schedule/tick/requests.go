@@ -20,7 +20,7 @@ import (
 const maxHeld = 24 * time.Hour
 
 // requests answers what people asked for with trigger and retry.
-type requests struct{ *starter }
+type requests struct{ *launcher }
 
 // waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {

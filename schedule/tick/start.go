@@ -16,73 +16,74 @@ import (
 	"sched/schedule/state"
 )
 
-// A starter begins runs, and records the slots that do not start. Safe for concurrent use.
-type starter struct {
+// A launcher begins the runs of slots, hands the background runs over to a supervisor, and records
+// the slots that do not start. Safe for concurrent use.
+type launcher struct {
 	*Tick
-	admission  *admitter
-	locks      *locks
-	memory     *memory
-	ledger     *Account
-	records    *records
-	deliveries *deliveries
-	handover   *run.Supervisors
-	ready      readyRuns
-	handedOver ids
-	queued     waitingRuns
-	self       *state.Self // this tick in the database
-	inMemory   *state.Self // and in the database in memory, if that is used (once)
-	once       sync.Once
-	inside     sync.WaitGroup  // the background runs that this process watches itself
-	terminate  context.Context // see run.Caller; nil: never
-	kill       context.Context // as terminate
-	skipHooks  sync.WaitGroup  // the on_skip hooks that run
-	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
-	failed     atomic.Bool     // a run could not begin, or could not be handed over
+	admission     *admitter
+	locks         *locks
+	fallback      *fallback
+	ledger        *Account
+	records       *records
+	deliveries    *deliveries
+	handover      *run.Supervisors
+	batch         runBatch
+	handedOverIDs ids
+	queued        queuedRuns
+	self          *state.Self // this tick in the database
+	inMemory      *state.Self // and in the database in memory, if that is used (once)
+	once          sync.Once
+	watchedHere   sync.WaitGroup  // the background runs that this process watches itself
+	terminate     context.Context // see run.Caller; nil: never
+	kill          context.Context // as terminate
+	skipHooks     sync.WaitGroup  // the on_skip hooks that run
+	skipping      chan struct{}   // has an element for each slot whose on_skip hooks run
+	failed        atomic.Bool     // a run could not begin, or could not be handed over
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
-func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
-	s.askAhead(slots)
-	defer s.locks.giveBack(slots)
+func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
+	s.prefetch(slots)
+	defer s.locks.releasePrefetched(slots)
 	defer s.Report.flush()
-	defer s.handOverReady()
+	defer s.handOverBatch()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
 		if slot.Task.Locks() && s.Storage.Store != nil { // the store may be slow
-			s.handOverReady()
+			s.handOverBatch()
 		}
-		if prepared, ok := s.begin(slot); ok && s.ready.add(prepared) == mostReady {
-			s.handOverReady()
+		if prepared, ok := s.begin(slot); ok && s.batch.add(prepared) == maxBatch {
+			s.handOverBatch()
 		}
 	}
 }
 
-// handOverReady hands over the runs that are ready. It comes before the report on a slot that does
+// handOverBatch hands over the runs of the batch. It comes before the report on a slot that does
 // not start, so that the report has the order of the slots.
-func (s *starter) handOverReady() { s.handOver(s.ready.take()...) }
+func (s *launcher) handOverBatch() { s.handOver(s.batch.take()...) }
 
-// readyRuns are prepared runs that a supervisor is to get together. Safe for concurrent use.
-type readyRuns struct {
+// A runBatch has prepared runs that a supervisor is to get together. Safe for concurrent use.
+type runBatch struct {
 	mu   sync.Mutex
 	runs []*run.Run
 }
 
-// mostReady bounds the runs that are ready: the files of each are open in this process.
-const mostReady = 32
+// maxBatch bounds the runs of a batch: the files of each are open in this process.
+const maxBatch = 32
 
-// add adds a run, and returns how many are ready.
-func (r *readyRuns) add(prepared *run.Run) int {
+// add adds a run, and returns how many the batch has.
+func (r *runBatch) add(prepared *run.Run) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs = append(r.runs, prepared)
 	return len(r.runs)
 }
 
-// take returns the runs that are ready, and forgets them.
-func (r *readyRuns) take() []*run.Run {
+// take empties the batch, and returns its runs.
+func (r *runBatch) take() []*run.Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	runs := r.runs
@@ -91,7 +92,7 @@ func (r *readyRuns) take() []*run.Run {
 }
 
 // handOver gives runs to a supervisor, all with one write if that is possible, and reports that.
-func (s *starter) handOver(runs ...*run.Run) {
+func (s *launcher) handOver(runs ...*run.Run) {
 	defer s.Report.flush()
 	var give []*run.Run
 	for _, r := range runs {
@@ -99,7 +100,7 @@ func (s *starter) handOver(runs ...*run.Run) {
 			s.watchHere(r)
 			continue
 		}
-		s.handedOver.add(r.Row().ID)
+		s.handedOverIDs.add(r.Row().ID)
 		give = append(give, r)
 	}
 	left, err := s.handover.Give(give...)
@@ -123,13 +124,13 @@ func isStale(err error) bool {
 
 // cannotGive leaves a run to the process that has it. It runs a run in this process if the database
 // cannot be written, and fails it if there is no supervisor for it.
-func (s *starter) cannotGive(r *run.Run, why error) {
+func (s *launcher) cannotGive(r *run.Run, why error) {
 	if r.Prepared() && isStale(why) {
 		r.Abandon()
 		return
 	}
 	s.failed.Store(true)
-	memory, unwritable := s.memory.instead(why)
+	memory, unwritable := s.fallback.storageFor(why)
 	if !unwritable || !r.Prepared() {
 		s.records.done(r.FailBeforeStart(why, nil))
 		return
@@ -144,14 +145,14 @@ func (s *starter) cannotGive(r *run.Run, why error) {
 
 // resume gives a run that has begun to a supervisor. After an error it still belongs to this
 // process.
-func (s *starter) resume(r *run.Run) error {
-	s.handedOver.add(r.Row().ID)
+func (s *launcher) resume(r *run.Run) error {
+	s.handedOverIDs.add(r.Row().ID)
 	_, err := s.handover.Give(r)
 	return err
 }
 
 // watchHere runs a background run in this process.
-func (s *starter) watchHere(r *run.Run) {
+func (s *launcher) watchHere(r *run.Run) {
 	if r.Prepared() {
 		if err := r.Begin(); err != nil {
 			s.records.done(r.FailUnbegun(err))
@@ -159,7 +160,7 @@ func (s *starter) watchHere(r *run.Run) {
 		}
 	}
 	s.Report.Started(r.Row())
-	s.inside.Go(func() {
+	s.watchedHere.Go(func() {
 		row := r.Execute(s.terminate, s.kill)
 		s.records.keep(row)
 		s.records.done(row)
@@ -189,17 +190,17 @@ func (i *ids) has(id string) bool {
 
 // begin begins the run of a slot whose task has no condition commands; false when the slot was
 // skipped or failed, which is recorded.
-func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
+func (s *launcher) begin(slot schedule.Slot) (*run.Run, bool) {
 	row := s.newRow(slot)
-	if reason, held := s.admission.refusal(slot); reason != "" {
-		s.refuse(row, slot.Task, reason, held)
+	if reason, paused := s.admission.refusal(slot); reason != "" {
+		s.refuse(row, slot.Task, reason, paused)
 		return nil, false
 	}
 	return s.beginLocked(row, slot)
 }
 
 // beginLocked takes the lock of a slot that may start, and begins its run.
-func (s *starter) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool) {
+func (s *launcher) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool) {
 	lock, no := s.locks.take(&row, slot)
 	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.delay(slot, no.unknown) {
 		return nil, false
@@ -218,13 +219,13 @@ func (s *starter) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool
 
 // beginRun begins the run of a slot whose lock is taken, or prepares it if a supervisor is to get
 // it. If the state folder cannot be written, it does so in memory.
-func (s *starter) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
+func (s *launcher) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
 	begin := run.Caller.Begin
 	if task.Background {
 		begin = run.Caller.Prepare
 	}
 	begun, err := begin(s.caller(), row, task, lock)
-	if memory, ok := s.memory.instead(err); ok {
+	if memory, ok := s.fallback.storageFor(err); ok {
 		s.failed.Store(true)
 		begun, err = begin(s.callerIn(memory), row, task, lock)
 	}
@@ -243,7 +244,7 @@ func (s *starter) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) 
 
 // delay leaves a slot for which the store had no answer to later ticks. It reports false if the
 // slot cannot be left. The first tick that leaves it says so.
-func (s *starter) delay(slot schedule.Slot, why error) bool {
+func (s *launcher) delay(slot schedule.Slot, why error) bool {
 	isNew, ok := s.ledger.Delay(slot, why.Error(), false)
 	if isNew && ok {
 		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
@@ -255,8 +256,8 @@ func (s *starter) delay(slot schedule.Slot, why error) bool {
 // refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
 // keeps the slot, and its task says so, the slot waits for the end of that instead
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
-func (s *starter) refuse(row state.Row, task *schedule.Task, reason string, held bool) {
-	if held && task.RunAfterPause {
+func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, paused bool) {
+	if paused && task.RunAfterPause {
 		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, reason, true)
 		if isNew && ok {
 			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
@@ -269,10 +270,10 @@ func (s *starter) refuse(row state.Row, task *schedule.Task, reason string, held
 }
 
 // caller returns what this tick gives to its runs.
-func (s *starter) caller() run.Caller { return s.callerIn(s.Storage) }
+func (s *launcher) caller() run.Caller { return s.callerIn(s.Storage) }
 
 // callerIn is caller for the storage of the tick, or for the one in memory.
-func (s *starter) callerIn(storage run.Storage) run.Caller {
+func (s *launcher) callerIn(storage run.Storage) run.Caller {
 	self := s.self
 	if storage.DB.InMemory() {
 		s.once.Do(func() { s.inMemory = storage.DB.Self(state.Tick) })
@@ -293,9 +294,9 @@ func (t *Tick) newRow(slot schedule.Slot) state.Row {
 }
 
 // newRow is Tick.newRow. A slot gets the run that was planned for it.
-func (s *starter) newRow(slot schedule.Slot) state.Row {
+func (s *launcher) newRow(slot schedule.Slot) state.Row {
 	row := s.Tick.newRow(slot)
-	if a := s.locks.aheadOf(slot); a != nil {
+	if a := s.locks.prefetched(slot); a != nil {
 		row.ID = a.row.ID
 	}
 	if run, note := s.ledger.RunOf(slot); run != "" {
@@ -308,8 +309,8 @@ func (s *starter) newRow(slot schedule.Slot) state.Row {
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (s *starter) skip(row state.Row, task *schedule.Task, reason string) {
-	s.handOverReady()
+func (s *launcher) skip(row state.Row, task *schedule.Task, reason string) {
+	s.handOverBatch()
 	row = skipped(row, reason)
 	if len(task.Hooks.OnSkip) == 0 {
 		s.records.done(row)
@@ -326,12 +327,12 @@ func skipped(row state.Row, reason string) state.Row {
 
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
 // everything else. Done is called afterwards.
-func (s *starter) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
+func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
 		defer func() { <-s.skipping }()
 		told, err := s.caller().Skip(row, task)
-		if memory, ok := s.memory.instead(err); ok {
+		if memory, ok := s.fallback.storageFor(err); ok {
 			if told, err = s.callerIn(memory).Skip(row, task); err == nil {
 				s.records.keep(told)
 			}
@@ -351,8 +352,8 @@ const maxSkipping = 16
 
 // skipAll skips slots for one reason, and writes that down. The slots of one task are reported
 // together: a minute may have sixty.
-func (s *starter) skipAll(slots []schedule.Slot, reason string) {
-	s.handOverReady()
+func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
+	s.handOverBatch()
 	together := map[*schedule.Task][]state.Row{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
@@ -373,8 +374,8 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 }
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
-func (s *starter) cannotBegin(row state.Row, task *schedule.Task, lock mutex.Lock, err error) {
+func (s *launcher) cannotBegin(row state.Row, task *schedule.Task, lock mutex.Lock, err error) {
 	s.failed.Store(true)
-	s.handOverReady()
+	s.handOverBatch()
 	s.records.done(s.caller().FailUnbegun(row, task, lock, err))
 }

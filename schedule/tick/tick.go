@@ -69,7 +69,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
 	r := t.prepare()
 	defer r.db.Close()
-	r.starter.terminate, r.starter.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
+	r.launcher.terminate, r.launcher.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
 
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
@@ -81,7 +81,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.deliveries.start(kill)
 
 	// 3. Slots that have waited too long are skipped. Their hooks may send messages.
-	r.skipRefused()
+	r.skipExpired()
 
 	// 4. Other servers are told that this one lives, while the tick goes on.
 	announced := r.announceWhile()
@@ -91,14 +91,14 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	now, later := schedule.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
-	r.starter.askAhead(soon)
+	r.launcher.prefetch(soon)
 	if len(now) > 0 {
 		r.startHeld(noNewStarts)
 	}
 	r.startBackground(noNewStarts, now)
 
 	// 6. Runs that somebody has asked for, in the background.
-	if !r.quiet {
+	if !r.nothingToDo {
 		r.requests.startBackground(noNewStarts)
 	}
 	r.records.flushNow()
@@ -120,36 +120,36 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
 	queue.run(foreground)
-	if !r.quiet && staying.Err() == nil { // else the next tick answers requests
+	if !r.nothingToDo && staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
 	leave()
 
 	// 10. The end: the tick waits for all that, and for messages, and prunes the database.
 	beside.Wait()
-	r.starter.handover.Close()
+	r.launcher.handover.Close()
 	announced()
 	controlsRead()
 	r.end(terminate)
-	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
+	return Result{Failed: queue.failed || r.launcher.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
 }
 
 // running is a tick while it runs.
 type running struct {
 	*Tick
-	began      time.Time
-	quiet      bool        // nothing in the database waited for this tick, and nothing is due
-	db         *state.DB   // of the state folder; it is opened when it is needed first
-	owner      *state.Self // this tick in the database
-	controls   *controlsCache
-	admission  *admitter
-	locks      *locks
-	ledger     *Account
-	records    *records
-	deliveries *deliveries
-	starter    *starter
-	conditions *conditions
-	requests   requests
+	began       time.Time
+	nothingToDo bool        // nothing is due, and the database has no work for this tick
+	db          *state.DB   // of the state folder; it is opened when it is needed first
+	owner       *state.Self // this tick in the database
+	controls    *controlsCache
+	admission   *admitter
+	locks       *locks
+	ledger      *Account
+	records     *records
+	deliveries  *deliveries
+	launcher    *launcher
+	conditions  *conditions
+	requests    requests
 }
 
 // prepare returns the tick before it has done anything.
@@ -159,20 +159,20 @@ func (t *Tick) prepare() *running {
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
-	memory := &memory{storage: t.Storage, problem: t.Report.Problem}
+	fallback := &fallback{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount()
-	r.locks = &locks{tick: t, memory: memory, began: r.began, noNewStarts: context.Background(),
+	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, db: r.db, memory: memory}
+	r.records = &records{tick: t, db: r.db, fallback: fallback}
 	r.deliveries = &deliveries{tick: r, records: r.records}
-	r.starter = &starter{
-		Tick: t, admission: r.admission, locks: r.locks, memory: memory, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
+	r.launcher = &launcher{
+		Tick: t, admission: r.admission, locks: r.locks, fallback: fallback, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
 		handover: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
 	}
-	r.conditions = newConditions(r.starter)
-	r.requests = requests{r.starter}
+	r.conditions = newConditions(r.launcher)
+	r.requests = requests{r.launcher}
 	return r
 }
 
@@ -220,31 +220,30 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
 	slots, err := r.ledger.Open(due)
-	if _, unwritable := r.records.memory.instead(err); err != nil && !unwritable {
+	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
 		r.Report.Problem("this minute is not accounted for: %v", err)
 	}
-	r.quiet = r.ledger.Idle() && len(slots) == 0
+	r.nothingToDo = r.ledger.Idle() && len(slots) == 0
 	return slots
 }
 
-// skipRefused skips the slots that have waited until it was too late for them. The ledger has said
-// so.
-func (r *running) skipRefused() {
-	for _, refused := range r.ledger.Refused() {
-		row := skipped(r.starter.newRow(refused.Slot), refused.Reason)
+// skipExpired skips the slots that have waited until it was too late for them.
+func (r *running) skipExpired() {
+	for _, refused := range r.ledger.Expired() {
+		row := skipped(r.launcher.newRow(refused.Slot), refused.Reason)
 		row.Kind = refused.Kind
-		r.starter.fireSkip(row, refused.Slot.Task, func(state.Row) {})
+		r.launcher.fireSkip(row, refused.Slot.Task, func(state.Row) {})
 	}
 }
 
 // end waits for hooks and notifications, and writes what is left to record. Notifications that take
 // longer than notify.Patience, or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
-	r.starter.skipHooks.Wait()
-	r.starter.inside.Wait()
+	r.launcher.skipHooks.Wait()
+	r.launcher.watchedHere.Wait()
 	r.deliveries.sendHeld()
 	r.deliveries.sender.Wait(terminate, notify.Patience)
-	if !r.quiet {
+	if !r.nothingToDo {
 		r.records.write(r.ledger.Recorded())
 	}
 	r.reportEnded()
@@ -253,7 +252,7 @@ func (r *running) end(terminate context.Context) {
 
 // close closes the database, and reports that it was damaged.
 func (r *running) close() {
-	r.starter.self.Close()
+	r.launcher.self.Close()
 	r.db.Close()
 	if path := r.db.SetAside(); path != "" {
 		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
@@ -272,7 +271,7 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 // and nothing waits for them.
 func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 	free, conditional := schedule.ConditionalLast(slots)
-	r.starter.startAll(ctx, free)
+	r.launcher.startAll(ctx, free)
 	for _, slot := range conditional {
 		r.conditions.start(ctx, slot)
 	}

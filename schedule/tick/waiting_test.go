@@ -19,7 +19,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 `)
 	tick := w.tick().prepare()
 	slots := w.schedule.Due(tick.Minute)
-	begin := func(s *starter, i int) *run.Run {
+	begin := func(s *launcher, i int) *run.Run {
 		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{reason: "held", held: true})
 		if !ok {
 			t.Fatalf("%s does not wait", slots[i].Task.Name)
@@ -27,20 +27,20 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 		t.Cleanup(begun.Close)
 		return begun
 	}
-	first := begin(tick.starter, 0)
-	tick.starter.queued.read = time.Now().Add(time.Hour) // it does not look again
-	begin(w.tick().prepare().starter, 1)
+	first := begin(tick.launcher, 0)
+	tick.launcher.queued.read = time.Now().Add(time.Hour) // it does not look again
+	begin(w.tick().prepare().launcher, 1)
 	for i, want := range []string{"already waiting for 0 ms", ""} {
-		if got := tick.starter.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
+		if got := tick.launcher.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, not %q", slots[i].Task.Name, got, want)
 		}
 	}
 	first.FailBeforeStart(errors.New("it waits no more"), nil)
-	if got := tick.starter.waitsAlready(slots[0].Task); got != "" {
+	if got := tick.launcher.waitsAlready(slots[0].Task); got != "" {
 		t.Errorf("a waits no more: %q", got)
 	}
-	tick.starter.queued.read = time.Time{}
-	if got := tick.starter.waitsAlready(slots[1].Task); !strings.HasPrefix(got, "already waiting for ") {
+	tick.launcher.queued.read = time.Time{}
+	if got := tick.launcher.waitsAlready(slots[1].Task); !strings.HasPrefix(got, "already waiting for ") {
 		t.Errorf("b waits by now: %q", got)
 	}
 }

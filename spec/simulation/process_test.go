@@ -245,7 +245,7 @@ func (p *process) end(run string, became outcome.Outcome, reason string) {
 	}
 }
 
-// begin asks for a slot, and begins its run: see tick.starter.begin.
+// begin asks for a slot, and begins its run: see tick.launcher.begin.
 func (p *process) begin(slot schedule.Slot) {
 	task := slot.Task
 	record := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: slot.At.UTC(), Server: p.name}
