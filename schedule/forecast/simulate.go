@@ -266,7 +266,7 @@ func (s *simulation) claimSlot() error {
 // acquireMutex returns when the run of the slot gives its mutex and its seat back.
 func (s *simulation) acquireMutex() (until int64, err error) {
 	task, now := s.slot.Task, s.slot.Start.UnixNano()
-	if task.WithoutOverlapping && s.held[s.mutex()].until > now {
+	if held := s.held[s.mutex()]; task.WithoutOverlapping && held.until > now && !(task.Replace && held.task == task) {
 		return 0, errHeld
 	}
 	if name := task.Pool.Name; name != "" {

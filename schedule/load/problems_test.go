@@ -316,7 +316,7 @@ var mistakes = []struct {
 		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
 		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
 		"schedule.yaml:7:15: task \"t\": one_server must be true or false, not the text \"true\"\n  hint: remove the quotes",
-		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false or wait, not the text \"maybe\"\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
+		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"maybe\"\n  hint: write true for a run that is skipped while another one runs, wait for a run that waits, or replace for one that ends the other"}},
 	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
@@ -373,23 +373,25 @@ var mistakes = []struct {
 	{"a policy nobody knows", one("store_down: later"), []string{
 		"schedule.yaml:5:15: task \"t\": store_down must be skip, run or wait, not the text \"later\""}},
 	{"a wait that nobody knows", one("background: true\nwithout_overlapping: waits"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a wait by another word", one("background: true\nwithout_overlapping: queue"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"queue\"\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"queue\"\n  hint: write true for a run that is skipped while another one runs, wait for a run that waits, or replace for one that ends the other"}},
 	{"how long it waits, in the wrong key", one("background: true\nwithout_overlapping: {wait: 5m}"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a mapping\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 5m`"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not a mapping\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 5m`"}},
 	{"how long it waits, alone", one("background: true\nwithout_overlapping: 20m"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"20m\"\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 20m`"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"20m\"\n  hint: write `without_overlapping: wait`, and below it `wait_at_most: 20m`"}},
 	{"a list of waits", one("background: true\nwithout_overlapping: [wait]"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a list\n  hint: write true for a run that is skipped while another one runs, or wait for a run that waits"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not a list\n  hint: write true for a run that is skipped while another one runs, wait for a run that waits, or replace for one that ends the other"}},
 	{"what others take for true", one("without_overlapping: yes"), []string{
-		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false or wait, not the text \"yes\"\n  hint: write true"}},
+		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"yes\"\n  hint: write true"}},
 	{"an underscore that was forgotten", one("missed: afterpause\nmissed_within: 1h"), []string{
 		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"afterpause\"\n  hint: did you mean \"after_pause\"?"}},
 	{"a foreground task that waits", one("without_overlapping: wait"), []string{
 		"schedule.yaml:5:24: task \"t\": without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it\n  hint: add `background: true`, or write `without_overlapping: true`"}},
+	{"a foreground task that ends its run", one("without_overlapping: replace"), []string{
+		"schedule.yaml:5:24: task \"t\": without_overlapping: replace is for background tasks: all foreground tasks after it would wait with it\n  hint: add `background: true`, or write `without_overlapping: true`"}},
 	{"how long a task waits that does not", one("without_overlapping: true\nwait_at_most: 5m"), []string{
-		"schedule.yaml:6:17: task \"t\": wait_at_most is for tasks with without_overlapping: wait\n  hint: add `without_overlapping: wait`, or remove it"}},
+		"schedule.yaml:6:17: task \"t\": wait_at_most is for tasks with without_overlapping: wait or replace\n  hint: add `without_overlapping: wait`, or remove it"}},
 	{"a wait of nothing", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0s"), []string{
 		"schedule.yaml:7:17: task \"t\": wait_at_most 0s would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
 	{"a wait of nothing, without a unit", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0"), []string{
@@ -475,7 +477,7 @@ var mistakes = []struct {
 		"schedule.yaml:1:37: pools.b must be from 1 to 1000, not -99999999999999999999",
 		"schedule.yaml:6:21: task \"t\": retry.attempts must be at least 1, not 99999999999999999999"}},
 	{"a wait that is misspelt", one("background: true\nwithout_overlapping: waits\nwait_at_most: 5m"), []string{
-		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a spread of days", one("spread: 2d"), []string{
 		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
 	{"a retry of nothing", one("retry: {}"), []string{

@@ -262,7 +262,7 @@ func named(types ...any) jsonObject {
 func schemaKinds() jsonObject {
 	return object(
 		"flag", object("type", "boolean"),
-		"overlapping", anyOf(ref("flag"), object("const", "wait")),
+		"overlapping", anyOf(ref("flag"), object("enum", list("wait", "replace"))),
 		"text", object("type", scalar),
 		"remark", object("type", list("string", "number")),
 		"filled", matching(textPattern),

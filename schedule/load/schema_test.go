@@ -34,7 +34,7 @@ var unsaid = []struct{ sentence, problems, in string }{
 	{"whether the pool of a task is one of `pools`", `is none of the pools`, ""},
 	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
 	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be`, ""},
-	{"that one key contradicts another", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: wait is for`, ""},
+	{"that one key contradicts another", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: (wait|replace) is for`, ""},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
 	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
 	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},

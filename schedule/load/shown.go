@@ -131,7 +131,10 @@ func showUmask(t *taskDraft) any {
 }
 
 func showOverlapping(t *taskDraft) any {
-	if t.WaitAtMost > 0 {
+	switch {
+	case t.Replace:
+		return schedule.Word("replace")
+	case t.WaitAtMost > 0:
 		return schedule.Word("wait")
 	}
 	return t.WithoutOverlapping

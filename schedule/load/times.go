@@ -213,19 +213,19 @@ const waitAtMost = time.Hour
 // setOverlapping reads whether a run may overlap with another one. If not, it is skipped then, or
 // waits.
 func setOverlapping(l *loader, t *taskDraft, n *node) {
-	if n.IsScalar() && n.Value == "wait" {
-		t.WithoutOverlapping, t.waits = true, true
+	if n.IsScalar() && (n.Value == "wait" || n.Value == "replace") {
+		t.WithoutOverlapping, t.waits, t.Replace = true, true, n.Value == "replace"
 		return
 	}
 	if isBool := n.IsScalar() && n.Tag == "!!bool"; !isBool && !n.IsNull() {
-		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait"}))
+		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait", "replace"}))
 		hint := cmp.Or(yamldoc.BoolHint(n), nearest, overlappingHint(n))
-		l.Problemf(n, hint, "%s must be true, false or wait, not %s", l.Key, n.Describe())
+		l.Problemf(n, hint, "%s must be true, false, wait or replace, not %s", l.Key, n.Describe())
 		t.WithoutOverlapping = true
 		return
 	}
 	if value, ok := l.Bool(n); ok {
-		t.WithoutOverlapping, t.waits = value, false
+		t.WithoutOverlapping, t.waits, t.Replace = value, false, false
 	}
 }
 
@@ -242,7 +242,7 @@ func overlappingHint(n *node) string {
 	if atMost := durationInText().FindString(text); atMost != "" || n.IsMapping() {
 		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
 	}
-	return "write true for a run that is skipped while another one runs, or wait for a run that waits"
+	return "write true for a run that is skipped while another one runs, wait for a run that waits, or replace for one that ends the other"
 }
 
 // settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
@@ -251,14 +251,18 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 	own := task.Lookup("wait_at_most")
 	switch {
 	case !t.waits || !t.WithoutOverlapping:
-		t.WaitAtMost = 0
+		t.WaitAtMost, t.Replace = 0, false
 		if own != nil && !own.IsFalse() && (n == nil || n.IsScalar() && n.Tag == "!!bool") { // else nobody knows whether it was to wait
-			l.Problemf(own, "add `without_overlapping: wait`, or remove it", "wait_at_most is for tasks with without_overlapping: wait")
+			l.Problemf(own, "add `without_overlapping: wait`, or remove it", "wait_at_most is for tasks with without_overlapping: wait or replace")
 		}
 		return
 	case !t.Background:
+		word := "wait"
+		if t.Replace {
+			word = "replace"
+		}
 		l.Problemf(firstOf(task, n), "add `background: true`, or write `without_overlapping: true`",
-			"without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it")
+			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
 	}
 	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
 		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",

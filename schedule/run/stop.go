@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,11 @@ const (
 // names who stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	defer c.DB.CloseIfIdle(0)
+	return c.stop(id, state.Stop{By: by, At: clock.Now().UTC()})
+}
+
+// stop is Stop by a person, or by a newer run.
+func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)
 	switch {
@@ -66,7 +72,7 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
 		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
-	_, err = c.DB.Runs().AskStop(ctx, id, state.Stop{By: by, At: clock.Now().UTC()})
+	_, err = c.DB.Runs().AskStop(ctx, id, why)
 	if over := (*state.OverError)(nil); err != nil && !errors.As(err, &over) {
 		return Stopping{}, err
 	}
@@ -160,5 +166,5 @@ func (s *stopper) late(row state.Row) error {
 }
 
 func stoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
+	result.Outcome, result.Reason = outcome.Stopped, cmp.Or(stop.Reason, "sched stop by "+stop.By)
 }

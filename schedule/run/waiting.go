@@ -29,6 +29,7 @@ type waiter struct {
 	waitedBefore time.Duration // how long earlier processes have waited
 	maxWait      time.Duration // total, including waitedBefore
 	queuedAt     time.Time     // when the row said first that it stands in the present queue (stand)
+	replaced     string        // the run that replace has asked to stop
 }
 
 // errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
@@ -99,14 +100,33 @@ func (w *waiter) wait(ctx context.Context) error {
 		if refused = errors.As(blocked, new(*skipError)); blocked == nil || refused && !w.run.task.RunAfterPause {
 			return blocked
 		}
+		if err := w.replace(blocked); err != nil {
+			return err
+		}
 		queues = w.queues(blocked)
 		w.pause(ctx, w.interval())
 	}
 }
 
-// queues returns the queues in which a run stands that blocked what the error says. It stands for
-// its mutex from the beginning. It stands for a seat while it blocked a seat, or if it needs no
-// mutex.
+// replace ends the run of the same task that has the mutex, if the task says without_overlapping:
+// replace. The error is a *skipError if that run goes on at another server: only that server can
+// end it.
+func (w *waiter) replace(blocked error) error {
+	row := w.run.row.Row
+	held, ok := errors.AsType[*mutex.HeldError](blocked)
+	if !w.run.task.Replace || !ok || held.Holder.Task != row.Task || held.Holder.Run == w.replaced {
+		return nil
+	}
+	if held.Holder.Host != row.Server {
+		return &skipError{StillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
+	}
+	w.replaced = held.Holder.Run
+	go w.run.stop(w.replaced, state.Stop{At: clock.Now().UTC(), Reason: "by run " + humanize.ShortRun(row.ID) + ", which replaces it"})
+	return nil
+}
+
+// queues returns the queues in which a run stands that lacks what the error says. It stands for its
+// mutex from the beginning. It stands for a seat while it lacks a seat, or if it needs no mutex.
 func (w *waiter) queues(blocked error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)

@@ -89,12 +89,11 @@ type Wait struct {
 	Waited    time.Duration // how long it has waited for that, before Since
 }
 
-// A Stop says who asked to stop a run.
+// A Stop says who, or what, asked to stop a run.
 type Stop struct {
-	By     string    `json:"by"`
-	Server string    `json:"server"`
+	By     string    `json:"by,omitempty"` // a person; empty if a newer run did
 	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitempty"`
+	Reason string    `json:"reason,omitempty"` // in the place of By
 }
 
 // An Attempt is one start of the command.
