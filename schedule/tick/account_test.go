@@ -29,10 +29,10 @@ func newStory(t *testing.T) story {
 }
 
 // tick begins a tick. It returns which slots it starts.
-func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
+func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	db := state.At(s.dir, state.Patience)
 	s.Cleanup(func() { db.Close() })
-	a = &Account{
+	a = &Ledger{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
 		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) bool { return false } },
 		Problem:    func(format string, args ...any) { s.Logf(format, args...) },
@@ -45,7 +45,7 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 }
 
 // kill ends a tick as kill -9 does: the kernel unlocks its file, and its rows stay.
-func (a *Account) kill() { a.Self.Close() }
+func (a *Ledger) kill() { a.Self.Close() }
 
 // missed returns when slots were missed, the newest first.
 func (s story) missed() (missed []time.Time) {
@@ -139,7 +139,7 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	db := state.At(s.dir, state.Patience)
 	t.Cleanup(func() { db.Close() })
 	asked := 0
-	a := &Account{
+	a := &Ledger{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: noon.Add(5 * time.Minute), Covers: true,
 		ReadPauses: func() Paused {
 			asked++

@@ -19,7 +19,7 @@ const (
 
 // A backfill collects outcomes for the slots that have none, and that nobody starts any more.
 type backfill struct {
-	account     *Account
+	ledger      *Ledger
 	settled     settled
 	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
@@ -69,15 +69,15 @@ func (b *backfill) addLeft(row state.Row) {
 	}
 	switch {
 	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
-	case !row.Slot.Before(b.account.Minute):
-		b.account.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
+	case !row.Slot.Before(b.ledger.Minute):
+		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
 	case b.settled.has(row.Task, row.Slot):
 	case b.resumes(row, task):
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.once++
-		b.account.runs[due{row.Task, row.Slot}] = plannedRun{
+		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{
 			run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
 	default:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
@@ -104,7 +104,7 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	case task.StartDeadline > 0:
 		within = min(within, task.StartDeadline)
 	}
-	return b.account.Minute.Sub(row.Slot) <= within
+	return b.ledger.Minute.Sub(row.Slot) <= within
 }
 
 // runOnce chooses the slots that run in this tick although they were missed. For a task with
@@ -115,10 +115,10 @@ func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 	for _, slot := range slots {
 		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
-	starts, minute := slices.Concat(slots, b.resumed), b.account.Minute
-	for i, task := range b.account.Schedule.Tasks {
+	starts, minute := slices.Concat(slots, b.resumed), b.ledger.Minute
+	for i, task := range b.ledger.Schedule.Tasks {
 		order[task] = i
-		if !(task.RunMissed || task.When.Boot) || runs[task] || !b.account.Schedule.Active(task) {
+		if !(task.RunMissed || task.When.Boot) || runs[task] || !b.ledger.Schedule.Active(task) {
 			continue
 		}
 		if newest := b.newest(task); !newest.slot.IsZero() {
@@ -137,8 +137,8 @@ func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 // newest returns the newest missed slot of the task that may run now. It is zero if there is no
 // such slot.
 func (b *backfill) newest(task *schedule.Task) (newest miss) {
-	first := b.account.Minute.Add(-task.MissedWithin)
-	for d, w := range b.account.waiting { // that one runs when its pause is over
+	first := b.ledger.Minute.Add(-task.MissedWithin)
+	for d, w := range b.ledger.waiting { // that one runs when its pause is over
 		if d.task == task.Name && w.Wait.For == state.ForPause && !d.slot.Before(first) {
 			first = d.slot.Add(time.Second)
 		}
@@ -154,7 +154,7 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 				break
 			}
 			if !b.settled.has(task.Name, at) && b.allowed(task, at) {
-				newest = miss{at, b.gap.reason(b.account.Schedule.Location)}
+				newest = miss{at, b.gap.reason(b.ledger.Schedule.Location)}
 			}
 		}
 	}
@@ -169,8 +169,8 @@ func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
 	case task.RunAfterPause:
 		return true
 	}
-	b.needsPauses = b.account.paused == nil
-	return !b.needsPauses && !b.account.paused(task, at)
+	b.needsPauses = b.ledger.paused == nil
+	return !b.needsPauses && !b.ledger.paused(task, at)
 }
 
 // inGap reports whether a task was due in the gap.
@@ -181,8 +181,8 @@ func (b *backfill) inGap(task string) bool { return b.gap != nil && b.gap.tasks[
 func (b *backfill) task(name string) *schedule.Task {
 	if b.tasks == nil {
 		b.tasks = map[string]*schedule.Task{}
-		for _, task := range b.account.Schedule.Tasks {
-			if b.account.Schedule.Active(task) {
+		for _, task := range b.ledger.Schedule.Tasks {
+			if b.ledger.Schedule.Active(task) {
 				b.tasks[task.Name] = task
 			}
 		}
@@ -202,7 +202,7 @@ type outcomes struct {
 // findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
 // left.
 func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
-	s, from, to := settled{}, b.account.Minute, b.account.Minute.Add(time.Minute)
+	s, from, to := settled{}, b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
 	if b.gap != nil {
 		from = b.gap.from
 	}
@@ -212,10 +212,10 @@ func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, 
 		}
 		to = humanize.Later(to, row.Slot.Add(time.Second))
 	}
-	for d := range b.account.waiting {
+	for d := range b.ledger.waiting {
 		s.add(d.task, d.slot, d.slot)
 	}
-	slots, err := b.account.plan.Runs().Slots(ctx, from, to)
+	slots, err := b.ledger.plan.Runs().Slots(ctx, from, to)
 	for _, slot := range slots {
 		s.add(slot.Task, slot.At, slot.Until)
 	}

@@ -22,7 +22,7 @@ const maxDelayed = 60
 // that. Not ok says that the slot does not wait, and is to be skipped. Then it is too late for the
 // slot, too many slots of its task wait, it gives way to the next slot of its minute, it has a row
 // already, the tick accounts for nothing, or the database cannot be written.
-func (a *Account) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
+func (a *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
 	if paused {
@@ -43,7 +43,7 @@ func (a *Account) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok 
 	return !waited, err == nil
 }
 
-func (a *Account) waitingOf(task string) (n int) {
+func (a *Ledger) waitingOf(task string) (n int) {
 	for d := range a.waiting {
 		if d.task == task {
 			n++
@@ -56,7 +56,7 @@ func (a *Account) waitingOf(task string) (n int) {
 // for which it is too late are skipped. If nobody knows whether a slot is for this server, it is
 // left to a later tick.
 func (b *backfill) delayedSlots(ctx context.Context) (slots []schedule.Slot, err error) {
-	a := b.account
+	a := b.ledger
 	rows, err := a.plan.Runs().Waiting(ctx)
 	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
 	for _, w := range rows {
@@ -119,7 +119,7 @@ func (b *backfill) newestPaused(waiting, starts []schedule.Slot, live []state.Ro
 	}
 	return slices.DeleteFunc(slices.Clone(waiting), func(slot schedule.Slot) bool {
 		d := dueOf(slot)
-		w := b.account.waiting[d]
+		w := b.ledger.waiting[d]
 		newer := func(other due) bool { return other.task == d.task && other.slot.After(d.slot) }
 		if w.Wait.For != state.ForPause || !slices.ContainsFunc(all, newer) {
 			return false
@@ -130,7 +130,7 @@ func (b *backfill) newestPaused(waiting, starts []schedule.Slot, live []state.Ro
 }
 
 // wasDelayed reports whether a slot waited when this tick began.
-func (a *Account) wasDelayed(slot schedule.Slot) bool {
+func (a *Ledger) wasDelayed(slot schedule.Slot) bool {
 	_, waits := a.waiting[dueOf(slot)]
 	return waits
 }
@@ -138,7 +138,7 @@ func (a *Account) wasDelayed(slot schedule.Slot) bool {
 // skipDelayed settles that a waiting slot does not run, and says so.
 func (b *backfill) skipDelayed(w state.Row, kind outcome.Kind, reason string) {
 	b.settleDelayed(w, kind, reason)
-	b.account.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.account.Schedule.Location), reason)
+	b.ledger.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.ledger.Schedule.Location), reason)
 }
 
 // settleDelayed settles that a waiting slot does not run. Its row goes with that. If its task has
@@ -146,8 +146,8 @@ func (b *backfill) skipDelayed(w state.Row, kind outcome.Kind, reason string) {
 func (b *backfill) settleDelayed(w state.Row, kind outcome.Kind, reason string) {
 	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: w.Slot}
-		b.account.runs[dueOf(slot)] = plannedRun{run: w.ID}
-		b.account.expired = append(b.account.expired, ExpiredSlot{slot, kind, reason})
+		b.ledger.runs[dueOf(slot)] = plannedRun{run: w.ID}
+		b.ledger.expired = append(b.ledger.expired, ExpiredSlot{slot, kind, reason})
 		return
 	}
 	row := b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason)

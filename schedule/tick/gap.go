@@ -25,7 +25,7 @@ type gap struct {
 // gap returns the time between the last minute that a tick covered and this minute; nil if nothing
 // was due in it. Only tasks count that were in the schedule before it
 // (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
-func (a *Account) gap(ctx context.Context, last time.Time) *gap {
+func (a *Ledger) gap(ctx context.Context, last time.Time) *gap {
 	since := last.Add(time.Minute)
 	if last.IsZero() || !since.Before(a.Minute) {
 		return nil
@@ -52,7 +52,7 @@ func (a *Account) gap(ctx context.Context, last time.Time) *gap {
 // timesBefore returns the due times of the tasks that the last tick had, by their names. The last
 // tick had this schedule, or the last valid one. The result is nil if that is not known: then
 // nothing counts as missed.
-func (a *Account) timesBefore(ctx context.Context) map[string]string {
+func (a *Ledger) timesBefore(ctx context.Context) map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
 	kept, err := a.plan.Values().LastValid(ctx, a.Schedule.File)
 	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
@@ -102,7 +102,7 @@ func (g *gap) reason(zone *time.Location) string {
 // covered this minute or a later one before the clock was set back
 // (docs/internals/decisions.md#wrong-clocks). A slot that counted as missed while the clock was
 // wrong runs.
-func (a *Account) withoutOutcome(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+func (a *Ledger) withoutOutcome(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	newest, err := a.plan.Values().NewestCovered(ctx)
 	setBack := a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)
 	if err != nil || !setBack || len(slots) == 0 {
@@ -140,7 +140,7 @@ func machineOf(kept state.ValidSchedule) placement.Machine {
 
 // keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks
 // the file.
-func (a *Account) keepValid(ctx context.Context) error {
+func (a *Ledger) keepValid(ctx context.Context) error {
 	if !a.Valid {
 		return nil
 	}
@@ -182,7 +182,7 @@ const freshBoot = 10 * time.Minute
 // atBoot adds the slots of a boot to the due slots: of tasks that this boot of the machine has not
 // started yet. Their instant is the minute of this tick. It notes this boot even if it starts
 // nothing.
-func (a *Account) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+func (a *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
 	for _, task := range a.Schedule.Tasks {
 		if task.When.Boot && a.Schedule.Active(task) {

@@ -63,7 +63,7 @@ func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) 
 func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 	r := t.prepare()
 	r.deliveries.start(w.Context())
-	return ticking{r}, r.account(r.dueSlots(r.Schedule.Due(r.Minute)))
+	return ticking{r}, r.planSlots(r.dueSlots(r.Schedule.Due(r.Minute)))
 }
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.

@@ -42,7 +42,7 @@ func (b *backfill) addRows() {
 // names returns the tasks with something missed: tasks of the schedule, and tasks that it has no
 // more.
 func (b *backfill) names() (names []string) {
-	for _, task := range b.account.Schedule.Tasks {
+	for _, task := range b.ledger.Schedule.Tasks {
 		if len(b.missed[task.Name]) > 0 || b.inGap(task.Name) {
 			names = append(names, task.Name)
 		}
@@ -57,7 +57,7 @@ func (b *backfill) names() (names []string) {
 
 // addGapRows adds a row for each of the newest slots in the gap, and one for all older ones.
 func (b *backfill) addGapRows(task *schedule.Task, rows int) {
-	from, reason := b.gap.from, b.gap.reason(b.account.Schedule.Location)
+	from, reason := b.gap.from, b.gap.reason(b.ledger.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.to) {
 		if b.settled.has(task.Name, at) {
 			continue
@@ -77,7 +77,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 	row := b.row(name, outcome.MissedID(name, at), at, outcome.Missed, reason)
 	if n > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, at), n, until.UTC()
-		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.account.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.ledger.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.settled.add(name, at, until)
@@ -87,7 +87,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 
 // row returns the row of a slot that does not run.
 func (b *backfill) row(name, id string, at time.Time, became outcome.Outcome, reason string) state.Row {
-	row := state.Row{ID: id, Task: name, Mutex: name, Slot: at.UTC(), Server: b.account.Server, Phase: state.Ended,
+	row := state.Row{ID: id, Task: name, Mutex: name, Slot: at.UTC(), Server: b.ledger.Server, Phase: state.Ended,
 		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()}}
 	if task := b.task(name); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background

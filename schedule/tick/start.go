@@ -23,7 +23,7 @@ type launcher struct {
 	admission     *admitter
 	locks         *locks
 	fallback      *fallback
-	ledger        *Account
+	ledger        *Ledger
 	records       *records
 	deliveries    *deliveries
 	handover      *run.Supervisors

@@ -77,7 +77,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	controlsRead := r.controls.readAhead(len(due) > 0)
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
-	background, foreground := schedule.Split(r.account(due))
+	background, foreground := schedule.Split(r.planSlots(due))
 	r.deliveries.start(kill)
 
 	// 3. Slots that have waited too long are skipped. Their hooks may send messages.
@@ -144,7 +144,7 @@ type running struct {
 	controls    *controlsCache
 	admission   *admitter
 	locks       *locks
-	ledger      *Account
+	ledger      *Ledger
 	records     *records
 	deliveries  *deliveries
 	launcher    *launcher
@@ -162,7 +162,7 @@ func (t *Tick) prepare() *running {
 	fallback := &fallback{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
-	r.ledger = r.newAccount()
+	r.ledger = r.newLedger()
 	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: context.Background(),
 		asking: make(chan struct{}, mutex.SideBySide)}
 	r.records = &records{tick: t, db: r.db, fallback: fallback}
@@ -176,9 +176,9 @@ func (t *Tick) prepare() *running {
 	return r
 }
 
-// newAccount returns the ledger's part of this tick.
-func (r *running) newAccount() *Account {
-	return &Account{
+// newLedger returns the ledger of this tick.
+func (r *running) newLedger() *Ledger {
+	return &Ledger{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
 		DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
@@ -215,9 +215,9 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 	}
 }
 
-// account enters this minute into the ledger, and returns the slots that the tick starts. From then
-// on `sched work` may start the next tick.
-func (r *running) account(due []schedule.Slot) []schedule.Slot {
+// planSlots enters this minute into the ledger, and returns the slots that the tick starts. From
+// then on `sched work` may start the next tick.
+func (r *running) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
 	slots, err := r.ledger.Open(due)
 	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {

@@ -24,7 +24,7 @@ import (
 type process struct {
 	*server
 	minute  time.Time
-	account *tick.Account
+	account *tick.Ledger
 	store   *client
 	locks   mutex.Locks
 	leases  run.Leases
@@ -188,8 +188,8 @@ func (p *process) plan() (starts []schedule.Slot) {
 	return starts
 }
 
-func (p *process) newAccount() *tick.Account {
-	a := &tick.Account{
+func (p *process) newAccount() *tick.Ledger {
+	a := &tick.Ledger{
 		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true, Minute: p.minute, Server: p.name,
 		Covers:     !(p.minute.Before(p.newest) && p.world.defects["again"]),
 		ReadPauses: func() tick.Paused { return func(*schedule.Task, time.Time) bool { return false } },

@@ -14,12 +14,12 @@ import (
 	"sched/schedule/state"
 )
 
-// An Account accounts for the slots of one tick: see the package comment. Ticks with --at or --only
+// A Ledger accounts for the slots of one tick: see the package comment. Ticks with --at or --only
 // cover no minute, and account for no slot.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent
 // use.
-type Account struct {
+type Ledger struct {
 	Schedule *schedule.Schedule
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
@@ -78,7 +78,7 @@ var errPauses = errors.New("what is paused was not read yet")
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: due slots,
 // slots that waited, and missed slots that run once. It returns none when another tick has covered
 // the minute. After an error nothing is accounted for, and it returns the due slots.
-func (a *Account) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
+func (a *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	for setAside := false; ; {
 		starts, err = a.tryToPlan(slots)
 		switch {
@@ -100,7 +100,7 @@ func (a *Account) Open(slots []schedule.Slot) (starts []schedule.Slot, err error
 }
 
 // tryToPlan is one try of Open. After an error nothing is planned.
-func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err error) {
+func (a *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	ctx := context.Background()
 	if a.plan, err = a.DB.Plan(ctx); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (a *Account) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err 
 }
 
 // planMinute plans what this tick starts, and records what nobody starts any more.
-func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+func (a *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	left, live, err := a.plan.Reclaim(ctx, a.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last ti
 	if slots, err = a.withoutOutcome(ctx, slots, last); err != nil {
 		return nil, err
 	}
-	rows := &backfill{account: a, missed: map[string][]miss{}}
+	rows := &backfill{ledger: a, missed: map[string][]miss{}}
 	delayed, err := rows.delayedSlots(ctx)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (a *Account) planMinute(ctx context.Context, slots []schedule.Slot, last ti
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
 // commands if this tick is killed while they run.
-func (a *Account) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
+func (a *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
 	conditional := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 })
 	err := a.add(ctx, conditional, false)
 	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays: by it the next tick tells which tasks are new
@@ -187,7 +187,7 @@ func (a *Account) planOnce(ctx context.Context, slots []schedule.Slot, last time
 }
 
 // add plans slots. Scheduled says that they are accounted for.
-func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
+func (a *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
 	if len(slots) == 0 {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (a *Account) add(ctx context.Context, slots []schedule.Slot, scheduled bool
 
 // mayStart reports whether this tick is neither too late nor one too many for its minute
 // (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
-func (a *Account) mayStart(last time.Time) bool {
+func (a *Ledger) mayStart(last time.Time) bool {
 	if zone := a.Schedule.Location; last.After(a.Minute) {
 		a.say("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(a.Minute, zone), humanize.MinuteZone(last, zone))
 		return false
@@ -240,7 +240,7 @@ func (a *Account) mayStart(last time.Time) bool {
 }
 
 // say has Problem say something when the plan is done.
-func (a *Account) say(format string, args ...any) {
+func (a *Ledger) say(format string, args ...any) {
 	a.said = append(a.said, fmt.Sprintf(format, args...))
 }
 
@@ -248,7 +248,7 @@ func (a *Account) say(format string, args ...any) {
 // lies in the future was covered when the clock was wrong, and does not count
 // (docs/internals/decisions.md#wrong-clocks). The clock is read again: for a tick that was held up,
 // minutes that have passed meanwhile are not in the future.
-func (a *Account) lastCovered(ctx context.Context) (time.Time, error) {
+func (a *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
 	last, err := a.plan.Values().Covered(ctx)
 	if last.After(clock.Now()) && last.After(a.Minute) {
 		last = time.Time{}
@@ -257,21 +257,21 @@ func (a *Account) lastCovered(ctx context.Context) (time.Time, error) {
 }
 
 // Covered reports whether another tick had covered the minute when this one came.
-func (a *Account) Covered() bool { return a.covered }
+func (a *Ledger) Covered() bool { return a.covered }
 
 // Idle reports whether nothing waited in the database for this tick.
-func (a *Account) Idle() bool { return a.idle }
+func (a *Ledger) Idle() bool { return a.idle }
 
 // Expired returns the slots that waited until it was too late for them, and whose tasks have hooks
 // for that: the tick skips them.
-func (a *Account) Expired() []ExpiredSlot { return a.expired }
+func (a *Ledger) Expired() []ExpiredSlot { return a.expired }
 
 // Recorded returns how many rows were added for slots that nobody starts.
-func (a *Account) Recorded() int { return a.added }
+func (a *Ledger) Recorded() int { return a.added }
 
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
 // before. Both are empty if no run was planned.
-func (a *Account) RunOf(slot schedule.Slot) (run, note string) {
+func (a *Ledger) RunOf(slot schedule.Slot) (run, note string) {
 	p := a.runs[dueOf(slot)]
 	return p.run, p.note
 }
