@@ -325,9 +325,12 @@ func (c *check) firingWasKilled(s *trace, fired []event) bool {
 
 // assignTick finds the tick of a run whose processes wrote nothing.
 func (c *check) assignTick(r record, s *trace) {
-	if r.Cause != nil && c.traces[r.Cause.Run] != nil { // the process that was to start it belongs to the tick of its cause
-		s.tick = c.traces[r.Cause.Run].tick
-		s.signals = append(s.signals, c.tickSignals[s.tick]...)
+	if r.Cause != nil && c.traces[r.Cause.Run] != nil {
+		cause := c.traces[r.Cause.Run]
+		s.tick = cause.tick
+		for _, tick := range cause.finishers() { // the process that was to start it belongs to the tick that finished its cause
+			s.signals = append(s.signals, c.tickSignals[tick]...)
+		}
 	}
 	belongs := func(t *tick) {
 		s.tick = t.name()

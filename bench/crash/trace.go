@@ -141,6 +141,20 @@ func (s *trace) add(c *check, e event) {
 	}
 }
 
+// finishers returns the ticks whose processes had a part in the end of the run: its own, and the
+// later ones that fired hooks of it because the `finish` before them was killed.
+func (s *trace) finishers() []string {
+	ticks := []string{s.tick}
+	for _, events := range s.hooks {
+		for _, e := range events {
+			if !slices.Contains(ticks, e.tick) {
+				ticks = append(ticks, e.tick)
+			}
+		}
+	}
+	return ticks
+}
+
 // gotSignal reports whether a process of one of the kinds got a signal for good. A stop passes.
 func (s *trace) gotSignal(kinds ...string) bool {
 	return slices.ContainsFunc(s.signals, func(e event) bool {
