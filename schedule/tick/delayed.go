@@ -22,29 +22,29 @@ const maxDelayed = 60
 // that. Not ok says that the slot does not wait, and is to be skipped. Then it is too late for the
 // slot, too many slots of its task wait, it gives way to the next slot of its minute, it has a row
 // already, the tick accounts for nothing, or the database cannot be written.
-func (a *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
+func (l *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
 	d, task := dueOf(slot), slot.Task
 	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
 	if paused {
 		wait.For = state.ForPause
 	}
-	before, waited := a.waiting[d]
-	if !waited && (!a.Covers || a.runs[d].again || a.Minute.After(wait.Until) || task.GivesWay(slot.At) || a.waitingOf(task.Name) >= maxDelayed) {
+	before, waited := l.waiting[d]
+	if !waited && (!l.Covers || l.runs[d].again || l.Minute.After(wait.Until) || task.GivesWay(slot.At) || l.waitingOf(task.Name) >= maxDelayed) {
 		return false, false
 	}
 	if waited && before.Wait.For == wait.For {
 		wait, why = before.Wait, before.Reason
 	}
 	ctx := context.Background()
-	own, err := a.Self.Owned(ctx)
+	own, err := l.Self.Owned(ctx)
 	if err == nil {
-		err = own.Wait(ctx, a.runs[d].run, wait, why)
+		err = own.Wait(ctx, l.runs[d].run, wait, why)
 	}
 	return !waited, err == nil
 }
 
-func (a *Ledger) waitingOf(task string) (n int) {
-	for d := range a.waiting {
+func (l *Ledger) waitingOf(task string) (n int) {
+	for d := range l.waiting {
 		if d.task == task {
 			n++
 		}
@@ -130,8 +130,8 @@ func (b *backfill) newestPaused(waiting, starts []schedule.Slot, live []state.Ro
 }
 
 // wasDelayed reports whether a slot waited when this tick began.
-func (a *Ledger) wasDelayed(slot schedule.Slot) bool {
-	_, waits := a.waiting[dueOf(slot)]
+func (l *Ledger) wasDelayed(slot schedule.Slot) bool {
+	_, waits := l.waiting[dueOf(slot)]
 	return waits
 }
 

@@ -25,18 +25,18 @@ type gap struct {
 // gap returns the time between the last minute that a tick covered and this minute; nil if nothing
 // was due in it. Only tasks count that were in the schedule before it
 // (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
-func (a *Ledger) gap(ctx context.Context, last time.Time) *gap {
+func (l *Ledger) gap(ctx context.Context, last time.Time) *gap {
 	since := last.Add(time.Minute)
-	if last.IsZero() || !since.Before(a.Minute) {
+	if last.IsZero() || !since.Before(l.Minute) {
 		return nil
 	}
-	g := &gap{since: since, from: since, to: a.Minute, tasks: map[string]bool{}}
-	if bound := a.Minute.Add(-min(schedule.LookBack, a.Schedule.History.Keep)).Truncate(time.Minute); g.from.Before(bound) {
+	g := &gap{since: since, from: since, to: l.Minute, tasks: map[string]bool{}}
+	if bound := l.Minute.Add(-min(schedule.LookBack, l.Schedule.History.Keep)).Truncate(time.Minute); g.from.Before(bound) {
 		g.from = bound
 	}
-	times := a.timesBefore(ctx)
-	for _, task := range a.Schedule.Tasks {
-		if !a.Schedule.Active(task) || times[task.Name] != timesOf(task) {
+	times := l.timesBefore(ctx)
+	for _, task := range l.Schedule.Tasks {
+		if !l.Schedule.Active(task) || times[task.Name] != timesOf(task) {
 			continue
 		}
 		if next, ok := task.When.Next(g.from.Add(-time.Second)); ok && next.Before(g.to) {
@@ -52,15 +52,15 @@ func (a *Ledger) gap(ctx context.Context, last time.Time) *gap {
 // timesBefore returns the due times of the tasks that the last tick had, by their names. The last
 // tick had this schedule, or the last valid one. The result is nil if that is not known: then
 // nothing counts as missed.
-func (a *Ledger) timesBefore(ctx context.Context) map[string]string {
-	before, valid := a.Schedule, validSchedule(a.Schedule)
-	kept, err := a.plan.Values().LastValid(ctx, a.Schedule.File)
-	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
+func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
+	before, valid := l.Schedule, validSchedule(l.Schedule)
+	kept, err := l.plan.Values().LastValid(ctx, l.Schedule.File)
+	if l.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
 		if err == nil && kept.Digest == "" {
 			return nil
 		}
 		if err == nil {
-			before, err = a.Parse(kept.Text)
+			before, err = l.Parse(kept.Text)
 		}
 		if err != nil {
 			return nil
@@ -102,14 +102,14 @@ func (g *gap) reason(zone *time.Location) string {
 // covered this minute or a later one before the clock was set back
 // (docs/internals/decisions.md#wrong-clocks). A slot that counted as missed while the clock was
 // wrong runs.
-func (a *Ledger) withoutOutcome(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	newest, err := a.plan.Values().NewestCovered(ctx)
-	setBack := a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)
+func (l *Ledger) withoutOutcome(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+	newest, err := l.plan.Values().NewestCovered(ctx)
+	setBack := l.Minute.Before(newest) || l.Minute.Equal(newest) && last.Before(newest)
 	if err != nil || !setBack || len(slots) == 0 {
 		return slots, err
 	}
 	settled := map[due]bool{}
-	all, err := a.plan.Runs().Slots(ctx, a.Minute, a.Minute.Add(time.Minute))
+	all, err := l.plan.Runs().Slots(ctx, l.Minute, l.Minute.Add(time.Minute))
 	for _, slot := range all {
 		if !slot.Missed {
 			settled[due{slot.Task, slot.At.UTC()}] = true
@@ -117,8 +117,8 @@ func (a *Ledger) withoutOutcome(ctx context.Context, slots []schedule.Slot, last
 	}
 	open := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return settled[dueOf(s)] })
 	if n := len(slots) - len(open); n > 0 {
-		a.say("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
-			humanize.Count(n, "slot"), humanize.MinuteZone(a.Minute, a.Schedule.Location))
+		l.say("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
+			humanize.Count(n, "slot"), humanize.MinuteZone(l.Minute, l.Schedule.Location))
 	}
 	return open, err
 }
@@ -140,17 +140,17 @@ func machineOf(kept state.ValidSchedule) placement.Machine {
 
 // keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks
 // the file.
-func (a *Ledger) keepValid(ctx context.Context) error {
-	if !a.Valid {
+func (l *Ledger) keepValid(ctx context.Context) error {
+	if !l.Valid {
 		return nil
 	}
 	var unread error
-	err := a.plan.Values().KeepValid(ctx, validSchedule(a.Schedule), func() (text []byte, err error) {
-		text, unread = a.Schedule.Archive()
+	err := l.plan.Values().KeepValid(ctx, validSchedule(l.Schedule), func() (text []byte, err error) {
+		text, unread = l.Schedule.Archive()
 		return text, unread
 	})
 	if unread != nil {
-		a.say("the last valid schedule is not kept: %v", unread)
+		l.say("the last valid schedule is not kept: %v", unread)
 		return nil
 	}
 	return err
@@ -182,29 +182,29 @@ const freshBoot = 10 * time.Minute
 // atBoot adds the slots of a boot to the due slots: of tasks that this boot of the machine has not
 // started yet. Their instant is the minute of this tick. It notes this boot even if it starts
 // nothing.
-func (a *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+func (l *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
-	for _, task := range a.Schedule.Tasks {
-		if task.When.Boot && a.Schedule.Active(task) {
-			boots = append(boots, schedule.Slot{Task: task, At: a.Minute.UTC()})
+	for _, task := range l.Schedule.Tasks {
+		if task.When.Boot && l.Schedule.Active(task) {
+			boots = append(boots, schedule.Slot{Task: task, At: l.Minute.UTC()})
 		}
 	}
 	id, noted := clock.BootID(), ""
 	if len(boots) == 0 || id == "" {
 		return slots, nil
 	}
-	known, err := a.plan.Values().Get(ctx, keyBoot, &noted)
+	known, err := l.plan.Values().Get(ctx, keyBoot, &noted)
 	if err != nil || noted == id {
 		return slots, err
 	}
-	if err := a.plan.Values().Set(ctx, keyBoot, id); err != nil {
+	if err := l.plan.Values().Set(ctx, keyBoot, id); err != nil {
 		return nil, err
 	}
 	if !known && !isFirstSinceBoot(last) {
 		return slots, nil
 	}
 	isDue := func(task *schedule.Task) bool { // by another time of the task
-		return slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task == task && s.At.Equal(a.Minute) })
+		return slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task == task && s.At.Equal(l.Minute) })
 	}
 	for _, slot := range boots {
 		if !isDue(slot.Task) {
@@ -212,7 +212,7 @@ func (a *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Ti
 		}
 	}
 	order := map[*schedule.Task]int{}
-	for i, task := range a.Schedule.Tasks {
+	for i, task := range l.Schedule.Tasks {
 		order[task] = i
 	}
 	slices.SortStableFunc(slots, func(x, y schedule.Slot) int {

@@ -78,139 +78,139 @@ var errPauses = errors.New("what is paused was not read yet")
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: due slots,
 // slots that waited, and missed slots that run once. It returns none when another tick has covered
 // the minute. After an error nothing is accounted for, and it returns the due slots.
-func (a *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
+func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	for setAside := false; ; {
-		starts, err = a.tryToPlan(slots)
+		starts, err = l.tryToPlan(slots)
 		switch {
 		case errors.Is(err, errPauses):
-			a.paused = a.ReadPauses()
+			l.paused = l.ReadPauses()
 			continue
 		case state.Damaged(err) && !setAside: // there is a new database now
 			setAside = true
 			continue
 		case err != nil:
-			a.runs, a.waiting, a.expired, a.idle = nil, nil, nil, false
+			l.runs, l.waiting, l.expired, l.idle = nil, nil, nil, false
 			return slots, err
 		}
-		for _, text := range a.said {
-			a.Problem("%s", text)
+		for _, text := range l.said {
+			l.Problem("%s", text)
 		}
 		return starts, nil
 	}
 }
 
 // tryToPlan is one try of Open. After an error nothing is planned.
-func (a *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err error) {
+func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err error) {
 	ctx := context.Background()
-	if a.plan, err = a.DB.Plan(ctx); err != nil {
+	if l.plan, err = l.DB.Plan(ctx); err != nil {
 		return nil, err
 	}
-	defer a.plan.Rollback()
-	a.said, a.expired, a.runs, a.waiting, a.added, a.covered = nil, nil, map[due]plannedRun{}, map[due]state.Row{}, 0, false
-	waits, err := a.plan.Runs().HasWork(ctx)
+	defer l.plan.Rollback()
+	l.said, l.expired, l.runs, l.waiting, l.added, l.covered = nil, nil, map[due]plannedRun{}, map[due]state.Row{}, 0, false
+	waits, err := l.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.idle = !waits
-	last, err := a.lastCovered(ctx)
+	l.idle = !waits
+	last, err := l.lastCovered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !a.Covers {
-		return slots, a.planOnce(ctx, slots, last)
+	if !l.Covers {
+		return slots, l.planOnce(ctx, slots, last)
 	}
-	if !a.mayStart(last) {
+	if !l.mayStart(last) {
 		return nil, nil
 	}
-	if starts, err = a.planMinute(ctx, slots, last); err == nil {
-		err = a.plan.Values().Cover(ctx, a.Minute)
+	if starts, err = l.planMinute(ctx, slots, last); err == nil {
+		err = l.plan.Values().Cover(ctx, l.Minute)
 	}
 	if err == nil {
-		err = a.plan.Commit()
+		err = l.plan.Commit()
 	}
 	return starts, err
 }
 
 // planMinute plans what this tick starts, and records what nobody starts any more.
-func (a *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	left, live, err := a.plan.Reclaim(ctx, a.Minute.Add(time.Minute))
+func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+	left, live, err := l.plan.Reclaim(ctx, l.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
-	if slots, err = a.withoutOutcome(ctx, slots, last); err != nil {
+	if slots, err = l.withoutOutcome(ctx, slots, last); err != nil {
 		return nil, err
 	}
-	rows := &backfill{ledger: a, missed: map[string][]miss{}}
+	rows := &backfill{ledger: l, missed: map[string][]miss{}}
 	delayed, err := rows.delayedSlots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return a.wasDelayed(s) }) // of a clock that was set back
-	if slots, err = a.atBoot(ctx, slots, last); err != nil {
+	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return l.wasDelayed(s) }) // of a clock that was set back
+	if slots, err = l.atBoot(ctx, slots, last); err != nil {
 		return nil, err
 	}
-	if slots, err = rows.takeOver(ctx, slots, a.gap(ctx, last), left); err != nil {
+	if slots, err = rows.takeOver(ctx, slots, l.gap(ctx, last), left); err != nil {
 		return nil, err
 	}
 	slots = append(rows.newestPaused(delayed, slots, live), slots...)
 	if rows.needsPauses {
 		return nil, errPauses
 	}
-	if err := a.plan.Runs().Record(ctx, rows.rows, a.Shared); err != nil {
+	if err := l.plan.Runs().Record(ctx, rows.rows, l.Shared); err != nil {
 		return nil, err
 	}
-	if a.added = len(rows.rows); rows.once+rows.slots > 0 {
-		a.say("%s", rows.summary())
+	if l.added = len(rows.rows); rows.once+rows.slots > 0 {
+		l.say("%s", rows.summary())
 	}
 	all := slots
-	for _, refused := range a.expired {
+	for _, refused := range l.expired {
 		all = append(slices.Clip(all), refused.Slot)
 	}
-	if err := a.add(ctx, all, true); err != nil {
+	if err := l.add(ctx, all, true); err != nil {
 		return nil, err
 	}
-	return slots, a.keepValid(ctx)
+	return slots, l.keepValid(ctx)
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
 // commands if this tick is killed while they run.
-func (a *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
+func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
 	conditional := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 })
-	err := a.add(ctx, conditional, false)
+	err := l.add(ctx, conditional, false)
 	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays: by it the next tick tells which tasks are new
-		err = a.keepValid(ctx)
+		err = l.keepValid(ctx)
 	}
 	if err == nil {
-		err = a.plan.Commit()
+		err = l.plan.Commit()
 	}
 	return err
 }
 
 // add plans slots. Scheduled says that they are accounted for.
-func (a *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
+func (l *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
 	if len(slots) == 0 {
 		return nil
 	}
-	own, err := a.plan.Become(ctx, a.Self)
+	own, err := l.plan.Become(ctx, l.Self)
 	if err != nil {
 		return err
 	}
 	var rows []state.Row
 	for _, slot := range slots {
 		d := dueOf(slot)
-		if w, waits := a.waiting[d]; waits {
-			if err := a.plan.Take(ctx, own, w.ID); err != nil {
+		if w, waits := l.waiting[d]; waits {
+			if err := l.plan.Take(ctx, own, w.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		if a.runs[d].run == "" {
-			a.runs[d] = plannedRun{run: outcome.NewID()}
+		if l.runs[d].run == "" {
+			l.runs[d] = plannedRun{run: outcome.NewID()}
 		}
-		rows = append(rows, state.Row{ID: a.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
-			Background: slot.Task.Background, Server: a.Server, Phase: state.Planned, Owner: own.ID})
+		rows = append(rows, state.Row{ID: l.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
+			Background: slot.Task.Background, Server: l.Server, Phase: state.Planned, Owner: own.ID})
 	}
-	added, err := a.plan.Add(ctx, rows)
+	added, err := l.plan.Add(ctx, rows)
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
@@ -222,56 +222,56 @@ func (a *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool)
 		row.Scheduled = false
 		again = append(again, row)
 		d := due{row.Task, row.Slot}
-		a.runs[d] = plannedRun{row.ID, a.runs[d].note, true}
+		l.runs[d] = plannedRun{row.ID, l.runs[d].note, true}
 	}
-	_, err = a.plan.Add(ctx, again)
+	_, err = l.plan.Add(ctx, again)
 	return err
 }
 
 // mayStart reports whether this tick is neither too late nor one too many for its minute
 // (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
-func (a *Ledger) mayStart(last time.Time) bool {
-	if zone := a.Schedule.Location; last.After(a.Minute) {
-		a.say("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(a.Minute, zone), humanize.MinuteZone(last, zone))
+func (l *Ledger) mayStart(last time.Time) bool {
+	if zone := l.Schedule.Location; last.After(l.Minute) {
+		l.say("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(l.Minute, zone), humanize.MinuteZone(last, zone))
 		return false
 	}
-	a.covered = last.Equal(a.Minute)
-	return !a.covered
+	l.covered = last.Equal(l.Minute)
+	return !l.covered
 }
 
 // say has Problem say something when the plan is done.
-func (a *Ledger) say(format string, args ...any) {
-	a.said = append(a.said, fmt.Sprintf(format, args...))
+func (l *Ledger) say(format string, args ...any) {
+	l.said = append(l.said, fmt.Sprintf(format, args...))
 }
 
 // lastCovered returns the last minute that a tick covered; zero when none ever did. A minute that
 // lies in the future was covered when the clock was wrong, and does not count
 // (docs/internals/decisions.md#wrong-clocks). The clock is read again: for a tick that was held up,
 // minutes that have passed meanwhile are not in the future.
-func (a *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
-	last, err := a.plan.Values().Covered(ctx)
-	if last.After(clock.Now()) && last.After(a.Minute) {
+func (l *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
+	last, err := l.plan.Values().Covered(ctx)
+	if last.After(clock.Now()) && last.After(l.Minute) {
 		last = time.Time{}
 	}
 	return last, err
 }
 
 // Covered reports whether another tick had covered the minute when this one came.
-func (a *Ledger) Covered() bool { return a.covered }
+func (l *Ledger) Covered() bool { return l.covered }
 
 // Idle reports whether nothing waited in the database for this tick.
-func (a *Ledger) Idle() bool { return a.idle }
+func (l *Ledger) Idle() bool { return l.idle }
 
 // Expired returns the slots that waited until it was too late for them, and whose tasks have hooks
 // for that: the tick skips them.
-func (a *Ledger) Expired() []ExpiredSlot { return a.expired }
+func (l *Ledger) Expired() []ExpiredSlot { return l.expired }
 
 // Recorded returns how many rows were added for slots that nobody starts.
-func (a *Ledger) Recorded() int { return a.added }
+func (l *Ledger) Recorded() int { return l.added }
 
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
 // before. Both are empty if no run was planned.
-func (a *Ledger) RunOf(slot schedule.Slot) (run, note string) {
-	p := a.runs[dueOf(slot)]
+func (l *Ledger) RunOf(slot schedule.Slot) (run, note string) {
+	p := l.runs[dueOf(slot)]
 	return p.run, p.note
 }
