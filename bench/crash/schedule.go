@@ -18,6 +18,7 @@ type task struct {
 	seconds     []int  // of those minutes; nil is the first
 	mutex       string // "-" is without_overlapping with its own
 	waits       string // wait_at_most, for without_overlapping: wait; "": it is skipped
+	replaces    bool   // without_overlapping: replace; waits is how long for
 	pool        bool   // it needs a seat of the pool
 	does        string // see taskScript; "" is works
 	beats       int    // how long the command takes, in fifths of a second
@@ -79,6 +80,7 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-wait-1", beats: upTo(4), mutex: "turns", waits: "20s", hooks: true},
 		{name: "back-wait-2", every: upTo(2), beats: upTo(4), mutex: "turns", waits: "20s", code: second, attempts: 2, hooks: true},
 		{name: "back-wait-short", every: upTo(2), beats: upTo(3), mutex: "turns", waits: "1s", hooks: true},
+		{name: "back-replaces", beats: 5 + upTo(20), mutex: "-", replaces: true, waits: "20s", hooks: true},
 		{name: "back-wait-3", beats: upTo(3), mutex: "turns", waits: "20s"},
 		{name: "back-wait-pool", every: upTo(2), beats: upTo(4), mutex: "turns", pool: true, waits: "10s", hooks: true},
 		{name: "back-wait-seat-1", every: 1 + upTo(2), beats: upTo(4), mutex: "-", pool: true, waits: "15s", hooks: true},
@@ -166,7 +168,11 @@ func (t task) yaml() string {
 		line("    mutex: %s", t.mutex)
 	}
 	if t.waits != "" {
-		line("    without_overlapping: wait\n    wait_at_most: %s", t.waits)
+		word := "wait"
+		if t.replaces {
+			word = "replace"
+		}
+		line("    without_overlapping: %s\n    wait_at_most: %s", word, t.waits)
 	}
 	if t.pool {
 		line("    pool: %s", poolName)

@@ -45,6 +45,7 @@ func contradiction(r record, s *trace) string {
 		return failureContradiction(r, s, code, wrote)
 	case r.Outcome == "timed out" && (s.task.timeout == "" || wrote != ""):
 		return "its time was not over"
+	case r.Outcome == "stopped" && s.task.replaces && strings.HasSuffix(r.Reason, ", which replaces it"):
 	case r.Outcome == "stopped" && !s.gotSignal(tickProcess, supervisor):
 		return "neither its tick nor its supervisor was asked to end"
 	case r.Outcome == "lost" && !s.gotSignal(s.watchers()...):
