@@ -207,7 +207,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	running := due("task", noon, ours.ID)
 	add(t, db, running)
 	must(t, ours.Start(ctx, running.ID, Attempt{Number: 1, At: noon}))
-	stop := Stop{By: "ann", Server: "web-1", At: noon, Reason: "it hangs"}
+	stop := Stop{By: "ann", At: noon, Reason: "it hangs"}
 	if phase, err := db.Runs().AskStop(ctx, running.ID, stop); phase != Running || err != nil {
 		t.Errorf("%s, %v", phase, err)
 	}
