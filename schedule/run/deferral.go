@@ -110,8 +110,8 @@ func (c Caller) GiveUp(row state.Row) error {
 	return nil
 }
 
-// maxHeld is how long ticks try again to start a deferred retry whose mutex is held.
-const maxHeld = 24 * time.Hour
+// MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
+const MaxHeld = 24 * time.Hour
 
 // Resume returns a run with its mutex for its next attempt, or a run that waits for its turn as it
 // is; nil if another process has it. If the mutex is held, the run is left to a later tick, and the
@@ -166,7 +166,7 @@ func (o *orphan) reacquire() (reason string) {
 	return ""
 }
 
-// postpone leaves a run whose mutex is held to a later tick. When it has been held for maxHeld,
+// postpone leaves a run whose mutex is held to a later tick. When it has been held for MaxHeld,
 // postpone ends the run instead.
 func (o *orphan) postpone(reason string) {
 	r := o.run
@@ -174,9 +174,9 @@ func (o *orphan) postpone(reason string) {
 	if first := wait.Since.IsZero(); first {
 		wait.Since = now.Truncate(time.Minute)
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
-	} else if now.Sub(wait.Since) >= maxHeld {
+	} else if now.Sub(wait.Since) >= MaxHeld {
 		result := o.giveUp(nil)
-		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, maxHeld.Hours(), reason)
+		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
 		r.finish(result)
 		return
 	}

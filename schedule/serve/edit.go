@@ -196,8 +196,8 @@ func (s *Server) edit(do func() error) error {
 }
 
 // editable returns the text of the file of a task; nil for a new task. Tag is the ETag of what the
-// visitor has seen. The error says that the task
-// is defined elsewhere, or that the file is not the one that the caller has seen.
+// visitor has seen. The error says that the task is defined elsewhere, or that the file is not the
+// one that the visitor has seen.
 func (r Folder) editable(name, tag string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {

@@ -15,10 +15,6 @@ import (
 	"sched/schedule/state"
 )
 
-// maxHeld is how long every tick tries again to begin a request, or a deferred retry, whose
-// mutex is held.
-const maxHeld = 24 * time.Hour
-
 // requests answers what people asked for with trigger and retry.
 type requests struct{ *launcher }
 
@@ -145,7 +141,7 @@ func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) 
 	return begun
 }
 
-// putBack leaves a request whose mutex is held to later ticks, and refuses it after maxHeld.
+// putBack leaves a request whose mutex is held to later ticks, and refuses it after run.MaxHeld.
 func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 	now := clock.Now().Truncate(time.Minute)
 	switch {
@@ -154,8 +150,8 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 		if err := r.rows().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
 			r.Report.Problem("%s waits on: %v", row.Task, err)
 		}
-	case clock.Now().Sub(row.Wait.Since) >= maxHeld:
-		r.refuse(row, fmt.Sprintf("it waited for %.0f hours: %s", maxHeld.Hours(), reason))
+	case clock.Now().Sub(row.Wait.Since) >= run.MaxHeld:
+		r.refuse(row, fmt.Sprintf("it waited for %.0f hours: %s", run.MaxHeld.Hours(), reason))
 	}
 }
 
