@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -164,13 +165,20 @@ const patience = 90 * time.Second
 func (c *campaign) quiesce() {
 	const least, most = 3, 20 // requests wait for five minutes at most, and for the requests before them
 	for n := 0; n < least || n < most && len(c.waiting()) > 0; n++ {
-		c.settle()
-		t := c.startTick(c.nextMinute())
-		t.quiet = true
-		c.awaitTick(t, patience)
+		c.tickQuietly(c.nextMinute())
 	}
-	c.settle()
+	newest := slices.MaxFunc(c.ticks, func(a, b *tick) int { return a.minute.Compare(b.minute) })
+	c.tickQuietly(newest.minute.Add(time.Minute)) // all is due in it, even if the clock was set back
 	c.noteSetAside()
+}
+
+// tickQuietly starts a tick when all has ended, kills nothing of it, and waits until all has ended.
+func (c *campaign) tickQuietly(minute time.Time) {
+	c.settle()
+	t := c.startTick(minute)
+	t.quiet = true
+	c.awaitTick(t, patience)
+	c.settle()
 }
 
 // settle waits until only daemons are left. It looks three times: one look can miss a process that
