@@ -130,15 +130,18 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 // supervisor and its witness are killed, nobody knows how it ended: it is lost, and does not begin
 // again.
 func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
-	for _, restWritten := range []bool{true, false} { // whether the end of the first attempt was written down
+	for _, row := range []struct {
+		restWritten bool // whether the end of the first attempt was written down
+		starts      int  // how many attempts after it could not be
+	}{{true, 1}, {false, 1}, {false, 2}} {
 		storage := StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		killed := NewCaller(storage, state.Supervisor, nil)
-		r := firstAttempt(t, killed, schedule.Retry{Attempts: 2, Lost: true}, true)
-		if restWritten {
+		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
+		if row.restWritten {
 			r.row.awaitRetry(time.Second, state.Result{Reason: "exit code 1"})
 		}
-		output.MarkUnwritten(r.output, true)
+		output.MarkUnwritten(r.output, row.starts)
 		killed.Self.Close()
 
 		if again := collect(t, storage); len(again) > 0 {

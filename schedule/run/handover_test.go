@@ -76,13 +76,14 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}}
-	for _, unwritten := range []bool{true, false} {
+	for _, starts := range []int{1, 0} {
+		unwritten := starts > 0
 		record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 		r, err := supervisor.Begin(record, task, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		output.MarkUnwritten(r.output, unwritten)
+		output.MarkUnwritten(r.output, starts)
 		row, err := storage.DB.Runs().Row(ctx, record.ID)
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ type Run struct {
 	unreaped      unreapedProcesses // children of this process
 
 	prepared         bool // its row has yet to be written
-	startUnrecorded  bool // the attempt was started although that could not be written down
+	startsUnrecorded int  // attempts that were started although that could not be written down
 	resultUnrecorded bool // the result could not be written down before the hooks
 }
 
@@ -161,28 +161,30 @@ func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 // HasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
 func (c Caller) HasStarted(row state.Row) bool {
-	if row.Attempted() || c.hasUnrecordedStart(row) {
+	if row.Attempted() || c.unrecordedStarts(row) > 0 {
 		return true
 	}
 	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
 	return err == nil && len(hooks) > 0
 }
 
-// hasUnrecordedStart reports whether one more attempt was started than the row says, on a full
-// disk.
-func (c Caller) hasUnrecordedStart(row state.Row) bool {
-	return (row.Phase == state.Ready || row.Phase == state.Running) && output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
+// unrecordedStarts returns how many more attempts were started than the row says, on a full disk.
+func (c Caller) unrecordedStarts(row state.Row) int {
+	if row.Phase != state.Ready && row.Phase != state.Running {
+		return 0
+	}
+	return output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
 // output.
 func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
-	unwritten := c.hasUnrecordedStart(row)
-	if unwritten { // this process must not start the attempt again
-		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+1, 0
+	starts := c.unrecordedStarts(row)
+	if starts > 0 { // this process must not start the attempts again
+		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}
 	r := c.newRun(schedule.Task{}, row)
-	r.row.own, r.startUnrecorded = own, unwritten
+	r.row.own, r.startsUnrecorded = own, starts
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}

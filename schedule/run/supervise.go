@@ -201,9 +201,12 @@ func (s *supervision) announce(n int) bool {
 		s.stopped("before attempt %d: %v", n, err)
 		return false
 	}
-	if unwritten := err != nil; unwritten != s.run.startUnrecorded {
-		s.run.startUnrecorded = unwritten
-		output.MarkUnwritten(s.run.output, unwritten)
+	before := s.run.startsUnrecorded
+	if s.run.startsUnrecorded++; err == nil {
+		s.run.startsUnrecorded = 0
+	}
+	if s.run.startsUnrecorded != before {
+		output.MarkUnwritten(s.run.output, s.run.startsUnrecorded)
 	}
 	if s.result.Started.IsZero() {
 		s.result.Started = attempt.At

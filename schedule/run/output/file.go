@@ -53,26 +53,31 @@ func Append(path string) (*os.File, error) {
 	return file, err
 }
 
-// unwrittenMode is the mode of an output whose command was started although that could not be
-// written down.
-const unwrittenMode = 0o700
+// The permissions to execute an output count the attempts that were started although the database
+// could not be written: a number of three bits, the owner's first. Nobody but the owner may read it.
+const (
+	readable      = 0o600
+	mostUnwritten = 7
+)
 
-// MarkUnwritten notes in the mode of the output whether its command was started although the
-// database could not be written: that needs no room on a full disk.
-func MarkUnwritten(output *os.File, unwritten bool) {
-	mode := os.FileMode(0o600)
-	if unwritten {
-		mode = unwrittenMode
-	}
+// MarkUnwritten notes in the mode of the output how many attempts were started, up to 7, although
+// the database could not be written: that needs no room on a full disk.
+func MarkUnwritten(output *os.File, attempts int) {
+	n := os.FileMode(min(attempts, mostUnwritten))
+	mode := readable | n&1<<6 | n&2<<2 | n&4>>2
 	if info, err := output.Stat(); err == nil && info.Mode().IsRegular() { // and not /dev/null
 		output.Chmod(mode)
 	}
 }
 
-// Unwritten reports whether MarkUnwritten has noted that.
-func Unwritten(path string) bool {
+// Unwritten returns how many attempts MarkUnwritten has noted.
+func Unwritten(path string) (attempts int) {
 	info, err := os.Lstat(path)
-	return err == nil && info.Mode() == unwrittenMode
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	mode := info.Mode()
+	return int(mode>>6&1 | mode>>2&2 | mode<<2&4)
 }
 
 // Separate appends a line to an output that has something, after the end of its last line.
