@@ -54,7 +54,8 @@ func Append(path string) (*os.File, error) {
 }
 
 // The permissions to execute an output count the attempts that were started although the database
-// could not be written: a number of three bits, the owner's first. Nobody but the owner may read it.
+// could not be written: a number of three bits, the owner's first. Nobody but the owner may read
+// it.
 const (
 	readable      = 0o600
 	mostUnwritten = 7
