@@ -78,7 +78,8 @@ func (c *campaign) signal(s unix.Signal, p process) {
 }
 
 // killAll kills all processes until no process is left. First it stops them: a process that lived
-// on for a moment would react to the end of the others.
+// on for a moment would react to the end of the others. Children are killed before their parents:
+// the kernel wakes a stopped process with SIGHUP when its parent ends.
 func (c *campaign) killAll() {
 	stopped := map[int]bool{}
 	for more := true; more; {
@@ -91,7 +92,7 @@ func (c *campaign) killAll() {
 		}
 	}
 	for all := c.processes(); len(all) > 0; all = c.processes() {
-		for _, p := range all {
+		for _, p := range slices.Backward(all) {
 			c.signal(unix.SIGKILL, p)
 		}
 	}
