@@ -10,7 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// An entry is a field of a table: "AT UNTIL VALUE" with times of the store's clock in milliseconds.
+// An entry is a field of a table: "AT UNTIL VALUE" with times of the store's clock in microseconds.
 // Of several servers the newest entry counts, also when it is over.
 type entry struct {
 	at, until int64
@@ -40,7 +40,7 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%d %d %s", now.UnixMilli(), now.Add(keep).UnixMilli(), value)
+	text := fmt.Sprintf("%d %d %s", now.UnixMicro(), now.Add(keep).UnixMicro(), value)
 	_, err = query(ctx, s, func(ctx context.Context, c *server) (int64, error) {
 		return c.HSet(ctx, s.key("board", table), key, text).Result()
 	})
@@ -58,7 +58,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 		return nil, err
 	}
 	answers, err := query(ctx, s, func(ctx context.Context, c *server) (map[string]entry, error) {
-		return readTable(ctx, c, s.key("board", table), now.Add(-cleanAfter).UnixMilli())
+		return readTable(ctx, c, s.key("board", table), now.Add(-cleanAfter).UnixMicro())
 	})
 	newest, values := map[string]entry{}, map[string][]byte{}
 	for _, entries := range answers {
@@ -69,7 +69,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 			newest[key], values[key] = e, []byte(e.value)
 		}
 	}
-	maps.DeleteFunc(values, func(key string, _ []byte) bool { return newest[key].until <= now.UnixMilli() })
+	maps.DeleteFunc(values, func(key string, _ []byte) bool { return newest[key].until <= now.UnixMicro() })
 	return values, err
 }
 
