@@ -33,7 +33,7 @@ func forge(t *testing.T, client *redis.Client, table, key string, value any) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	entry := fmt.Sprintf("%d %d %s", now.UnixMilli(), now.Add(10*time.Minute).UnixMilli(), text)
+	entry := fmt.Sprintf("%d %d %s", now.UnixMicro(), now.Add(10*time.Minute).UnixMicro(), text)
 	if err := client.HSet(t.Context(), "sched:{shop}:board:"+table, key, entry).Err(); err != nil {
 		t.Fatal(err)
 	}
