@@ -19,7 +19,7 @@ const mostOfSpan = 1000
 // foreground, the oldest first. Each is the tick of its minute, as with --at.
 func (a runCommand) runSpan(o runOptions) error {
 	if o.from == "" || o.to == "" || o.only == "" || o.at != "" {
-		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`, "--from, --to and --only belong together, without --at")
+		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`, "--from needs --to and --only, and excludes --at")
 	}
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
@@ -38,8 +38,10 @@ func (a runCommand) runSpan(o runOptions) error {
 	here.Background, here.OneServer = false, false
 	s.Tasks[i] = &here
 
-	fmt.Fprintf(a.err, "%s of %s, from %s to %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name,
-		humanize.MinuteZone(slots[0], task.When.Location), humanize.MinuteZone(slots[len(slots)-1], task.When.Location))
+	if !o.quiet || !o.yes {
+		fmt.Fprintf(a.err, "%s of %s, from %s to %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name,
+			humanize.MinuteZone(slots[0], task.When.Location), humanize.MinuteZone(slots[len(slots)-1], task.When.Location))
+	}
 	if o.dryRun {
 		return invalid
 	}

@@ -111,12 +111,12 @@ const oldZoneData = 2
 // checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
 func checkZoneData(_ context.Context, s *Subject) (found findings) {
 	for _, zone := range s.unknownZones() {
-		found.add(Warning, "install tzdata, or mend the name: it is that of a file below "+zoneFolder,
+		found.add(Warning, "install tzdata, or correct the name: a zone is named as its file below "+zoneFolder,
 			"%s: commands take it for UTC", zone)
 	}
 	version, year := zoneVersion()
 	if year > 0 && year < s.Now.Year()-oldZoneData {
-		found.add(Warning, "install the newest tzdata; sched takes those of the machine before its own",
+		found.add(Warning, "install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
 			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
 	}
 	if s.Zone == "Local" {
@@ -142,7 +142,7 @@ func (s *Subject) namelessZone() findings {
 		why = "TZ is " + zone
 	}
 	return one(Warning, "name it in the schedule: timezone: Europe/Berlin",
-		"the name of the machine's zone is not known (%s): times are those of the offset %s now", why, offset)
+		"the name of the machine's time zone is not known (%s): times have its present offset, %s", why, offset)
 }
 
 func (s *Subject) unknownZones() []string {

@@ -24,7 +24,7 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 		{"a task that is off", "tasks: [{name: a, every: day, command: date, env: {TZ: Mars/X}, enabled: false}]", "UTC", "2026a", ""},
 		{"a machine that nobody has brought up to date", noZone, "UTC", "2021a", "are of 2021a: clock changes that were decided since"},
 		{"a machine that does not tell", noZone, "UTC", "", ""},
-		{"a zone without a name", noZone, "Local", "2026a", "the name of the machine's zone is not known (TZ is Nowhere)"},
+		{"a zone without a name", noZone, "Local", "2026a", "the name of the machine's time zone is not known (TZ is Nowhere)"},
 		{"a schedule that names its own", "{timezone: UTC, tasks: []}", "Local", "2026a", ""},
 	} {
 		folder, before := t.TempDir(), zoneFolder

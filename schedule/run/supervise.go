@@ -336,7 +336,8 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) e
 	r.Terminate = terminate
 	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	result, err := r.row.result(), error(nil)
+	var err error
+	result := r.row.result()
 	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
 		if result = r.awaitLock(terminate); result.Outcome == "" {
 			result = r.supervise(terminate, kill)

@@ -29,8 +29,10 @@ func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
 	}
 	terminate, end := context.WithCancelCause(context.Background())
 	go func() {
-		for len(r.hooks.marks.all()) == 0 || r.hooks.marks.all()[0].PID == 0 {
-			time.Sleep(time.Millisecond)
+		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			if begun := r.hooks.marks.all(); len(begun) > 0 && begun[0].PID != 0 {
+				break
+			}
 		}
 		end(errors.New("by SIGTERM"))
 	}()
