@@ -121,7 +121,8 @@ func (w *waiter) replace(blocked error) error {
 		return &skipError{StillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
 	}
 	w.replaced = held.Holder.Run
-	go w.run.stop(w.replaced, state.Stop{At: clock.Now().UTC(), Reason: "by run " + humanize.ShortRun(row.ID) + ", which replaces it"})
+	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
+	go w.run.stop(w.replaced, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by})
 	return nil
 }
 

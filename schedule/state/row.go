@@ -91,9 +91,9 @@ type Wait struct {
 
 // A Stop says who, or what, asked to stop a run.
 type Stop struct {
-	By     string    `json:"by,omitempty"` // a person; empty if a newer run did
+	By     string    `json:"by"`
 	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitempty"` // in the place of By
+	Reason string    `json:"reason,omitempty"` // of the outcome; empty for "sched stop by" and By
 }
 
 // An Attempt is one start of the command.
