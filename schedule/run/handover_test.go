@@ -99,6 +99,51 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	}
 }
 
+// A supervisor was killed while the folder was read-only. Its witness could not open the output, and
+// left the run alone for ever, with its mutex.
+func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	defer storage.DB.Close()
+	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
+	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
+		Retry: schedule.Retry{Attempts: 1}, SuccessCodes: []int{0}}
+	r, err := supervisor.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, elsewhere := r.row.Output, r.row.Output+".elsewhere"
+	if err := errors.Join(os.Rename(path, elsewhere), os.Mkdir(path, 0o700)); err != nil { // no file can be opened there
+		t.Fatal(err)
+	}
+	row, err := storage.DB.Runs().Row(ctx, r.row.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan *Run)
+	go func() {
+		on, err := supervisor.TakeOver(row)
+		if err != nil {
+			t.Error(err)
+		}
+		taken <- on
+	}()
+	select {
+	case <-taken:
+		t.Fatal("it is taken over without its output")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(elsewhere, path)); err != nil {
+		t.Fatal(err)
+	}
+	if became := (<-taken).Execute(ctx, ctx); became.Outcome != outcome.Succeeded {
+		t.Errorf("%s: %s", became.Outcome, became.Reason)
+	}
+	if printed, _ := os.ReadFile(path); string(printed) != "printed\n" {
+		t.Errorf("it printed %q", printed)
+	}
+}
+
 // Of runs that are given together one may have been begun by another process, which keeps it, with
 // its output. The others begin without it.
 func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {

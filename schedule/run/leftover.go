@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"sched/schedule"
@@ -37,12 +38,28 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.output, err = output.Open(r.row.Output); err != nil {
+	if r.output, err = reopenOutput(r.row.Output); err != nil {
 		return nil, err
 	}
 	r.adopt(nil)
 	r.leftover = newLeftover(r)
 	return r, nil
+}
+
+// reopenOutput opens the output of a run that has begun. While that is impossible, as on a
+// read-only disk, it tries again each second. After hooksAnyway the run goes on, and what its next
+// attempts print is lost.
+func reopenOutput(path string) (*os.File, error) {
+	for begun := time.Now(); ; time.Sleep(tryEvery) {
+		file, err := output.Open(path)
+		if err == nil {
+			return file, nil
+		}
+		if time.Since(begun) >= hooksAnyway {
+			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
+			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		}
+	}
 }
 
 // newLeftover finds the command of the last attempt among the children of this process.

@@ -73,7 +73,7 @@ func supervise(terminate, kill context.Context, caller Caller, self, id string, 
 			s.takeOver(func(state.Row) bool { return true })
 		})
 	}
-	if !s.receive(socket) { // the tick was killed: it may have written down that this one has a run, and not sent it
+	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
 		s.takeOver(func(state.Row) bool { return true })
 	}
 	stop := s.closeDatabaseWhileIdle()
@@ -129,9 +129,11 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
-// reports whether the tick said so.
+// reports whether it watches all. A killed tick may have written down that this one has a run, and
+// not sent it.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 	receiver := Receiver{Caller: s.caller}
+	all = true
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
 		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
@@ -139,19 +141,23 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		case err != nil || n == 0:
 			return false
 		case message[0] == noMore:
-			return true
+			return all
 		}
 		if _, err := io.ReadFull(socket, message[n:]); err != nil {
 			return false
 		}
 		id := string(message[1:])
+		d := descriptors(rights[:extra])
 		if !s.register(id) { // it was taken over
-			closeAll(descriptors(rights[:extra]))
+			closeAll(d)
 			continue
 		}
-		r, err := receiver.Receive(id, descriptors(rights[:extra])) // here, because each goroutine would have to grow a stack for it
+		r, err := receiver.Receive(id, d) // here, because each goroutine would have to grow a stack for it
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
+			fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
+			closeAll(d)
+			s.unregister(id)
+			all = false
 			continue
 		}
 		s.watch(r)
@@ -222,12 +228,14 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 		if !which(row) || !s.register(row.ID) {
 			continue
 		}
-		r, err := s.caller.TakeOver(row)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
-			continue
-		}
-		s.watch(r)
+		s.runs.Go(func() { // each by itself, because one may have to wait for its output
+			r, err := s.caller.TakeOver(row)
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
+				return
+			}
+			r.Supervise(s.terminate, s.kill, s.finishes.start)
+		})
 	}
 }
 
@@ -238,6 +246,13 @@ func (s *supervisor) register(id string) bool {
 	known := s.known[id]
 	s.known[id], s.lastReceived = true, time.Now()
 	return !known
+}
+
+// unregister notes that this process does not watch the run yet.
+func (s *supervisor) unregister(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
 }
 
 func closeAll(d Descriptors) {

@@ -122,3 +122,26 @@ func TestTheDiskBecomesReadOnly(t *testing.T) {
 		t.Error("the row cannot be seen")
 	}
 }
+
+// A process that opened the file while the folder was read-only could not write to it for ever, even
+// when the folder could be written again: a run that had ended kept its mutex.
+func TestTheFolderCanBeWrittenAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(smallDisk(t, 1024), "state")
+	other := open(t, dir) // keeps the log
+	must(t, request(other))
+	for _, flags := range []uintptr{unix.MS_BIND, unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY} {
+		if err := unix.Mount(dir, dir, "", flags, ""); err != nil {
+			t.Skip(err)
+		}
+	}
+	process := open(t, dir)
+	if err := request(process); !Unwritable(err) {
+		t.Errorf("while the folder is read-only: %v", err)
+	}
+	must(t, unix.Unmount(dir, unix.MNT_DETACH))
+	must(t, request(process))
+	if n := count(t, process); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"sched/schedule/statedir"
 )
 
@@ -48,13 +50,19 @@ func (f *file) path() string     { return filepath.Join(f.dir, "sched.db") }
 func (f *file) locksDir() string { return filepath.Join(f.dir, "locks") }
 
 // do runs op, and once more on a new file when the file turns out to be damaged. An op that fails
-// must have changed nothing.
+// must have changed nothing. A file that was opened while its folder was read-only can never be
+// written: the next call opens it anew.
 func (f *file) do(op func(*sql.DB) error) error {
 	info, err := f.once(op)
 	if f.access == writing && Damaged(err) {
 		if err = f.replace(info, err); err == nil {
 			_, err = f.once(op)
 		}
+	}
+	if f.access == writing && primary(err) == sqlite3.SQLITE_READONLY {
+		f.mu.Lock()
+		f.disconnect() //nolint: it is opened again when it is needed
+		f.mu.Unlock()
 	}
 	return f.explain(err)
 }
