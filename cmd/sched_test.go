@@ -368,9 +368,16 @@ type box struct {
 
 func newBox(t *testing.T, schedule string) *box {
 	t.Helper()
-	b := &box{t, t.TempDir()}
+	dir, err := os.MkdirTemp("", "sched-box-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &box{t, dir}
 	b.write("schedule.yaml", schedule)
-	t.Cleanup(b.settle)
+	t.Cleanup(func() {
+		b.settle()
+		b.until("the folder is removed: the last process may still write", func() bool { return os.RemoveAll(dir) == nil })
+	})
 	return b
 }
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
@@ -129,6 +130,11 @@ func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 	c.Timeout, c.Logger = timeout/2, &mysql.NopLogger{}
 	c.InterpolateParams, c.MultiStatements, c.ClientFoundRows = true, true, true
 	c.Params = map[string]string{"autocommit": "1", "innodb_lock_wait_timeout": "2"}
+	// With a BeforeConnect each connection has a copy of c: a connection that falls back to plain
+	// text takes TLS out of its own.
+	if err := c.Apply(mysql.BeforeConnect(func(context.Context, *mysql.Config) error { return nil })); err != nil {
+		return nil, err
+	}
 	return mysql.NewConnector(c)
 }
 

@@ -99,8 +99,8 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	}
 }
 
-// A supervisor was killed while the folder was read-only. Its witness could not open the output, and
-// left the run alone for ever, with its mutex.
+// A supervisor was killed while the folder was read-only. Its witness could not open the output,
+// and left the run alone for ever, with its mutex.
 func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)

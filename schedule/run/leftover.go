@@ -3,13 +3,11 @@ package run
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -44,22 +42,6 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 	r.adopt(nil)
 	r.leftover = newLeftover(r)
 	return r, nil
-}
-
-// reopenOutput opens the output of a run that has begun. While that is impossible, as on a
-// read-only disk, it tries again each second. After hooksAnyway the run goes on, and what its next
-// attempts print is lost.
-func reopenOutput(path string) (*os.File, error) {
-	for begun := time.Now(); ; time.Sleep(tryEvery) {
-		file, err := output.Open(path)
-		if err == nil {
-			return file, nil
-		}
-		if time.Since(begun) >= hooksAnyway {
-			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
-			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		}
-	}
 }
 
 // newLeftover finds the command of the last attempt among the children of this process.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -236,6 +237,22 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 			}
 			r.Supervise(s.terminate, s.kill, s.finishes.start)
 		})
+	}
+}
+
+// reopenOutput opens the output of a run that has begun. While that is impossible, as on a
+// read-only disk, it tries again each second. After hooksAnyway the run goes on, and what its next
+// attempts print is lost.
+func reopenOutput(path string) (*os.File, error) {
+	for begun := time.Now(); ; time.Sleep(tryEvery) {
+		file, err := output.Open(path)
+		if err == nil {
+			return file, nil
+		}
+		if time.Since(begun) >= hooksAnyway {
+			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
+			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		}
 	}
 }
 

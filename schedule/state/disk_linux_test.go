@@ -123,8 +123,8 @@ func TestTheDiskBecomesReadOnly(t *testing.T) {
 	}
 }
 
-// A process that opened the file while the folder was read-only could not write to it for ever, even
-// when the folder could be written again: a run that had ended kept its mutex.
+// A process that opened the file while the folder was read-only could not write to it for ever,
+// even when the folder could be written again: a run that had ended kept its mutex.
 func TestTheFolderCanBeWrittenAgain(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(smallDisk(t, 1024), "state")
