@@ -25,7 +25,7 @@ func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
 // Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
 // its turn, Collect returns its row instead, for Resume.
 func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
-	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && c.unrecordedStarts(row) == 0 {
+	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && UnrecordedStarts(c.Dir, row) == 0 {
 		return &row, nil
 	}
 	o, err := c.take(row)

@@ -123,9 +123,9 @@ func (f *finisher) keepOutput() {
 // run must not fire again.
 func (f *finisher) end() {
 	r, path := f.run, output.Path(f.run.Dir, f.run.row.Row)
-	if !f.hasOutput() {
+	printed := f.hasOutput()
+	if !printed {
 		f.result.Output = ""
-		os.Remove(path)
 	}
 	if hooks := output.HooksPath(path); !hasBytes(hooks) {
 		os.Remove(hooks)
@@ -138,6 +138,9 @@ func (f *finisher) end() {
 	})
 	if err != nil && !isStale(err) { // else another process has ended it
 		r.complain("run %s of %s %s, but its record is lost: %v", result.ID, result.Task, result.Outcome, err)
+	}
+	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
+		os.Remove(path)
 	}
 }
 

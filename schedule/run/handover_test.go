@@ -99,6 +99,31 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	}
 }
 
+// A run whose attempts and end could not be written down had printed nothing, so its output was
+// removed, and with it the count of its attempts: the next tick started them again.
+func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
+	storage := StorageAt(t.TempDir(), nil)
+	tick := NewCaller(storage, state.Tick, os.Environ())
+	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"true"}}}
+	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output.MarkUnwritten(r.output, 2)
+	if err := storage.DB.Close(); err != nil { // from here on nothing can be written down
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.Terminate = ended
+	result := r.row.soFar()
+	result.Outcome, result.Ended = outcome.Succeeded, time.Now()
+	r.finish(result)
+	if n := output.Unwritten(r.row.Output); n != 2 {
+		t.Errorf("the output counts %d attempts", n)
+	}
+}
+
 // A supervisor was killed while the folder was read-only. Its witness could not open the output,
 // and left the run alone for ever, with its mutex.
 func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {

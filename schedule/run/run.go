@@ -161,25 +161,26 @@ func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 // HasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
 func (c Caller) HasStarted(row state.Row) bool {
-	if row.Attempted() || c.unrecordedStarts(row) > 0 {
+	if row.Attempted() || UnrecordedStarts(c.Dir, row) > 0 {
 		return true
 	}
 	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
 	return err == nil && len(hooks) > 0
 }
 
-// unrecordedStarts returns how many more attempts were started than the row says, on a full disk.
-func (c Caller) unrecordedStarts(row state.Row) int {
-	if row.Phase != state.Ready && row.Phase != state.Running {
+// UnrecordedStarts returns how many more attempts were started than the row of the state folder
+// says, on a full disk.
+func UnrecordedStarts(dir string, row state.Row) int {
+	if row.Phase != state.Planned && row.Phase != state.Ready && row.Phase != state.Running {
 		return 0
 	}
-	return output.Unwritten(output.Path(c.Dir, state.Row{Task: row.Task, ID: row.ID}))
+	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
 // restore returns the run of a row that belongs to this process now, without its lock and its
 // output.
 func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
-	starts := c.unrecordedStarts(row)
+	starts := UnrecordedStarts(c.Dir, row)
 	if starts > 0 { // this process must not start the attempts again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}

@@ -202,7 +202,7 @@ func (s *supervision) announce(n int) bool {
 		return false
 	}
 	before := s.run.startsUnrecorded
-	if s.run.startsUnrecorded++; err == nil {
+	if s.run.startsUnrecorded++; err == nil && !s.run.DB.InMemory() {
 		s.run.startsUnrecorded = 0
 	}
 	if s.run.startsUnrecorded != before {

@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -33,7 +34,7 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	db := state.At(s.dir, state.Patience)
 	s.Cleanup(func() { db.Close() })
 	a = &Ledger{
-		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
+		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
 		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) bool { return false } },
 		Problem:    func(format string, args ...any) { s.Logf(format, args...) },
 	}
@@ -128,6 +129,34 @@ func TestTheClockIsSetBackBehindATickThatWasKilledAndForwardOverItsMinute(t *tes
 	s.tick(now.Add(3 * time.Minute))
 	if missed, want := s.missed(), []time.Time{now.Add(2 * time.Minute), now.Add(time.Minute)}; !slices.Equal(missed, want) {
 		t.Errorf("%v is missed, not %v", missed, want)
+	}
+}
+
+// A run began while the database could not be written, and its tick was killed: the row of its slot
+// is still planned. The run began again when the clock was set back, or counted as missed.
+func TestASlotWhoseRunCouldNotBeWrittenDownDoesNotBeginAgain(t *testing.T) {
+	now := time.Now().UTC().Truncate(time.Minute)
+	soon := now.Add(time.Minute)
+	for _, next := range []time.Time{soon, soon.Add(time.Minute)} {
+		s := newStory(t)
+		first, starts := s.tick(soon)
+		id, _ := first.RunOf(starts[0])
+		file, err := output.Open(output.Path(s.dir, state.Row{Task: "each", ID: id}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		output.MarkUnwritten(file, 1)
+		file.Close()
+		first.kill()
+		s.tick(now)
+		second, starts := s.tick(next)
+		if slices.ContainsFunc(starts, func(slot schedule.Slot) bool { return slot.At.Equal(soon) }) {
+			t.Errorf("the tick of %s begins it again", next)
+		}
+		row, err := second.DB.Runs().Row(t.Context(), id)
+		if err != nil || row.Outcome != outcome.Lost || !row.Slot.Equal(soon) {
+			t.Errorf("the tick of %s: %+v, %v", next, row, err)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -17,6 +19,9 @@ const (
 	killedAsking = "sched run was killed before it came to it, or while it asked its conditions"
 )
 
+// startedUnrecorded is why such a slot is lost that the dead tick had begun.
+const startedUnrecorded = "it ran while the state folder could not be written, and sched run ended before it could be"
+
 // A backfill collects outcomes for the slots that have none, and that nobody starts any more.
 type backfill struct {
 	ledger      *Ledger
@@ -24,6 +29,7 @@ type backfill struct {
 	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
 	resumed     []schedule.Slot   // what dead ticks left and runs in this one
+	begun       map[due]bool      // what dead ticks began, and could not write down
 	needsPauses bool              // it depends on what was paused, which was not read yet
 	rows        []state.Row
 	once, slots int // how many missed slots run in this tick, and how many do not
@@ -50,6 +56,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 	for _, row := range left {
 		b.addLeft(row)
 	}
+	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[dueOf(s)] })
 	starts = b.runOnce(slots)
 	b.addRows()
 	return starts, nil
@@ -69,6 +76,12 @@ func (b *backfill) addLeft(row state.Row) {
 	}
 	switch {
 	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
+	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(b.ledger.Minute.Add(time.Minute)):
+		lost := b.row(row.Task, row.ID, row.Slot, outcome.Lost, startedUnrecorded)
+		lost.Unreported = true
+		b.rows = append(b.rows, lost)
+		b.settled.add(row.Task, row.Slot, row.Slot)
+		b.begun[due{row.Task, row.Slot.UTC()}] = true
 	case !row.Slot.Before(b.ledger.Minute):
 		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
 	case b.settled.has(row.Task, row.Slot):

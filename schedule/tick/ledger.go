@@ -24,6 +24,7 @@ type Ledger struct {
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
 
+	Dir    string // the state folder
 	DB     *state.DB
 	Self   *state.Self // the tick, as the owner of what it plans
 	Shared bool        // other servers are told of runs
@@ -140,7 +141,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if slots, err = l.withoutOutcome(ctx, slots, last); err != nil {
 		return nil, err
 	}
-	rows := &backfill{ledger: l, missed: map[string][]miss{}}
+	rows := &backfill{ledger: l, missed: map[string][]miss{}, begun: map[due]bool{}}
 	delayed, err := rows.delayedSlots(ctx)
 	if err != nil {
 		return nil, err

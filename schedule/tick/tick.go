@@ -180,7 +180,7 @@ func (t *Tick) prepare() *running {
 func (r *running) newLedger() *Ledger {
 	return &Ledger{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
-		DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
+		Dir: r.Storage.Dir, DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		ReadPauses: func() Paused {
 			pauses := r.controls.now().Pauses
