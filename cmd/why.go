@@ -125,6 +125,9 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	if m.Spread != "" {
 		fmt.Fprintf(a.out, "  %s\n", m.Spread)
 	}
+	if m.Bounds != "" {
+		fmt.Fprintf(a.out, "  %s\n", m.Bounds)
+	}
 	for _, v := range m.Reasons {
 		if v.Due || !m.Due { // what does not match is no reason for being due
 			fmt.Fprintf(a.out, "  %s: %s\n", v.Cron, v.Why)

@@ -13,6 +13,9 @@ import (
 func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.When.Next(now)
+		if bounds := t.Bounds(); !due && bounds != "" && len(t.When.Crons) > 0 {
+			warnings = append(warnings, t.Problem(t.boundsKey(), "move its `from` or `until`, or remove the task", "it is never due again: its times are those %s", bounds))
+		}
 		if !due {
 			continue
 		}
@@ -30,6 +33,14 @@ func (t *Task) timingKey() string {
 		return "every"
 	}
 	return "cron"
+}
+
+// boundsKey is the key after which the task is not due any more, or before which it is not yet.
+func (t *Task) boundsKey() string {
+	if t.When.Until.IsZero() {
+		return "from"
+	}
+	return "until"
 }
 
 // A foreground task that takes longWait makes others late. A foreground task that takes longerThan

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"sched/schedule/cron"
@@ -300,6 +301,28 @@ func (s *Schedule) Triggers() map[string][]Trigger {
 		}
 	}
 	return by
+}
+
+// MomentText writes a time that the file has, on the wall clock of the zone: a midnight as a date.
+func MomentText(at time.Time, zone *time.Location) string {
+	local := at.In(zone)
+	if local.Format(time.TimeOnly) == "00:00:00" {
+		return local.Format(time.DateOnly)
+	}
+	return strings.TrimSuffix(local.Format(time.DateTime), ":00")
+}
+
+// Bounds says between which times the task has slots: "from 2026-12-01", "until 2027-01-06 18:00";
+// "" for a task without such bounds.
+func (t *Task) Bounds() string {
+	var words []string
+	if from := t.When.From; !from.IsZero() {
+		words = append(words, "from "+MomentText(from, t.When.Location))
+	}
+	if until := t.When.Until; !until.IsZero() {
+		words = append(words, "until "+MomentText(until, t.When.Location))
+	}
+	return strings.Join(words, " ")
 }
 
 // Shift returns by how many whole minutes, less than the spread, a task is due later on a server.

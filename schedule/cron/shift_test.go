@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -35,6 +36,46 @@ func TestAShiftedWhenAgreesWithThePlainOne(t *testing.T) {
 				t.Fatalf("%s is due at %s, and Slots and Explain do not say so: %+v", text, got, e)
 			}
 			at = got
+		}
+	}
+}
+
+// A When with bounds is due at the instants of the plain one that lie in them, by every method.
+func TestABoundedWhenAgreesWithThePlainOne(t *testing.T) {
+	expression, err := Parse("*/20 * * * *", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
+	plain := When{Crons: []Expression{expression}, Shift: 7 * time.Minute}
+	for _, from := range []time.Duration{0, 6 * time.Hour, 6*time.Hour + 7*time.Minute, 6*time.Hour + 7*time.Minute + 1} {
+		bounded := plain
+		bounded.From, bounded.Until = day.Add(from), day.Add(9*time.Hour+7*time.Minute)
+		var want []time.Time
+		for at := range plain.Forward(day.Add(-24*time.Hour), day.Add(48*time.Hour)) {
+			if bounded.Bounds(at) {
+				want = append(want, at)
+			}
+			if is := len(bounded.Slots(at)) == 1; is != bounded.Bounds(at) {
+				t.Errorf("%s: due %t", at, is)
+			}
+		}
+		got := slices.Collect(bounded.Forward(day.Add(-24*time.Hour), day.Add(48*time.Hour)))
+		back := slices.Collect(bounded.Backward(day.Add(-24*time.Hour), day.Add(48*time.Hour)))
+		slices.Reverse(back)
+		if !slices.Equal(got, want) || !slices.Equal(back, want) || bounded.Count(day, day.Add(48*time.Hour)) != len(want) {
+			t.Errorf("from %s: %v, back %v, not %v", from, got, back, want)
+		}
+		first, ok := bounded.Next(day.AddDate(-50, 0, 0))
+		last, before := bounded.Previous(day.AddDate(50, 0, 0))
+		if !ok || !before || !first.Equal(want[0]) || !last.Equal(want[len(want)-1]) {
+			t.Errorf("from %s: the first is %s, the last %s", from, first, last)
+		}
+		if next, ok := bounded.Next(last); ok {
+			t.Errorf("%s comes after the last one", next)
+		}
+		if previous, ok := bounded.Previous(first); ok {
+			t.Errorf("%s comes before the first one", previous)
 		}
 	}
 }

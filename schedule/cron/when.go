@@ -35,6 +35,8 @@ type When struct {
 	Location *time.Location // nil is UTC
 	Boot     bool           // also at the first tick after each boot of the machine, whose instant is unknown
 	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
+	From     time.Time      // it is never due before that; zero: no bound
+	Until    time.Time      // it is never due from then on; zero: no bound
 }
 
 // horizon is how far, in seconds, Next and Previous look. 29 February on a given weekday is 40
@@ -54,11 +56,15 @@ func (w When) Slots(minute time.Time) []time.Time {
 }
 
 // Next returns the first instant after after at which w is due, in UTC. It returns false if w is
-// not due within 41 years of after, or of a later date that days are counted from. That happens if
-// its times lie in a gap of the clocks each year, such as "*/5 2 * MAR SUN#2" in New York.
+// not due within 41 years of after, or of a later date that days are counted from, or if From and
+// Until leave no time. That happens, too, if its times lie in a gap of the clocks each year, such
+// as "*/5 2 * MAR SUN#2" in New York.
 func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
 	to := from + horizon + int64(w.Shift/time.Second)
+	if !w.From.IsZero() {
+		to = max(to, w.From.Unix()+horizon)
+	}
 	for i := range w.Crons {
 		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon, w.Crons[i].interval.from+horizon)
 	}
@@ -73,6 +79,9 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 // was not due within 41 years.
 func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
 	to := ceilSecond(before)
+	if !w.Until.IsZero() {
+		to = min(to, ceilSecond(w.Until))
+	}
 	end := to
 	for size := int64(hourSeconds); ; size *= 24 { // slots that come often are near
 		from := max(end-size, end-horizon)
@@ -149,8 +158,19 @@ func (w When) next(from, to int64) (int64, bool) {
 	return 0, false
 }
 
+// Bounds reports whether at is neither before From nor at or after Until.
+func (w When) Bounds(at time.Time) bool {
+	return !at.Before(w.From) && (w.Until.IsZero() || at.Before(w.Until))
+}
+
 // forward returns an iterator over the seconds of [from, to) at which w is due.
 func (w When) forward(from, to int64) iter.Seq[int64] {
+	if !w.From.IsZero() {
+		from = max(from, ceilSecond(w.From))
+	}
+	if !w.Until.IsZero() {
+		to = min(to, ceilSecond(w.Until))
+	}
 	if w.Shift == 0 {
 		return w.unshifted(from, to)
 	}

@@ -465,6 +465,13 @@ var mistakes = []struct {
 		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
 	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
 		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
+	{"times that are none", one("from: someday\nuntil: 2026-02-30"), []string{
+		"schedule.yaml:5:9: task \"t\": from \"someday\" is not a date, or a date with a time\n  hint: write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00",
+		"schedule.yaml:6:10: task \"t\": until \"2026-02-30\" is not a date, or a date with a time\n  hint: write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00"}},
+	{"an end before its beginning", one("from: 2026-12-24 18:00\nuntil: 2026-12-24"), []string{
+		"schedule.yaml:6:10: task \"t\": until contradicts from, which is not before it: it would never be due\n  hint: make until later than from"}},
+	{"an end at its inherited beginning", "defaults: {from: 2026-12-24}\ntasks: [{name: t, every: minute, command: x, until: 2026-12-24 00:00}]\n", []string{
+		"schedule.yaml:2:53: task \"t\": until contradicts from, which is not before it: it would never be due\n  hint: make until later than from"}},
 	{"spreads", one("spread: 30s"), []string{
 		"schedule.yaml:5:11: task \"t\": spread 30s is too short\n  hint: it takes at least 2m"}},
 	{"a share in percent", one("retry: {attempts: 3, jitter: 20%}"), []string{

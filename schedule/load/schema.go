@@ -294,6 +294,7 @@ func schemaKinds() jsonObject {
 		"condition", anyOf(ref("filled"), ref("arguments"), object("type", "array", "maxItems", 0)),
 		"cron", oneOrMore(texts(`^\s*(@\S+|\S+(\s+\S+){4,5})\s*$`), 1),
 		"every", texts(textPattern),
+		"moment", texts(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?$`),
 		"account", object("type", list("string", "number"), "pattern", `^[^ :\t\r\n/,]+$|`+variablePattern),
 		"umask", anyOf(object("type", "integer", "minimum", 0, "maximum", 777), texts(`^(0|0o?0*[0-7]{1,3})$`)),
 

@@ -130,6 +130,14 @@ func showUmask(t *taskDraft) any {
 	return fmt.Sprintf("0%02o", *t.As.Umask)
 }
 
+// showMoment shows a time on the wall clock of the zone, as a date if it is a midnight.
+func showMoment(at time.Time, zone *time.Location) any {
+	if at.IsZero() {
+		return nil
+	}
+	return schedule.MomentText(at, zone)
+}
+
 func showOverlapping(t *taskDraft) any {
 	switch {
 	case t.Replace:

@@ -23,6 +23,8 @@ type taskDraft struct {
 	timing     timing // in effect
 	ownTiming  timing // of this level
 
+	from, until moment // of the keys from and until, on a wall clock
+
 	retries       bool     // retry.attempts was given, here or above
 	ownEnv        []string // the variables that env of this level sets
 	waits         bool     // without_overlapping: wait
@@ -112,6 +114,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
 	t.When.Shift = l.shift(&t.Task)
+	setBounds(l, n, t)
 	requireKeys(l, n, t)
 	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
 		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: after_pause or store_down: wait")

@@ -97,6 +97,53 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 	t.When.Crons = crons
 }
 
+// A moment is a time of the file: an instant, or a time on the wall clock of a zone that is not
+// known yet. The zero value is no time.
+type moment struct {
+	at     time.Time
+	isWall bool // at is the wall clock, as if that were UTC
+}
+
+// in returns the moment in a zone. A skipped time stands for the end of the gap.
+func (m moment) in(zone *time.Location) time.Time {
+	if m.isWall {
+		at, _ := cron.WallClock(m.at, zone)
+		return at
+	}
+	return m.at
+}
+
+// readMoment reads a date, a date and a time, or an instant.
+func readMoment(r *yamldoc.Reader, n *yamldoc.Node) (moment, bool) {
+	text, ok := r.NonEmptyText(n)
+	if !ok {
+		return moment{}, false
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return moment{at, true}, true
+		}
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		r.Problemf(n, "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00", "%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
+	}
+	return moment{at: at}, err == nil
+}
+
+// setBounds sets the times before and after which the task has no slots, in its zone.
+func setBounds(l *loader, n *node, t *taskDraft) {
+	if t.from != (moment{}) {
+		t.When.From = t.from.in(t.When.Location)
+	}
+	if t.until != (moment{}) {
+		t.When.Until = t.until.in(t.When.Location)
+	}
+	if !t.When.From.IsZero() && !t.When.Until.IsZero() && !t.When.From.Before(t.When.Until) {
+		l.Problemf(firstOf(n, n, "until", "from"), "make until later than from", "until contradicts from, which is not before it: it would never be due")
+	}
+}
+
 // isBoot reports whether a time is the boot of the machine.
 func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
 

@@ -82,6 +82,9 @@ func timesOf(task *schedule.Task) string {
 	if task.When.Shift > 0 {
 		times += " " + task.When.Shift.String()
 	}
+	if bounds := task.Bounds(); bounds != "" {
+		times += " " + bounds
+	}
 	return times
 }
 
@@ -185,7 +188,7 @@ const freshBoot = 10 * time.Minute
 func (l *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
 	for _, task := range l.Schedule.Tasks {
-		if task.When.Boot && l.Schedule.Active(task) {
+		if task.When.Boot && task.When.Bounds(l.Minute) && l.Schedule.Active(task) {
 			boots = append(boots, schedule.Slot{Task: task, At: l.Minute.UTC()})
 		}
 	}

@@ -19,6 +19,7 @@ type Minute struct {
 	Due     bool     `json:"due"`
 	Clock   string   `json:"clock"`            // a change of the clocks that matters here
 	Spread  string   `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
+	Bounds  string   `json:"bounds,omitempty"` // that it is before `from`, or not before `until`
 	Reasons []Reason `json:"reasons"`
 	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last due,
 	After   *string  `json:"after"`  // and when it is due next
@@ -65,7 +66,7 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
 		At: e.Minute, Ended: map[string]state.Row{},
 	}
-	m.Spread = spreadText(w.Task, e.Minute)
+	m.Spread, m.Bounds = spreadText(w.Task, e.Minute), boundsText(w.Task, e.Minute)
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toReason(v))
 	}
@@ -92,6 +93,18 @@ func spreadText(t *schedule.Task, minute time.Time) string {
 	}
 	return fmt.Sprintf("spread over %d min: it is due %d min later than its expressions say, so this minute is their %s",
 		t.Spread/time.Minute, t.When.Shift/time.Minute, minute.Add(-t.When.Shift).Format("15:04"))
+}
+
+// boundsText says that the minute lies before `from` of the task, or that `until` has come; else
+// "".
+func boundsText(t *schedule.Task, minute time.Time) string {
+	switch {
+	case minute.Add(time.Minute - 1).Before(t.When.From):
+		return "it has no slots before " + schedule.MomentText(t.When.From, t.When.Location) + " (from)"
+	case !t.When.Bounds(humanize.Later(minute, t.When.From)):
+		return "it has no slots from " + schedule.MomentText(t.When.Until, t.When.Location) + " on (until)"
+	}
+	return ""
 }
 
 func toReason(v cron.Verdict) Reason {

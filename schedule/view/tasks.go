@@ -139,7 +139,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
 		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, TriggeredBy: []Chained{},
-		Conditions: t.Conditions.String(), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
+		Conditions: conditionsText(t), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
 	}
 	for _, trigger := range t.Triggers() {
 		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
@@ -156,6 +156,18 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 	row.Paused = PauseOf(p.pauses, t, p.now)
 	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]
 	return row
+}
+
+// conditionsText says in words at which of its times the task may run: its conditions of time, and
+// its bounds.
+func conditionsText(t *schedule.Task) string {
+	words := t.Conditions.String()
+	if bounds := t.Bounds(); words == "" {
+		words = bounds
+	} else if bounds != "" {
+		words += ", " + bounds
+	}
+	return words
 }
 
 // lookAhead fills in the next n times at which the task will run, and the times at which it is due.
