@@ -25,19 +25,14 @@ import (
 // unsaid is what a schema cannot say: the sentences of docs/editors.md, and the loader's problems
 // that each is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
-	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
-	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
-	{"whether a task that is triggered exists, and whether chains end", `^trigger: `, ""},
-	{"whether a task inherits its command, its times, its attempts or the file of its output", `has no command|has no time|missed_within is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file`, ""},
-	{"whether a cron expression or the words of `every` are right, beyond the number of fields", `(^|: )(cron|every) "`, ""},
-	{"whether a time zone, a date or a file exists", `is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file`, ""},
-	{"whether the pool of a task is one of `pools`", `is none of the pools`, ""},
+	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is none of the pools`, ""},
+	{"what is missing: a command, times, attempts, a file for the output, a `name` for a store", `has no command|has no time|missed_within is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file|a store needs a name`, ""},
+	{"cron expressions and the words of `every`, beyond the number of fields", `(^|: )(cron|every) "`, ""},
+	{"bounds of durations and sizes, stores, addresses and URLs", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be|refused|nobody can be told`, ""},
+	{"keys that contradict each other", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: (wait|replace) is for`, ""},
 	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
-	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be`, ""},
-	{"that one key contradicts another", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: (wait|replace) is for`, ""},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
-	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
-	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},
+	{"YAML's own errors, and a schedule that is a list", `the tag |for a tag|"<<" takes|a null character|the file must be a mapping`, ""},
 }
 
 func compiled(t *testing.T) *jsonschema.Schema {
