@@ -90,7 +90,29 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 }
 
 func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
+	if inherited == nil {
+		inherited = s.lockAgain(name, holder.Run)
+	}
 	return &fileLock{store: s, name: name, run: holder.Run, file: inherited}
+}
+
+// lockAgain takes the lock of a run again whose processes with the descriptor were killed. It
+// returns nil if one of them lives, or if the mutex is not the run's any more.
+func (s Files) lockAgain(name, run string) *os.File {
+	folder, err := s.lockFolder(context.Background())
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	if flock(file, unix.LOCK_EX|unix.LOCK_NB) != nil || readHolder(file).Run != run {
+		file.Close()
+		return nil
+	}
+	return file
 }
 
 // Held returns who has the mutex now. A file that cannot be read counts as free.

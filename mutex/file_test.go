@@ -64,6 +64,22 @@ func release(t *testing.T, lock mutex.Lock) {
 	}
 }
 
+// A supervisor is killed between two attempts of a run: no process has the descriptor. The process
+// that takes the run over has the lock again, whatever becomes of the database.
+func TestWhoTakesARunOverHasItsLockAgain(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	acquire(t, store, "backup", "run-1").Inherit()[0].Close()
+	ours := store.Adopt("backup", holder("run-1"), nil)
+	held(t, store, "backup", "run-1")
+	release(t, ours)
+	free(t, store, "backup")
+
+	acquire(t, store, "backup", "run-2").Inherit()[0].Close()
+	if files := store.Adopt("backup", holder("run-1"), nil).Inherit(); len(files) > 0 {
+		t.Error("a run has the lock of another one")
+	}
+}
+
 // inherited is the descriptor of the lock as a child would have it.
 func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	t.Helper()
