@@ -48,8 +48,8 @@ func (of *campaign) check() findings {
 	}
 	c.events = of.journal.read()
 	c.join(records)
-	c.collectTraces()
 	c.faultWindows()
+	c.collectTraces()
 	c.tickExits()
 	c.slots()
 	c.truth()

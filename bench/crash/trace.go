@@ -82,6 +82,34 @@ type trace struct {
 	signals  []event // the signals that its processes got, and the tick that started it
 }
 
+// withoutForgotten leaves out what a tick did for a run in a read-only folder, if another tick
+// began the run again: nothing could be written down, not even that the run had begun.
+func (c *check) withoutForgotten() []event {
+	type beginning struct {
+		run     string
+		attempt int
+	}
+	first, forgotten := map[beginning]event{}, map[[2]string]bool{}
+	for _, e := range c.events {
+		if e.what != attemptBegan {
+			continue
+		}
+		b := beginning{e.run, e.attempt}
+		before, again := first[b]
+		if again && before.tick != e.tick && c.wasReadOnly(before.at) {
+			forgotten[[2]string{e.run, before.tick}] = true
+			c.excuse(readOnly, "run %s began again", short(e.run))
+		}
+		first[b] = e
+	}
+	return slices.DeleteFunc(slices.Clone(c.events), func(e event) bool { return forgotten[[2]string{e.run, e.tick}] })
+}
+
+// wasReadOnly reports whether the folder was read-only at a line of the journal.
+func (c *check) wasReadOnly(line int) bool {
+	return slices.ContainsFunc(c.unwritable, func(w window) bool { return w.name == readOnly && w.from <= line && line <= w.to })
+}
+
 // An attempt is what the command of one attempt wrote.
 type attempt struct {
 	began int    // how many times
@@ -90,7 +118,7 @@ type attempt struct {
 
 // collectTraces sorts the journal by run. A line with a run comes from one of its processes.
 func (c *check) collectTraces() {
-	for _, e := range c.events {
+	for _, e := range c.withoutForgotten() {
 		if e.what == signalSent && slices.Contains([]string{tickProcess, forked, witness, supervisor, successor}, e.detail) {
 			c.tickSignals[e.tick] = append(c.tickSignals[e.tick], e)
 		}
