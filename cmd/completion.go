@@ -195,7 +195,7 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
 			}
-			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
+			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.clock(r.Slot, s.Location))))
 		}
 	})
 	return found

@@ -17,6 +17,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -219,8 +220,11 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	return "", usage(hint, "--outcome %q is not an outcome", word)
 }
 
-func toneOf(o outcome.Outcome) terminal.Tone {
-	switch o {
+func toneOf(r state.Result) terminal.Tone {
+	if r.Warned() {
+		return terminal.Caution
+	}
+	switch r.Outcome {
 	case outcome.Succeeded:
 		return terminal.Good
 	case outcome.Failed, outcome.TimedOut, outcome.Lost:

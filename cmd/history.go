@@ -185,7 +185,7 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 		if len(r.Notes) > 0 {
 			words += "; " + strings.Join(r.Notes, "; ")
 		}
-		t.add(r, toneOf(r.Outcome), words)
+		t.add(r, toneOf(r.Result), words)
 	}
 }
 

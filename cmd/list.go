@@ -12,7 +12,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/view"
 )
@@ -181,7 +180,7 @@ func (o listOptions) check() error {
 
 func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
 	if all := rows.Pauses[pause.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
-		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
+		fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
 	case len(rows.Items) == 0:

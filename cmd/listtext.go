@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -78,7 +77,7 @@ func (a listCommand) lastText(s *schedule.Schedule, last state.Row) string {
 	if last.ID == "" {
 		return "-"
 	}
-	text := fmt.Sprintf("%s %s ago", last.Outcome, a.ago(last.Ended))
+	text := fmt.Sprintf("%s %s ago", last.OutcomeText(), a.ago(last.Ended))
 	if len(s.Store.Servers) > 0 && last.Server != serverName(s.Server) {
 		text += " on " + last.Server
 	}
@@ -191,7 +190,7 @@ func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, c
 }
 
 func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
-	out, tone := a.stdout(), toneOf(last.Outcome)
+	out, tone := a.stdout(), toneOf(last.Result)
 	if tone == "" {
 		return out.Paint(terminal.Faint, a.lastText(s, last))
 	}
@@ -205,7 +204,7 @@ func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
 	}
 	tone := terminal.Active
 	if row.Paused != nil && len(row.Running) == 0 {
-		tone = toneOf(outcome.Skipped)
+		tone = terminal.Caution
 	}
 	return a.stdout().Paint(tone, humanize.Line(words))
 }

@@ -125,7 +125,7 @@ func (r *reporter) skipped(rows []state.Row) {
 	if r.terminal != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.terminal.count(string(first.Outcome), toneOf(first.Outcome), len(rows)-1)
+		r.terminal.count(string(first.Outcome), toneOf(first.Result), len(rows)-1)
 	}
 }
 

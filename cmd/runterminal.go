@@ -91,7 +91,7 @@ func (r *terminalReport) ended(row state.Row) {
 // line prints what became of a slot; without an outcome the run went to the background.
 func (r *terminalReport) line(row state.Row) {
 	r.head()
-	tone, word := toneOf(row.Outcome), string(row.Outcome)
+	tone, word := toneOf(row.Result), row.OutcomeText()
 	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
 	if word == "" {
 		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(row))

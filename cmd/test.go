@@ -88,7 +88,7 @@ const testRest = time.Second
 
 func (a testCommand) printTested(row state.Row) {
 	row.Origin = "" // whoever reads this has asked for it
-	out, tone := a.stderr(), toneOf(row.Outcome)
+	out, tone := a.stderr(), toneOf(row.Result)
 	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", row.Task, view.Describe(row))
 		return

@@ -187,7 +187,7 @@ func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view
 }
 
 func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
-	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), humanize.Line(view.Describe(r))))
+	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Result), humanize.Line(view.Describe(r))))
 	t := a.stdout().Table()
 	for _, fact := range a.facts(w, r) {
 		t.Row("    "+fact[0], humanize.Line(fact[1]))

@@ -69,6 +69,7 @@ type Task struct {
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
 	Retry        Retry         `json:"retry"`
 	SuccessCodes []int         `json:"success_codes"`
+	WarnCodes    []int         `json:"warn_codes,omitempty"`  // a success, too, but with a warning
 	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: none do
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
@@ -191,6 +192,7 @@ type Hooks struct {
 	Before     []Hook `json:"before,omitempty"`
 	After      []Hook `json:"after,omitempty"`
 	OnSuccess  []Hook `json:"on_success,omitempty"`
+	OnWarning  []Hook `json:"on_warning,omitempty"`
 	OnFailure  []Hook `json:"on_failure,omitempty"`
 	OnRecovery []Hook `json:"on_recovery,omitempty"`
 	OnSkip     []Hook `json:"on_skip,omitempty"`
@@ -218,8 +220,8 @@ func (h Hooks) All() iter.Seq2[string, Hook] {
 		for _, of := range []struct {
 			key  string
 			list []Hook
-		}{{"before", h.Before}, {"after", h.After}, {"on_success", h.OnSuccess}, {"on_failure", h.OnFailure},
-			{"on_recovery", h.OnRecovery}, {"on_skip", h.OnSkip}, {"on_overdue", h.OnOverdue}} {
+		}{{"before", h.Before}, {"after", h.After}, {"on_success", h.OnSuccess}, {"on_warning", h.OnWarning},
+			{"on_failure", h.OnFailure}, {"on_recovery", h.OnRecovery}, {"on_skip", h.OnSkip}, {"on_overdue", h.OnOverdue}} {
 			for _, hook := range of.list {
 				if !yield(of.key, hook) {
 					return
@@ -272,7 +274,7 @@ type As struct {
 }
 
 // TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
-var TriggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
+var TriggerKeys = []string{"after", "on_success", "on_warning", "on_failure", "on_recovery"}
 
 // Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
 func (t *Task) Triggers() (all []Trigger) {

@@ -62,6 +62,7 @@ type sharedRun struct {
 	Started    time.Time           `json:"started,omitzero"`
 	Ended      time.Time           `json:"ended,omitzero"`
 	Outcome    outcome.Outcome     `json:"outcome"`
+	Warning    bool                `json:"warning,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
 	ExitCode   *int                `json:"exit_code,omitempty"`
 	Attempts   int                 `json:"attempts,omitempty"`
@@ -76,7 +77,7 @@ type sharedRun struct {
 func shared(r state.Row) sharedRun {
 	return sharedRun{
 		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
-		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
+		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Warning: r.Warned(), Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
 		Waited: r.Wait.Waited, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU, PeakMemory: r.PeakMemory, Notes: r.Notes, Triggered: r.Triggered,
 	}
 }
@@ -86,12 +87,16 @@ func (s sharedRun) row() state.Row {
 	if s.Cause != nil && !outcome.IsID(s.Cause.Run) {
 		s.Cause = nil
 	}
+	kind := outcome.Kind("")
+	if s.Warning && s.Outcome == outcome.Succeeded {
+		kind = outcome.Warning
+	}
 	return state.Row{
 		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Cause: s.Cause,
 		Background: s.Background, Server: s.Server, Started: s.Started, Notes: s.Notes, Phase: state.Ended,
 		Triggered: slices.DeleteFunc(s.Triggered, func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }),
 		Attempt:   state.Attempt{Number: max(0, s.Attempts)}, Wait: state.Wait{Waited: max(0, s.Waited)},
-		Result: state.Result{Outcome: s.Outcome, Reason: s.Reason, Ended: s.Ended, ExitCode: s.ExitCode,
+		Result: state.Result{Outcome: s.Outcome, Kind: kind, Reason: s.Reason, Ended: s.Ended, ExitCode: s.ExitCode,
 			UserCPU: max(0, s.UserCPU), SystemCPU: max(0, s.SystemCPU), PeakMemory: max(0, s.PeakMemory)},
 	}
 }

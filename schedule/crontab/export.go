@@ -212,7 +212,7 @@ func shellWords(words []string) string {
 }
 
 // said are the keys that the line itself says, or that are lost in a way of their own.
-var said = set("cron every timezone command shell dir description enabled user background before after on_success on_failure on_recovery on_skip on_overdue")
+var said = set("cron every timezone command shell dir description enabled user background before after on_success on_warning on_failure on_recovery on_skip on_overdue")
 
 func (e *exporter) keys() string {
 	keys := " name=" + e.task.Name

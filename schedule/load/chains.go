@@ -32,7 +32,7 @@ func (l *loader) useOf(name string, n *node) use {
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
 	if !slices.Contains(schedule.TriggerKeys, h.key) {
-		l.Problemf(n, "move it to "+strings.Join(schedule.TriggerKeys[:3], ", ")+" or "+schedule.TriggerKeys[3], "a trigger comes after a run, and in %s none has ended", h.key)
+		l.Problemf(n, "move it to "+strings.Join(schedule.TriggerKeys[:len(schedule.TriggerKeys)-1], ", ")+" or on_recovery", "a trigger comes after a run, and in %s none has ended", h.key)
 		return
 	}
 	if !l.RefuseBool(n, "name the task that is started") {

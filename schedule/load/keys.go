@@ -182,6 +182,9 @@ func taskRows() []key[taskDraft] {
 		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, someOf("", integerTo(0, 255))),
 			"the exit codes that count as success",
 			is{Of: "codes", Least: 0, Most: 255, Default: "[0]", Example: "[0, 3]"}),
+		row("warn_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.WarnCodes }, someOf("", integerTo(0, 255))),
+			"the exit codes that count as success, with a warning",
+			is{Of: "codes", Least: 0, Most: 255, Without: "none", Example: "[75]"}),
 
 		row("enabled", anywhere, replaces(func(t *taskDraft) *bool { return &t.Enabled }, (*reader).Bool),
 			"whether it runs at all", is{Of: "flag", Default: "true", Example: "false"}),
@@ -223,6 +226,8 @@ func taskRows() []key[taskDraft] {
 			"hooks before its command", is{Of: "hooksBeforeARun", Example: "test -w /var/reports"}),
 		row("on_success", anywhere, hooksOf(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnSuccess }),
 			"hooks after a success", is{Of: "hooks", Example: "./publish.sh"}),
+		row("on_warning", anywhere, hooksOf(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnWarning }),
+			"hooks after a success with a warning, after those of on_success", is{Of: "hooks", Example: "{mail: ops@example.com}"}),
 		row("on_failure", anywhere, hooksOf(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnFailure }),
 			"hooks after a failure",
 			is{Of: "hooksOfFailures", Example: "{mail: ops@example.com, after: 3, at_most: 1 per 6h}"}),

@@ -368,6 +368,12 @@ var mistakes = []struct {
 		"schedule.yaml:5:22: task \"t\": success_codes must be from 0 to 255, not 256",
 		"schedule.yaml:5:27: task \"t\": success_codes must be a whole number, not the text \"x\"",
 		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
+	{"a code of both kinds", "defaults: {warn_codes: [75, 3]}\n" + one("success_codes: [0, 75]\nwarn_codes: [75, 0]\non_warning: {after: 2, run: x}"), []string{
+		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 75\n  hint: take it out of one of the two",
+		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 0\n  hint: take it out of one of the two",
+		"schedule.yaml:8:23: task \"t\": after counts failures in a row, so it is for on_failure and on_recovery, not for on_warning"}},
+	{"an inherited code", "defaults: {warn_codes: [75, 3]}\n" + one("success_codes: [0, 75]"), []string{
+		"schedule.yaml:6:18: task \"t\": warn_codes contradicts success_codes: both have 75\n  hint: take it out of one of the two"}},
 	{"no codes", one("success_codes: []"), []string{
 		"schedule.yaml:5:18: task \"t\": success_codes is an empty list"}},
 	{"a policy nobody knows", one("store_down: later"), []string{
@@ -533,8 +539,8 @@ var mistakes = []struct {
 		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
 		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},
 	{"triggers of what is not there, where no run has ended, and of two kinds", one("before: {trigger: u}\non_skip: [{trigger: u}]\nafter: [{trigger: laod}, {trigger: true}, {trigger: [u]}]\non_failure: {trigger: u, run: x}\non_success: {trigger: u, when: changed}") + "- {name: load, command: y, every: hour}\n- {name: u, command: y, every: hour}\n", []string{
-		"schedule.yaml:5:21: task \"t\": a trigger comes after a run, and in before none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
-		"schedule.yaml:6:23: task \"t\": a trigger comes after a run, and in on_skip none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
+		"schedule.yaml:5:21: task \"t\": a trigger comes after a run, and in before none has ended\n  hint: move it to after, on_success, on_warning, on_failure or on_recovery",
+		"schedule.yaml:6:23: task \"t\": a trigger comes after a run, and in on_skip none has ended\n  hint: move it to after, on_success, on_warning, on_failure or on_recovery",
 		"schedule.yaml:7:21: task \"t\": trigger: there is no task \"laod\"\n  hint: did you mean \"load\"?",
 		"schedule.yaml:7:38: task \"t\": after.trigger must be text, not true\n  hint: name the task that is started",
 		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list",

@@ -136,6 +136,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	}
 	warnOfLongRetry(l, n, t)
 	checkExpect(l, n, t)
+	checkCodes(l, n, t)
 	checkBoot(l, n, t)
 	l.addWrong(before, &t.Task)
 	if t.isWrong {
@@ -164,6 +165,15 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 	}
 	if !t.timing.isSet() && !tries("cron") && !tries("every") {
 		l.chains.timeless = append(l.chains.timeless, l.useOf(t.Name, n))
+	}
+}
+
+// checkCodes refuses an exit code that is a success with and without a warning.
+func checkCodes(l *loader, n *node, t *taskDraft) {
+	for _, code := range t.WarnCodes {
+		if slices.Contains(t.SuccessCodes, code) {
+			l.Problemf(firstOf(n, n, "warn_codes", "success_codes"), "take it out of one of the two", "warn_codes contradicts success_codes: both have %d", code)
+		}
 	}
 }
 

@@ -249,6 +249,7 @@ type webhookBody struct {
 	Ended       *string  `json:"ended"`
 	Duration    *float64 `json:"duration"` // seconds
 	Outcome     string   `json:"outcome"`
+	Warning     bool     `json:"warning"`
 	Reason      string   `json:"reason"`
 	ExitCode    *int     `json:"exit_code"`
 	Attempts    int      `json:"attempts"`
@@ -261,7 +262,7 @@ type webhookBody struct {
 func (m Message) webhookBody() webhookBody {
 	b := webhookBody{
 		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
-		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Reason: m.Reason,
+		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Warning: m.Warning, Reason: m.Reason,
 		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
 		HeldSince: utc(m.HeldSince),
 	}

@@ -28,6 +28,7 @@ type Message struct {
 	Config      string `json:"config,omitempty"` // the schedule's file, if the command in the message needs it
 
 	Outcome  string        `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
+	Warning  bool          `json:"warning,omitempty"` // of a success
 	Reason   string        `json:"reason,omitempty"`  // for people, if the outcome alone does not say it
 	ExitCode *int          `json:"exit_code,omitempty"`
 	Attempt  int           `json:"attempt,omitempty"` // how many attempts of the run were made
@@ -59,6 +60,7 @@ type Event string
 const (
 	Start    Event = "start"
 	Success  Event = "success"
+	Warning  Event = "warning" // of a success
 	Failure  Event = "failure" // after the last attempt; also of runs that timed out, were stopped or lost
 	Recovery Event = "recovery"
 	Skip     Event = "skip"
@@ -85,13 +87,17 @@ func (m Message) result() string {
 	if reason == "" && m.Outcome == "failed" && m.ExitCode != nil {
 		reason = fmt.Sprintf("exit code %d", *m.ExitCode)
 	}
+	became := m.Outcome
+	if m.Warning {
+		became += " with a warning"
+	}
 	switch {
 	case reason == "":
-		return m.Outcome
+		return became
 	case strings.HasPrefix(reason, "after "), strings.HasPrefix(reason, "by "): // `timed out after 20m`, `stopped by SIGTERM`
-		return m.Outcome + " " + reason
+		return became + " " + reason
 	}
-	return m.Outcome + ": " + reason
+	return became + ": " + reason
 }
 
 // subject is the headline with the schedule before it, in at most 200 characters: inboxes show no

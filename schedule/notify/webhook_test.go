@@ -83,7 +83,7 @@ func TestAWebhookOfASkip(t *testing.T) {
 	msg := failure()
 	skip := notify.Message{ID: "1", Event: notify.Skip, Task: msg.Task, Server: msg.Server, Slot: msg.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
 	want := `{"id":"1","text":"nightly-report skipped: still running","event":"skip","at":null,"schedule":"","task":"nightly-report",` +
-		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped",` +
+		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped","warning":false,` +
 		`"reason":"still running","exit_code":null,"attempts":0,"output":"","output_cut":false,"held_back":4,"held_since":null}` + "\n"
 	if got := posted(t, notify.Plain, skip); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

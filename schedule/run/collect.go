@@ -128,7 +128,7 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	switch {
 	case code != nil:
 		result.ExitCode = code
-		result.Outcome, result.Reason = judge(&r.task, *code)
+		judge(&result, &r.task, *code)
 	case len(left) > 0:
 		result.Outcome, result.Reason = outcome.Lost, "nobody watched it any more, so what was left of its command was ended"
 	case r.row.Phase != state.Running || group == 0:

@@ -90,8 +90,8 @@ func (o *orphan) giveUp(code *int) state.Row {
 		stoppedBy(&result, *r.row.Stop)
 		return result
 	case code != nil:
-		result.ExitCode = code
-		result.Outcome, result.Reason = judge(&r.task, *code)
+		result.ExitCode, result.Reason = code, ""
+		judge(&result, &r.task, *code)
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}

@@ -87,7 +87,7 @@ func (r *Run) recordResult(result state.Row) error {
 // no hooks to fire, no copy of its output to make, and does not pause its task.
 func endsAtOnce(task *schedule.Task) bool {
 	hooks := task.Hooks
-	return task.Output.File == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+	return task.Output.File == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnWarning)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
 // A finisher finishes a run. The result gets notes of what fails meanwhile.

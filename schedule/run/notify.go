@@ -63,6 +63,9 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 	switch {
 	case result.Outcome == outcome.Succeeded:
 		all = append(all, keyedHooks{key: "on_success", hooks: hooks.OnSuccess})
+		if result.Warned() {
+			all = append(all, keyedHooks{key: "on_warning", hooks: hooks.OnWarning})
+		}
 		if len(hooks.OnRecovery) > 0 && h.failedBefore() {
 			all = append(all, h.counted("on_recovery", hooks.OnRecovery, 0))
 		}
@@ -86,7 +89,7 @@ func (h *hooks) failedBefore() bool {
 
 // events has the event of a message for each key of hooks.
 var events = map[string]notify.Event{
-	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
+	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success, "on_warning": notify.Warning,
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
@@ -188,7 +191,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.run.task.Description,
 		Run: result.ID, Server: result.Server,
-		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
+		Outcome: string(result.Outcome), Warning: result.Warned(), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
 	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {

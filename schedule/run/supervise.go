@@ -143,7 +143,7 @@ func (s *supervision) attempt(n int) {
 	case s.result.Outcome == "" && p.Refusal != "":
 		s.unstartable(code, p.Refusal)
 	case s.result.Outcome == "":
-		s.result.Outcome, s.result.Reason = judge(&s.run.task, code)
+		judge(&s.result, s.task, code)
 	}
 	measure(&s.result, p)
 }
@@ -294,12 +294,16 @@ func (k *unreapedProcesses) reap() {
 	*k = nil
 }
 
-// judge returns the outcome and the reason for the exit code of a command that ended by itself.
-func judge(task *schedule.Task, code int) (outcome.Outcome, string) {
-	if slices.Contains(task.SuccessCodes, code) {
-		return outcome.Succeeded, ""
+// judge sets the outcome of a command that ended by itself with the exit code.
+func judge(result *state.Row, task *schedule.Task, code int) {
+	switch {
+	case slices.Contains(task.SuccessCodes, code):
+		result.Outcome = outcome.Succeeded
+	case slices.Contains(task.WarnCodes, code):
+		result.Outcome, result.Kind, result.Reason = outcome.Succeeded, outcome.Warning, fmt.Sprintf("exit code %d", code)
+	default:
+		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
 	}
-	return outcome.Failed, process.ExitText(code)
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).

@@ -325,9 +325,12 @@ func getBadge(r *Visit) (any, error) {
 	if all, err := r.View.Records(r.Context()); err == nil {
 		defer all.Close()
 		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].ID != "" {
-			word, colour = string(last[t.Name].Outcome), "#15803d"
-			if last[t.Name].Outcome.Failure() {
+			word, colour = last[t.Name].OutcomeText(), "#15803d"
+			switch {
+			case last[t.Name].Outcome.Failure():
 				colour = "#b91c1c"
+			case last[t.Name].Warned():
+				colour = "#b45309"
 			}
 		}
 	}

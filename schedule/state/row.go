@@ -117,6 +117,17 @@ type Result struct {
 	Output     string        // the file; empty when nothing was printed
 }
 
+// Warned reports whether the run succeeded with an exit code of warn_codes.
+func (r Result) Warned() bool { return r.Kind == outcome.Warning }
+
+// OutcomeText is the outcome in words, with the warning of a success.
+func (r Result) OutcomeText() string {
+	if r.Warned() {
+		return string(r.Outcome) + " with a warning"
+	}
+	return string(r.Outcome)
+}
+
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Row) Ran() bool { return r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed }
 

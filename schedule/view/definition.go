@@ -30,6 +30,7 @@ type Definition struct {
 	KillAfter         float64  `json:"kill_after"` // seconds
 	Attempts          int      `json:"attempts"`
 	SuccessCodes      []int    `json:"success_codes"`
+	WarnCodes         []int    `json:"warn_codes"`
 	StartDeadline     *float64 `json:"start_deadline"` // seconds; null for none
 	RunMissed         bool     `json:"run_missed"`
 	EvenInMaintenance bool     `json:"even_in_maintenance"`
@@ -49,7 +50,7 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 	out := Definition{
 		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: conditionsText(t),
 		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},
-		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes),
+		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes), WarnCodes: listOf(t.WarnCodes),
 		StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
 	}

@@ -16,7 +16,7 @@ import (
 // Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
 func Describe(r state.Row) string {
 	var b strings.Builder
-	b.WriteString(string(r.Outcome))
+	b.WriteString(r.OutcomeText())
 	separator := ": "
 	switch {
 	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):

@@ -134,6 +134,9 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 		if last := state.LastRan(t.Totals); last != nil {
 			row := state.Row{ID: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
 				Result: state.Result{Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}}
+			if last.Outcome == outcome.Succeeded && last.ExitCode != nil && slices.Contains(t.WarnCodes, *last.ExitCode) {
+				row.Kind = outcome.Warning
+			}
 			t.Last = newestBefore(context.Background(), db.Runs(), row, s.At)
 		}
 		for _, total := range t.Totals {

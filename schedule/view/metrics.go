@@ -112,6 +112,11 @@ var families = []struct {
 			m.sampleOf(string(t.Last.Outcome), 1)
 		}
 	}},
+	{"sched_task_last_run_warning", gauge, "1 when the last run succeeded with a warning (warn_codes), else 0.", func(m *metrics, t *TaskHealth, _ time.Time) {
+		if len(t.WarnCodes) > 0 && t.Last.ID != "" {
+			m.sample(map[bool]float64{true: 1}[t.Last.Warned()])
+		}
+	}},
 	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.", func(m *metrics, t *TaskHealth, _ time.Time) {
 		if t.Last.ExitCode != nil {
 			m.sample(float64(*t.Last.ExitCode))

@@ -33,6 +33,7 @@ type Record struct {
 	UserCPU    float64  `json:"user_cpu"`    // seconds
 	SystemCPU  float64  `json:"system_cpu"`  // seconds
 	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
+	Warning    bool     `json:"warning"`     // of a success
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 
@@ -44,7 +45,7 @@ type Record struct {
 func RecordOf(r state.Row) Record {
 	out := Record{
 		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
+		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Warning: r.Warned(), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
 		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
 		Cause: r.Cause, Triggered: listOf(r.Triggered),

@@ -31,6 +31,7 @@ type Status struct {
 	Running  int         `json:"running"`
 	Down     string      `json:"maintenance"` // maintenance is no trouble; "" without maintenance
 	Troubles []Trouble   `json:"troubles"`
+	Warnings []string    `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
 	Paused   []TaskPause `json:"paused"`
 	Pools    []Pool      `json:"pools"` // of this machine
 
@@ -84,7 +85,7 @@ func (s Source) Status(of *Health) Status {
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
-		Troubles: listOf(rows), Paused: paused, Pools: poolsOf(of),
+		Troubles: listOf(rows), Warnings: warnings(of), Paused: paused, Pools: poolsOf(of),
 	}
 	figures := figuresOf(of, answer)
 	switch {
@@ -103,7 +104,17 @@ func (s Source) Status(of *Health) Status {
 // Next is the command to type.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + humanize.Line(reason.Error())
-	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
+	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Warnings: []string{}, Paused: []TaskPause{}, Pools: []Pool{}}
+}
+
+func warnings(of *Health) []string {
+	tasks := []string{}
+	for _, t := range of.Tasks {
+		if t.Last.Warned() {
+			tasks = append(tasks, t.Name)
+		}
+	}
+	return tasks
 }
 
 func figuresOf(of *Health, answer Status) string {
@@ -119,6 +130,12 @@ func figuresOf(of *Health, answer Status) string {
 		figures += ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
 	case len(paused) > 0:
 		figures += ", " + humanize.Count(len(paused), "task") + " paused"
+	}
+	switch names := answer.Warnings; {
+	case len(names) == 1:
+		figures += ", " + names[0] + " has a warning"
+	case len(names) > 1:
+		figures += ", " + humanize.Count(len(names), "task") + " have a warning"
 	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {

@@ -300,7 +300,7 @@ func (p taskList) ask(d deed, rows []row) {
 		case "trigger":
 			p.put(`: <code>%s</code>`, r.Command)
 		case "retry":
-			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), badge(r.Last.Outcome), details(r.LastRun))
+			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), badge(r.LastRun.OutcomeText()), details(r.LastRun))
 		}
 		p.put(`</li>`)
 	}

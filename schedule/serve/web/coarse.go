@@ -57,12 +57,12 @@ func (all *many) kind(class string, high float64, due bool) *kind {
 func (t *timeline) kindsOf(hours []state.Hour) many {
 	all := many{}
 	for _, class := range []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Missed, outcome.Failed} {
-		class, high := shape(class)
+		class, high := shape(state.Result{Outcome: class})
 		all.kind(class, high, false)
 	}
 	all.kind("good over", 0.6, false)
 	for _, h := range hours {
-		class, high := shape(h.Outcome)
+		class, high := shape(state.Result{Outcome: h.Outcome})
 		if class == "good" && h.Took-h.Usual() > time.Hour { // about: one of them may have gone on after the hour
 			class += " over"
 		}

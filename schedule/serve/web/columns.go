@@ -201,7 +201,7 @@ func (p taskList) strip(records []state.Row) {
 	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
 	wide := 100.0 / stripRuns
 	for i, r := range records {
-		class, high := shape(r.Outcome)
+		class, high := shape(r.Result)
 		high *= height
 		p.bar(bar{100 - float64(i+1)*wide, wide * 0.75, height - high, high, class, p.recordURL(r), p.recordTitle(r)})
 	}

@@ -10,11 +10,15 @@ import (
 	"sched/schedule/view"
 )
 
+// warned is the result of a success with a warning.
+var warned = state.Result{Outcome: outcome.Succeeded, Kind: outcome.Warning}
+
 // A look is how a state or an outcome is shown: a sign and a word, never a colour alone.
 type look struct{ sign, class string }
 
 var looks = map[string]look{
 	string(outcome.Succeeded): {"✓", "good"},
+	warned.OutcomeText():      {"!", "warn"},
 	string(outcome.Failed):    {"✕", "bad"},
 	string(outcome.TimedOut):  {"✕", "bad"},
 	string(outcome.Stopped):   {"■", "bad"},
@@ -42,7 +46,7 @@ func badge(word string) markup {
 	return format(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
 }
 
-func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
+func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), r.OutcomeText()) }
 
 // stateOf is the state of a task in one word. If the task runs now, it is running, however its last
 // run ended.
@@ -63,7 +67,7 @@ func stateOf(r row) string {
 	case r.waiting:
 		return "waiting"
 	case r.Last != nil:
-		return r.Last.Outcome
+		return r.LastRun.OutcomeText()
 	}
 	return "never ran"
 }
@@ -84,9 +88,12 @@ func (w *writer) bar(b bar) {
 
 // shape is the class of the bar of an outcome, and which part of the height it has: a failure is
 // tall, a slot that did not run is low.
-func shape(o outcome.Outcome) (class string, high float64) {
-	switch o {
+func shape(r state.Result) (class string, high float64) {
+	switch r.Outcome {
 	case outcome.Succeeded:
+		if r.Warned() {
+			return "good warned", 0.6
+		}
 		return "good", 0.6
 	case outcome.Skipped:
 		return "skip", 0.3

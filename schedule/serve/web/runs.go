@@ -257,7 +257,7 @@ func (p runTable) record(r, elsewhere state.Row, named bool) {
 	if named {
 		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
 	}
-	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(string(r.Outcome)))
+	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(r.OutcomeText()))
 	if r.IsRange() {
 		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.LastSlot, p.zoneOf(r.Task)))
 	}
@@ -296,7 +296,7 @@ func (p runTable) why(r, elsewhere state.Row) {
 func (p *page) elsewhere(r state.Row) {
 	as, took := "running", ""
 	if r.Outcome != "" {
-		as, took = string(r.Outcome), " in "+humanize.Duration(r.Duration())
+		as, took = r.OutcomeText(), " in "+humanize.Duration(r.Duration())
 	}
 	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.ID), r.Server, badge(as), took)
 }

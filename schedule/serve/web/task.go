@@ -103,7 +103,7 @@ func (p taskPage) minute(label string, m *view.Minute) {
 	for _, slot := range m.Slots {
 		p.put(`<dt>%s<dd>%s`, label, p.when(slot.At, p.zoneOf(p.request.PathValue("name"))))
 		for _, r := range slot.Records {
-			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), badge(r.Outcome), details(m.Ended[r.Run]))
+			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), badge(m.Ended[r.Run].OutcomeText()), details(m.Ended[r.Run]))
 		}
 		if slot.Says != "" {
 			p.put(` %s`, slot.Says)
@@ -159,6 +159,9 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	if !slices.Equal(d.SuccessCodes, []int{0}) {
 		p.fact("Success codes", `%s`, strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
 	}
+	if len(d.WarnCodes) > 0 {
+		p.fact("Warn codes", `%s`, strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
+	}
 	for _, hook := range d.Hooks {
 		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
@@ -204,7 +207,7 @@ func (p taskPage) plot(records []state.Row, usual time.Duration) {
 	}
 	wide := 100.0 / float64(max(len(records), 20))
 	for i, r := range records {
-		class, _ := shape(r.Outcome)
+		class, _ := shape(r.Result)
 		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.ID), p.recordTitle(r)})
 		if class == "bad" {
 			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)

@@ -244,7 +244,7 @@ func (t *timeline) row(r row, past view.Past, usual time.Duration) {
 // past are the pieces of records, oldest first.
 func (t *timeline) past(all []state.Row) (pieces []piece) {
 	for _, r := range slices.Backward(all) {
-		class, high := shape(r.Outcome)
+		class, high := shape(r.Result)
 		one := piece{class: class, high: high, href: t.recordURL(r), title: func() string { return t.recordTitle(r) }, count: 1}
 		if one.from, one.to = reach(r); t.shows(r) {
 			pieces = append(pieces, one)
