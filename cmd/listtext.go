@@ -42,6 +42,9 @@ func when(row view.Task, s *schedule.Schedule) string {
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
 		return view.TriggeredBy(row.TriggeredBy)
 	}
+	if len(row.Cron) == 0 && len(row.Params) > 0 {
+		return "by hand"
+	}
 	if row.Spread > 0 {
 		words += fmt.Sprintf(" +%.0f min", row.Spread/60)
 	}

@@ -170,6 +170,8 @@ func jsonValue(value any) any {
 		return v.Seconds()
 	case schedule.Command:
 		return jsonCommand(v)
+	case schedule.Param:
+		return map[string]any{"default": v.Default, "values": v.Values, "pattern": v.Pattern}
 	case []schedule.Hook:
 		hooks := make([]any, len(v))
 		for i, hook := range v {

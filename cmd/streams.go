@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
@@ -136,6 +137,9 @@ func cell(v reflect.Value) string {
 		return cell(v.Elem())
 	case reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Map:
+		values, _ := v.Interface().(map[string]string)
+		return cell(reflect.ValueOf(schedule.Pairs(values)))
 	case reflect.Slice:
 		var parts []string
 		for i := range v.Len() {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -18,19 +20,26 @@ import (
 type testCommand struct{ *app }
 
 func newTestCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var env []string
+	c := &cobra.Command{
 		Use:   "test [TASK]",
 		Short: "Run one task now, whatever its schedule, and show its output",
 		Long: `test runs a task with everything that belongs to it: its environment, hooks, retries, timeout and
 lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
-shown as it comes, and the run is in the history like any other.`,
-		Example: `  sched test nightly-report`,
-		Args:    arguments(0, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return testCommand{a}.test(strings.Join(args, "")) },
+shown as it comes, and the run is in the history like any other. --env sets variables that the task
+names under params.`,
+		Example: `  sched test nightly-report
+  sched test import --env DAY=2026-11-01`,
+		Args: arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return testCommand{a}.test(strings.Join(args, ""), env)
+		},
 	}
+	envFlag(c, &env)
+	return c
 }
 
-func (a testCommand) test(name string) error {
+func (a testCommand) test(name string, env []string) error {
 	a.surviveReaders()
 	s, err := a.load()
 	if err != nil {
@@ -43,13 +52,17 @@ func (a testCommand) test(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkState(s); err != nil {
+	params, err := readValues(env)
+	if err == nil {
+		err = cmp.Or(control.CheckValues(t, params), checkState(s))
+	}
+	if err != nil {
 		return err
 	}
-	return a.testTask(s, t)
+	return a.testTask(s, t, params)
 }
 
-func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
+func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Report.Started, tick.Report.Done = func(state.Row) {}, func(state.Row) {}
 	tick.Report.Detail = a.problem // to whom notifications were sent
@@ -63,7 +76,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 			live.Show(p.text)
 		}
 	}
-	row, err := tick.Test(terminate, kill, t, "test by "+caller(), a.out)
+	row, err := tick.Test(terminate, kill, t, params, schedule.WithValues("test by "+caller(), params), a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}

@@ -29,7 +29,8 @@ func newTriggerCommand(a *app) *cobra.Command {
 that a later tick answers: also after a reboot. The run is one like any other, with the task as it
 is defined then; its conditions and one_server do not count. While its mutex is held it waits, for
 24 hours at most. sched list and sched history show what waits. With --no-chain the hooks of the
-task trigger no other task, when this run has ended.
+task trigger no other task, when this run has ended. --env sets variables that the task names under
+params.
 
 Only the user of the ticks, with the variables of the ticks, can start it now. For others the next
 tick does, as it does with --next-tick; there a task without background: true has its turn.
@@ -40,7 +41,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		Example: `  sched trigger nightly-report
   sched trigger nightly-report --in 10m
   sched trigger nightly-report --at "2026-11-22 02:30"
-  sched trigger import --no-chain
+  sched trigger import --no-chain --env DAY=2026-11-01
   sched trigger --cancel nightly-report`,
 		Args: func(c *cobra.Command, args []string) error {
 			if cancel {
@@ -72,7 +73,11 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	request, err := a.actor(s).Trigger(name, at, o.reason)
+	params, err := readValues(o.env)
+	if err != nil {
+		return err
+	}
+	request, err := a.actor(s).Trigger(name, at, params, o.reason)
 	if err != nil {
 		return err
 	}
@@ -80,7 +85,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	a.noteChange(s, "trigger", name, o.reason)
+	a.noteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if o.json {
 		return a.printJSON(left[0])
 	}
@@ -88,7 +93,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
-	if o.in != "" || o.at != "" || o.nextTick || o.noChain || o.json {
+	if o.in != "" || o.at != "" || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()
@@ -134,7 +139,8 @@ func newRetryCommand(a *app) *cobra.Command {
 		Long: `retry runs the task of each run that is named once more, by its id or the last part of it that sched
 history shows: like sched trigger, now or later, and as the task is defined now. Runs that were
 skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
-stopped or lost. With several runs it retries all or, if one of them cannot be retried, none.`,
+stopped or lost. With several runs it retries all or, if one of them cannot be retried, none. The
+params of the run are kept, but for those that --env sets.`,
 		Example: `  sched retry nightly-report
   sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
@@ -162,6 +168,10 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
+	params, err := readValues(o.env)
+	if err != nil {
+		return err
+	}
 	actor := a.actor(s)
 	var requests []state.Row
 	var runs []string // that are asked for again
@@ -169,7 +179,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		if name, err = a.lastFailure(s, name); err != nil {
 			return err
 		}
-		retry, err := actor.Retry(ctx, name, at, o.reason, requests)
+		retry, err := actor.Retry(ctx, name, at, params, o.reason, requests)
 		if err != nil {
 			return err
 		}
@@ -187,8 +197,8 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range runs {
-		a.noteChange(s, "retry", run, o.reason)
+	for i, run := range runs {
+		a.noteChange(s, "retry", run, control.Because(schedule.WithValues("", requests[i].Params), o.reason))
 	}
 	if o.json {
 		return a.printJSON(left)
@@ -217,6 +227,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 // once.
 type whenOptions struct {
 	in, at, reason string
+	env            []string
 	nextTick       bool
 	noChain        bool
 	json           bool
@@ -227,9 +238,30 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
 	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
 	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
+	envFlag(c, &o.env)
 	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
 	reasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+func envFlag(c *cobra.Command, env *[]string) {
+	c.Flags().StringArrayVar(env, "env", nil, "KEY=VALUE: a value for this run, of a param of the task; repeatable")
+}
+
+// readValues reads what envFlag takes.
+func readValues(env []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, pair := range env {
+		name, value, ok := strings.Cut(pair, "=")
+		if _, twice := values[name]; twice {
+			return nil, usage("", "--env gives %s twice", yamldoc.Quote(name))
+		}
+		if !ok {
+			return nil, usage("write --env KEY=VALUE", "--env %s has no value", yamldoc.Quote(pair))
+		}
+		values[name] = value
+	}
+	return values, nil
 }
 
 // requestTime reads --in and --at; it is now without both.

@@ -261,6 +261,8 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 		say("it has no time of its own: it starts %s", chainText(by))
 	case len(by) > 0:
 		say("it also starts %s", chainText(by))
+	case w.Task.OnlyByHand():
+		say("it has no time of its own: `sched trigger %s --env …` starts it", answer.Task)
 	case answer.Next == nil:
 		say("%s is never due again", answer.Task)
 	}

@@ -136,7 +136,15 @@ func clean(v reflect.Value) {
 			clean(v.Index(i))
 		}
 	case reflect.Map, reflect.Interface:
+		texts, _ := v.Interface().(map[string]string)
 		v.SetZero()
+		if len(texts) > 0 {
+			cleaned := map[string]string{}
+			for name, text := range texts {
+				cleaned[Clean(name)] = Clean(text)
+			}
+			v.Set(reflect.ValueOf(cleaned))
+		}
 	case reflect.Struct:
 		if v.Type() == timeType {
 			if t := v.Interface().(time.Time); t.Before(earliest) || t.After(latest) {

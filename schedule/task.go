@@ -49,6 +49,7 @@ type Task struct {
 	// snapshot has them.
 	EnvFiles []string `json:"env_file,omitempty"`
 	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
+	Params   []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
 	As       As       `json:"as,omitzero"`
 
 	Background         bool          `json:"background,omitempty"`
@@ -87,7 +88,7 @@ type Setting struct {
 	Key string // as in the file; a key inside of another with a dot: retry.attempts, env.PATH
 
 	// Value is nil for no value, or a bool, Word, string, int, float64, time.Duration, []string,
-	// []int, Command or []Hook. A variable of env, any text that has ${file:…} in it, and
+	// []int, Command, Param or []Hook. A variable of env, any text that has ${file:…} in it, and
 	// notifications stand as in the file. In all other values ${VAR} is expanded.
 	Value any
 

@@ -32,7 +32,7 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	for _, r := range records {
 		value := encode(shared(r))
 		if len(value) > mutex.LongestValue {
-			r.Notes, r.Triggered = nil, nil
+			r.Notes, r.Triggered, r.Params = nil, nil, nil
 			value = encode(shared(r))
 		}
 		values = append(values, value)
@@ -56,6 +56,7 @@ type sharedRun struct {
 	Mutex      string              `json:"mutex"`
 	Slot       time.Time           `json:"slot"`
 	Origin     string              `json:"origin,omitempty"`
+	Params     map[string]string   `json:"params,omitempty"`
 	Cause      *outcome.Cause      `json:"cause,omitempty"`
 	Background bool                `json:"background,omitempty"`
 	Server     string              `json:"server"`
@@ -76,7 +77,7 @@ type sharedRun struct {
 
 func shared(r state.Row) sharedRun {
 	return sharedRun{
-		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
+		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Params: r.Params, Cause: r.Cause, Background: r.Background, Server: r.Server,
 		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Warning: r.Warned(), Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
 		Waited: r.Wait.Waited, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU, PeakMemory: r.PeakMemory, Notes: r.Notes, Triggered: r.Triggered,
 	}
@@ -92,7 +93,7 @@ func (s sharedRun) row() state.Row {
 		kind = outcome.Warning
 	}
 	return state.Row{
-		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Cause: s.Cause,
+		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Params: s.Params, Cause: s.Cause,
 		Background: s.Background, Server: s.Server, Started: s.Started, Notes: s.Notes, Phase: state.Ended,
 		Triggered: slices.DeleteFunc(s.Triggered, func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }),
 		Attempt:   state.Attempt{Number: max(0, s.Attempts)}, Wait: state.Wait{Waited: max(0, s.Waited)},

@@ -58,7 +58,7 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	store, code := storetest.New(), 3
 	full := run(1, "report", outcome.Failed)
 	full.ExitCode, full.Reason, full.Notes, full.Attempt.Number = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
-	full.UserCPU, full.PeakMemory, full.Origin = 1500*time.Microsecond, 5<<30, "retry"
+	full.UserCPU, full.PeakMemory, full.Origin, full.Params = 1500*time.Microsecond, 5<<30, "retry", map[string]string{"DAY": "x"}
 	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed}, []outcome.Triggered{{Task: "b", Run: runID(8)}}
 	sent := full
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"

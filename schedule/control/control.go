@@ -40,23 +40,34 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
 }
 
-// Trigger returns the request for one more run of a task at a time. Leave then leaves the request.
-// The reason may be empty.
-func (a Actor) Trigger(task string, at time.Time, reason string) (state.Row, error) {
+// Trigger returns the request for one more run of a task at a time, with these values of its
+// params. Leave then leaves the request. The reason may be empty.
+func (a Actor) Trigger(task string, at time.Time, params map[string]string, reason string) (state.Row, error) {
 	t, err := view.FindTask(a.Schedule, task)
 	if err == nil {
 		err = Runnable(a.Schedule, t)
 	}
+	if err == nil {
+		err = CheckValues(t, params)
+	}
 	if err != nil {
 		return state.Row{}, err
 	}
-	return request(t, at, Because("trigger by "+a.By, reason)), nil
+	return request(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
+}
+
+// CheckValues returns an error for values that a run of the task cannot have.
+func CheckValues(t *schedule.Task, params map[string]string) error {
+	if problem, hint := t.CheckValues(params); problem != "" {
+		return view.Fail(view.Invalid, hint, "%s", problem)
+	}
+	return nil
 }
 
 // request returns a run of the task that waits until a time.
-func request(t *schedule.Task, at time.Time, origin string) state.Row {
+func request(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
 	return state.Row{
-		ID: outcome.NewIDAt(at), Task: t.Name, Mutex: t.Mutex, Slot: at, Origin: origin,
+		ID: outcome.NewIDAt(at), Task: t.Name, Mutex: t.Mutex, Slot: at, Origin: origin, Params: params,
 		Wait: state.Wait{For: state.ForTime, NotBefore: at},
 	}
 }
@@ -64,12 +75,12 @@ func request(t *schedule.Task, at time.Time, origin string) state.Row {
 // Reason returns a typed reason as it is kept: one line without control characters.
 func Reason(typed string) string { return humanize.Line(strings.Join(strings.Fields(typed), " ")) }
 
-// Because returns what somebody did, followed by the reason, if there is one.
+// Because returns what somebody did, followed by the reason. Each of the two may be empty.
 func Because(what, reason string) string {
-	if reason = Reason(reason); reason != "" {
+	if reason = Reason(reason); what != "" && reason != "" {
 		return what + ": " + reason
 	}
-	return what
+	return what + reason
 }
 
 // AtOnce returns the request as one that starts as soon as it is left, if this process can start

@@ -24,9 +24,9 @@ type Retry struct {
 }
 
 // Retry returns the request for one more run of the task of a run that is over. The new run starts
-// at that time, as the task is then defined. Asked are the requests that are about to be left
-// beside it. Leave then leaves the request.
-func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason string, asked []state.Row) (Retry, error) {
+// at that time, as the task is then defined, with the params of that run, and these over them.
+// Asked are the requests that are about to be left beside it. Leave then leaves the request.
+func (a Actor) Retry(ctx context.Context, name string, at time.Time, params map[string]string, reason string, asked []state.Row) (Retry, error) {
 	was, err := a.endedRun(ctx, name)
 	if err != nil {
 		return Retry{}, err
@@ -38,8 +38,11 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	if err := Runnable(a.Schedule, t); err != nil {
 		return Retry{}, err
 	}
+	if params, err = valuesOf(t, was, params); err != nil {
+		return Retry{}, err
+	}
 	origin := "retry of " + humanize.ShortRun(was.ID)
-	row := request(t, at, Because(origin+" by "+a.By, reason))
+	row := request(t, at, params, Because(schedule.WithValues(origin+" by "+a.By, params), reason))
 	row.Cause = was.Cause
 	all, err := a.Records(ctx)
 	if err != nil {
@@ -48,6 +51,22 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	defer all.Close()
 	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
 	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(all.Pending(), asked...), same)}, nil
+}
+
+// valuesOf returns the values of a retry: those that somebody sets now, and for the other params
+// the values of the run.
+func valuesOf(t *schedule.Task, was state.Row, set map[string]string) (map[string]string, error) {
+	values := maps.Clone(was.Params)
+	if values == nil {
+		values = map[string]string{}
+	}
+	maps.Copy(values, set)
+	err := CheckValues(t, values)
+	if err != nil && CheckValues(t, set) == nil {
+		err = view.Fail(view.Conflict, "`sched trigger "+t.Name+"` runs it without the values of that run", "the values of run %s do not fit any more: %w",
+			humanize.ShortRun(was.ID), err)
+	}
+	return values, err
 }
 
 // endedRun returns the row of the run with that id, or an error that says why there is no run to

@@ -44,21 +44,27 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	}
 }
 
-// checkChains refuses triggers of tasks that do not exist, chains without an end, and tasks that
-// neither have a time nor are triggered.
+// checkChains refuses triggers of tasks that do not exist or that only a person can start, chains
+// without an end, and tasks that have no time, are not triggered, and lack no value of a param.
 func checkChains(l *loader) {
 	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
 		return
 	}
-	triggered := map[string]bool{}
+	triggered, byHand := map[string]bool{}, map[string]bool{}
+	for _, t := range l.schedule.Tasks {
+		byHand[t.Name] = t.OnlyByHand()
+	}
 	for _, t := range l.chains.triggers {
 		triggered[t.name] = true
 		if _, exists := l.names[t.name]; !exists {
 			l.problemOf(t, unknownTask(l, t.name), "trigger: there is no task %q", t.name)
 		}
+		if byHand[t.name] {
+			l.problemOf(t, "give its params defaults", "trigger: %s has a param without a default, and a hook gives it no value", t.name)
+		}
 	}
 	for _, t := range l.chains.timeless {
-		if !triggered[t.name] {
+		if !triggered[t.name] && !byHand[t.name] {
 			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`", "the task has no time: neither cron nor every is given")
 		}
 	}

@@ -129,6 +129,8 @@ func taskRows() []key[taskDraft] {
 			"variables of its commands", is{Of: "variables", Example: "{MODE: nightly}"}),
 		row("env_file", anywhere, by(setEnvFiles).shows(func(t *taskDraft) any { return shown(t.EnvFiles) }),
 			"files of variables, read when a command starts", is{Of: "paths", Example: "[.env]"}),
+		row("params", anywhere, by(setParams).shows(func(t *taskDraft) any { return t.Params }),
+			"variables of its commands that a person may set for one run", is{Of: "params", Example: "{DAY: yesterday}"}),
 		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, readAccount),
 			"the user that its commands run as", is{Of: "account", Without: "the user of sched", Example: "www-data"}),
 		row("group", anywhere, by(setGroup).shows(func(t *taskDraft) any { return shown(t.As.Group) }),
@@ -293,7 +295,7 @@ var synonyms = map[string]string{
 	"run_as": "user", "username": "user", "user_name": "user", "overlap": "without_overlapping: true", "concurrency": "without_overlapping",
 	"notify": "on_failure: {mail: ADDRESS}", "mail": "on_failure: {mail: ADDRESS}", "email": "on_failure: {mail: ADDRESS}",
 	"mailto": "after: {mail: ADDRESS, when: output}", "jitter": "spread", "random_delay": "spread",
-	"max_runtime": "timeout", "time_limit": "timeout",
+	"parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 

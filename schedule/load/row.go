@@ -130,6 +130,7 @@ const (
 	InMetrics Mapping = "metrics"
 	InMail    Mapping = "mail"
 	InRetry   Mapping = "retry"
+	InParam   Mapping = "param"
 	InExpect  Mapping = "expect"
 	InOutput  Mapping = "output"
 	InHook    Mapping = "hook"

@@ -82,6 +82,7 @@ func mappings() []mapping {
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
 		{InMail, mailKeys.Entries(0), notEmpty},
 		{InRetry, retryKeys.Entries(0), notEmpty},
+		{InParam, paramKeys.Entries(0), object("not", required("values", "pattern"))},
 		{InExpect, expectKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
 		{InHook, hookKeys.Entries(0), object(
@@ -288,6 +289,10 @@ func schemaKinds() jsonObject {
 		"holidays", oneOrMore(texts(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", texts(`^~(/|$)`)}), 0),
 		"variables", object("type", "object", "propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
 			"additionalProperties", object("type", scalar, "not", texts(`\$\{file:`))),
+		"plain", object("type", scalar, "not", texts(variablePattern)),
+		"values", oneOrMore(ref("text"), 1),
+		"params", object("type", "object", "propertyNames", object("maxLength", 256, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$", "not", object("pattern", "^(SCHED_|LD_|DYLD_|PATH$|BASH_ENV$)")),
+			"additionalProperties", anyOf(ref("plain"), ref("param"))),
 
 		"command", anyOf(ref("filled"), ref("arguments")),
 		"arguments", object("type", "array", "minItems", 1, "prefixItems", list(ref("filled")), "items", ref("text")),

@@ -24,6 +24,10 @@ func Settings(t *schedule.Task) (all []schedule.Setting) {
 			}
 		case map[string]string:
 			all = append(all, variablesOf(t)...)
+		case []schedule.Param:
+			for _, p := range value {
+				all = append(all, settingOf(t, k.name+"."+p.Name, p))
+			}
 		case []schedule.Hook:
 			all = append(all, hooksByLevel(t, k.name, value)...)
 		default:
@@ -36,7 +40,7 @@ func Settings(t *schedule.Task) (all []schedule.Setting) {
 // A shownKey is a key with its value in effect.
 type shownKey struct {
 	name  string
-	value any // as in schedule.Setting, or []shownKey for a mapping, or map[string]string for env
+	value any // as in schedule.Setting, or []shownKey for a mapping, map[string]string for env, []schedule.Param
 }
 
 // shownKeys returns the keys of a table that are shown, with their values in a mapping.
@@ -64,6 +68,9 @@ func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 
 func variablesOf(t *schedule.Task) (all []schedule.Setting) {
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		if slices.ContainsFunc(t.Params, func(p schedule.Param) bool { return p.Name == name }) {
+			continue
+		}
 		s := settingOf(t, "env."+name, t.Env[name])
 		if strings.Contains(s.From.Text, "${") {
 			s.Value = s.From.Text

@@ -11,7 +11,7 @@ import (
 )
 
 func TestSettingsHaveEveryKeyOfATask(t *testing.T) {
-	s, err := load.Text([]byte("tasks: [{name: t, every: hour, command: x, env: {A: b}}]"), "/srv/schedule.yaml", load.Options{})
+	s, err := load.Text([]byte("tasks: [{name: t, every: hour, command: x, env: {A: b}, params: {C: d}}]"), "/srv/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

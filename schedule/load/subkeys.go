@@ -68,6 +68,17 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	}
 }}
 
+var paramKeys = keys[schedule.Param]{Rows: func() []key[schedule.Param] {
+	return []key[schedule.Param]{
+		row("default", 0, by(setDefault),
+			"the value of a run for which nobody sets one", is{Of: "plain", Without: "each run must be given a value", Example: "yesterday"}),
+		row("values", 0, replaces(func(p *schedule.Param) *[]string { return &p.Values }, someOf("", (*reader).Text)),
+			"the values that it may have", is{Of: "values", Without: "any", Example: "[yesterday, today]"}),
+		row("pattern", 0, replaces(func(p *schedule.Param) *string { return &p.Pattern }, readPattern),
+			"a regular expression that the whole value must match", is{Of: "filled", Without: "any text of one line", Example: `'\d{4}-\d{2}-\d{2}'`}),
+	}
+}}
+
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
 		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),

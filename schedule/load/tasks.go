@@ -131,6 +131,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
+	settleParams(l, n, t)
 	if len(t.EnvFiles) == 0 {
 		t.EnvOver = nil
 	}

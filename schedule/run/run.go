@@ -269,8 +269,8 @@ func variables(r *Run, attempt int) []string {
 	return all
 }
 
-// TaskVariables returns the SCHED_ variables that condition commands have, too: they run before
-// there is an attempt.
+// TaskVariables returns the SCHED_ variables that condition commands have, too, because they run
+// before there is an attempt, and the params that somebody set for the run.
 func TaskVariables(row state.Row) []string {
 	variables := []string{
 		"SCHED_TASK=" + row.Task,
@@ -281,6 +281,7 @@ func TaskVariables(row state.Row) []string {
 	if !row.PreviousSlot.IsZero() {
 		variables = append(variables, "SCHED_PREVIOUS_SLOT="+row.PreviousSlot.UTC().Format(time.RFC3339))
 	}
+	variables = append(variables, schedule.Pairs(row.Params)...)
 	if cause := row.Cause; cause != nil {
 		variables = append(variables,
 			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
@@ -24,7 +25,8 @@ type Asking struct {
 	At     string   `json:"at,omitempty"` // a time as commands take it
 	Reason string   `json:"reason,omitempty"`
 
-	NoChain bool `json:"no_chain,omitempty"` // its hooks trigger no other task
+	NoChain bool              `json:"no_chain,omitempty"` // its hooks trigger no other task
+	Params  map[string]string `json:"params,omitempty"`   // values of params of the task, for this run
 }
 
 // A Reason is why something is done.
@@ -47,11 +49,16 @@ const mostReason = 500
 
 // checkReason is for every reason, in a body or in a header: anybody who may look sees it.
 func checkReason(reason string) error {
-	switch {
-	case len([]rune(reason)) > mostReason:
+	if len([]rune(reason)) > mostReason {
 		return NewProblem(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
-	case aToken().MatchString(reason):
-		return NewProblem(http.StatusBadRequest, "leave it out, and revoke it if others have seen it", "a token is in the reason")
+	}
+	return refuseToken(reason, "reason")
+}
+
+// refuseToken is for every text that anybody who may look sees.
+func refuseToken(text, of string) error {
+	if aToken().MatchString(text) {
+		return NewProblem(http.StatusBadRequest, "leave it out, and revoke it if others have seen it", "a token is in the %s", of)
 	}
 	return nil
 }
@@ -91,7 +98,7 @@ func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
 		return asked, err
 	}
 	actor := r.actor()
-	request, err := actor.Trigger(task, at, a.Reason)
+	request, err := actor.Trigger(task, at, a.Params, a.Reason)
 	if err != nil {
 		return asked, err
 	}
@@ -113,7 +120,7 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 		return asked, err
 	}
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), one.Record.Run, at, a.Reason, nil)
+	retry, err := actor.Retry(r.Context(), one.Record.Run, at, a.Params, a.Reason, nil)
 	if err != nil {
 		return asked, err
 	}
@@ -130,11 +137,19 @@ func (r *Visit) when(a Asking) (at time.Time, atOnce bool, err error) {
 }
 
 func (r *Visit) leave(actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string) (asked view.Request, err error) {
+	err = checkReason(a.Reason)
+	for name, value := range request.Params {
+		err = cmp.Or(err, refuseToken(value, "value of "+name))
+	}
+	if err != nil {
+		return asked, err
+	}
 	request.NoChain = a.NoChain
 	if atOnce {
 		request = actor.AtOnce(request)
 	}
-	err = r.change(action, target, a.Reason, func() error {
+	reason := control.Because(schedule.WithValues("", request.Params), a.Reason)
+	err = r.log(action, target, reason, func() error {
 		tick, err := actor.Leave(request)
 		asked = view.RequestOf(request, tick, r.View.Server)
 		return err
@@ -326,13 +341,18 @@ func pauseID(name string) string {
 	return name
 }
 
-// change does something and writes it into the audit log. The line comes first: even if this
-// process is killed in between, nothing is changed that is not in the log. If do fails, the error
-// is added to the line.
+// change does something for a reason that somebody typed, and writes it into the audit log.
 func (r *Visit) change(action, target, reason string, do func() error) error {
 	if err := checkReason(reason); err != nil {
 		return err
 	}
+	return r.log(action, target, reason, do)
+}
+
+// log does something and writes it into the audit log. The line comes first: even if this
+// process is killed in between, nothing is changed that is not in the log. If do fails, the error
+// is added to the line.
+func (r *Visit) log(action, target, reason string, do func() error) error {
 	line := state.Change{
 		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target, Reason: control.Reason(reason),
 	}

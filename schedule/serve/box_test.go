@@ -34,7 +34,7 @@ timezone: UTC
 env: {PASSWORD: hunter2}
 include: [schedule.d/*.yaml]
 tasks:
-  - {name: hourly, every: hour, command: "echo secret-free", tags: [x], description: "<script>alert(1)</script>", on_failure: [{webhook: "https://hooks.example.com/s3cr3t"}]}
+  - {name: hourly, every: hour, command: "echo secret-free", tags: [x], params: {DAY: {default: today, pattern: "[a-z0-9-]{1,20}|.{600,}"}}, description: "<script>alert(1)</script>", on_failure: [{webhook: "https://hooks.example.com/s3cr3t"}]}
   - {name: a/b, every: day, command: "false"}
   - {name: off, every: day, command: "false", enabled: false}
 `

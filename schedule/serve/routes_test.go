@@ -113,6 +113,12 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a badge of a task that is gone", call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
 
 		{"a trigger", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
+		{"a trigger with params", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "params": {"DAY": "2026-11-01"}}`}, 202, `"DAY": "2026-11-01"`},
+		{"a trigger with a long value and a long reason", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "` + strings.Repeat("x", 500) + `", "params": {"DAY": "` + strings.Repeat("x", 1000) + `"}}`}, 202, "xxx"},
+		{"a trigger with a value that is not allowed", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": "$(reboot)"}}`}, 400, "does not match the pattern"},
+		{"a trigger with a variable that is no param", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"PATH": "/tmp"}}`}, 400, `hourly has no param`},
+		{"a trigger with a param that is no text", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": 1}}`}, 400, "params"},
+		{"a trigger with a token in a param", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": "` + strings.Repeat("x", 600) + " " + b.tokens[ScopeRead] + `"}}`}, 400, "a token is in the value of DAY"},
 		{"a trigger without a body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
 		{"a trigger of no task", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
 		{"a trigger of a task that is off", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
@@ -126,6 +132,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a trigger with a large body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
 
 		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 202, "retry of " + bad.ID[24:] + " by my-operate"},
+		{"a retry with a value that is not allowed", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: `{"params": {"DAY": ""}}`}, 400, "does not match the pattern"},
 		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 409, "waits already"},
 		{"a retry of a task that is gone", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.ID}}, 409, "no longer in the schedule"},
 		{"a retry of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},

@@ -54,6 +54,7 @@ type Row struct {
 	Cause        *outcome.Cause
 	Triggered    []outcome.Triggered // the runs that its hooks asked for
 	NoChain      bool                // its hooks trigger no other task
+	Params       map[string]string   // the values of the params of its task that somebody set for this run
 	Background   bool
 	Server       string
 
@@ -228,7 +229,7 @@ func (r Row) Attempted() bool { return r.Attempt.Number > 0 }
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, definition`
+	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, params, definition`
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -369,6 +370,10 @@ func (r Row) values(q querier) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	params, err := packJSON(r.Params, len(r.Params) == 0)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
@@ -377,7 +382,7 @@ func (r Row) values(q querier) ([]any, error) {
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
 		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
-		packTime(r.PreviousSlot), orNull(r.DefinitionID),
+		packTime(r.PreviousSlot), params, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -385,13 +390,13 @@ func (r Row) values(q querier) ([]any, error) {
 func scan(rows *sql.Rows) (r Row, err error) {
 	var slot, waited, user, system int64
 	var last, notBefore, until, since, attempted, started, ended, owner, pid, previous, definition sql.NullInt64
-	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
+	var cause, causeTask, causeOutcome, stop, became, notes, triggered, params sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
 		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain,
-		&previous, &definition)
+		&previous, &params, &definition)
 	if err != nil {
 		return r, err
 	}
@@ -407,7 +412,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	if exit.Valid {
 		r.ExitCode = &exit.V
 	}
-	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes), unpackJSON(triggered, &r.Triggered))
+	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes), unpackJSON(triggered, &r.Triggered), unpackJSON(params, &r.Params))
 }
 
 // rowsOf asks a query for rows.

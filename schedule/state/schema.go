@@ -2,7 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained, previousSlot}
+var migrations = []string{tables, unchained, previousSlot, runParams}
 
 // unchained is version 2.
 const unchained = `
@@ -15,6 +15,11 @@ CREATE INDEX run_sum   ON run                                         -- what ho
 // previousSlot is version 3.
 const previousSlot = `
 ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slot of the schedule before this one
+`
+
+// runParams is version 4.
+const runParams = `
+ALTER TABLE run ADD COLUMN params TEXT;                               -- JSON: the values of params that somebody set for it
 `
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file

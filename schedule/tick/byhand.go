@@ -54,17 +54,17 @@ func (t *Tick) Collect() {
 }
 
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it
-// comes, and returns the row, with the origin: the run stands for no slot of the schedule. It
-// takes the lock of the task; when that is held the row says skipped. When terminate is done the
-// command is stopped; when kill is done too it is killed.
-func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (state.Row, error) {
+// comes, and returns the row, with the origin and the params: the run stands for no slot of the
+// schedule. It takes the lock of the task; when that is held the row says skipped. When terminate
+// is done the command is stopped; when kill is done too it is killed.
+func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params map[string]string, origin string, out io.Writer) (state.Row, error) {
 	r := t.prepare()
 	defer r.close()
 	here := *task
 	here.OneServer, here.Background, here.PauseAfter = false, false, 0 // whoever tests it sees that it fails
 	slot := schedule.Slot{Task: &here, At: t.Minute}
 	row := t.newRow(slot)
-	row.Origin, row.Test = origin, true
+	row.Origin, row.Params, row.Test = origin, params, true
 	lock, no := r.locks.take(&row, slot)
 	if no.reason != "" {
 		row.Outcome, row.Reason, row.Ended = outcome.Skipped, no.reason, clock.Now()

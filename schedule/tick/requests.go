@@ -85,9 +85,14 @@ func (r requests) each(ctx context.Context, waiting []state.Row, start func(stat
 		if !triggered(row) && r.early(row.Wait.NotBefore) || r.Only != "" && r.Only != row.Task {
 			continue
 		}
-		switch task := r.Schedule.Task(row.Task); {
-		case task == nil:
+		task := r.Schedule.Task(row.Task)
+		if task == nil {
 			r.refuse(row, "it is no longer in the schedule")
+			continue
+		}
+		switch problem, _ := task.CheckValues(row.Params); {
+		case problem != "": // the schedule has changed since
+			r.refuse(row, problem)
 		case !r.Schedule.Active(task):
 			r.refuse(row, "it is "+r.Schedule.Inactive(task))
 		case r.admission.paused(task, row.Slot) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
@@ -188,6 +193,6 @@ func (r requests) taskOf(row state.Row) *schedule.Task {
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
 	record := r.Tick.newRow(schedule.Slot{Task: task, At: row.Slot})
-	record.ID, record.Origin, record.Cause, record.NoChain = row.ID, row.Origin, row.Cause, row.NoChain
+	record.ID, record.Origin, record.Cause, record.NoChain, record.Params = row.ID, row.Origin, row.Cause, row.NoChain, row.Params
 	return record
 }

@@ -37,8 +37,9 @@ type Record struct {
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 
-	Cause     *outcome.Cause      `json:"cause"`     // the run that triggered it; null if no run did
-	Triggered []outcome.Triggered `json:"triggered"` // the runs that its hooks asked for
+	Cause     *outcome.Cause      `json:"cause"`            // the run that triggered it; null if no run did
+	Triggered []outcome.Triggered `json:"triggered"`        // the runs that its hooks asked for
+	Params    map[string]string   `json:"params,omitempty"` // the values that somebody set for the run
 }
 
 // RecordOf returns a record as it is shown.
@@ -48,7 +49,7 @@ func RecordOf(r state.Row) Record {
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Warning: r.Warned(), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
 		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
-		Cause: r.Cause, Triggered: listOf(r.Triggered),
+		Cause: r.Cause, Triggered: listOf(r.Triggered), Params: r.Params,
 	}
 	if r.PeakMemory > 0 {
 		out.PeakMemory = &r.PeakMemory

@@ -155,7 +155,7 @@ func waitingRun(r state.Row) Run {
 	if r.DelayedSlot() {
 		until = r.Wait.Until // at most
 	}
-	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin}
+	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin, Params: r.Params}
 	out := Run{Record: RecordOf(row), State: RunWaiting, Attempt: 1, At: timeOrNil(until), Hooks: []string{}, Begin: row}
 	out.Ended = ""
 	return out

@@ -38,6 +38,8 @@ type Task struct {
 	Expect             *Expect   `json:"expect,omitempty"`
 	Overdue            []Overdue `json:"overdue,omitempty"`
 
+	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
+
 	Times      []time.Time `json:"-"` // the times of Next, in the task's zone
 	Conditions string      `json:"-"` // the conditions of time, in words
 	LastRun    state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
@@ -139,7 +141,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
 		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, TriggeredBy: []Chained{},
-		Conditions: conditionsText(t), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
+		Params: t.Params, Conditions: conditionsText(t), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
 	}
 	for _, trigger := range t.Triggers() {
 		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})

@@ -134,12 +134,13 @@ type Request struct {
 	Origin string `json:"origin"`
 	Server string `json:"server"` // the server that will run it
 
-	NoChain bool `json:"no_chain"` // its hooks trigger no other task
+	NoChain bool              `json:"no_chain"`         // its hooks trigger no other task
+	Params  map[string]string `json:"params,omitempty"` // the values that were set for it
 }
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
 func RequestOf(r state.Row, tick time.Time, server string) Request {
-	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server, r.NoChain}
+	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server, r.NoChain, r.Params}
 }
 
 // An Upcoming is a slot that is to come, or was to come.

@@ -68,7 +68,7 @@ func (x Expansion) value(inside string) (string, error) {
 		}
 		return value, nil
 	}
-	if !isVariable(name) {
+	if !IsVariable(name) {
 		return "", &ExpandError{Quote(name) + " is not the name of a variable",
 			"only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}
 	}
@@ -126,7 +126,8 @@ func unreadableValue(path string, err error) *ExpandError {
 	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err)), ""}
 }
 
-func isVariable(name string) bool {
+// IsVariable reports whether a text may be the name of a variable in a shell.
+func IsVariable(name string) bool {
 	for i := range len(name) {
 		if !inVariable(name[i], i) {
 			return false

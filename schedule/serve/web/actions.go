@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/serve"
 	"sched/schedule/view"
@@ -86,7 +87,45 @@ func (p *pages) doDeed(r *http.Request, d deed, target string) (next string, err
 	return p.do(r, serve.ScopeOperate, d.work, func(v *serve.Visit) (string, error) { return d.do(v, target) })
 }
 
-func because(v *serve.Visit) serve.Asking { return serve.Asking{Reason: v.PostFormValue("reason")} }
+// asking reads the form of a trigger or a retry: the reason, and the params of paramFields that
+// somebody has changed.
+func asking(v *serve.Visit, target string) serve.Asking {
+	a := serve.Asking{Reason: v.PostFormValue("reason"), Params: map[string]string{}}
+	for field := range v.PostForm {
+		name, isParam := strings.CutPrefix(field, "param "+target+" ")
+		before, had := v.PostForm["before "+target+" "+name]
+		if value := v.PostForm.Get(field); isParam && !(had && before[0] == value) {
+			a.Params[name] = value
+		}
+	}
+	return a
+}
+
+// paramFields are the fields for the params of one more run of a task. The target is the task, or
+// the run whose values a retry keeps.
+func paramFields(t *schedule.Task, target string, kept map[string]string) (fields markup) {
+	for _, p := range t.Params {
+		value, has := kept[p.Name]
+		if !has && p.Default != nil {
+			value, has = *p.Default, true
+		}
+		field := format(`name="param %s %s" title="%s"%s`, target, p.Name, p.String(), markupIf(!has, " required"))
+		fields += format(`<label>%s `, p.Name)
+		if len(p.Values) > 0 {
+			fields += `<select ` + field + `>` + markupIf(!has, `<option value="">choose one</option>`)
+			for _, one := range p.Values {
+				fields += format(`<option%s>%s</option>`, markupIf(has && one == value, " selected"), one)
+			}
+			fields += `</select></label>`
+		} else {
+			fields += format(`<input %s value="%s" maxlength="1000" autocomplete="off"></label>`, field, value)
+		}
+		if has {
+			fields += format(`<input type="hidden" name="before %s %s" value="%s">`, target, p.Name, value)
+		}
+	}
+	return fields
+}
 
 // pauseTasks pauses tasks; nil for everything.
 func pauseTasks(v *serve.Visit, tasks []string) error {
@@ -148,7 +187,7 @@ var deeds = []deed{
 			}
 			return r.Name
 		}, do: func(v *serve.Visit, task string) (string, error) {
-			asked, err := v.Trigger(task, because(v))
+			asked, err := v.Trigger(task, asking(v, task))
 			return "/runs/" + asked.Run, err
 		}},
 	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick", why: "its last run did not fail, or was on another server",
@@ -158,7 +197,7 @@ var deeds = []deed{
 			}
 			return ""
 		}, ofRun: true, do: func(v *serve.Visit, run string) (string, error) {
-			asked, err := v.Retry(run, because(v))
+			asked, err := v.Retry(run, asking(v, run))
 			return "/runs/" + asked.Run, err
 		}},
 	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on", why: "it does not run on this server", grave: true,
@@ -170,7 +209,7 @@ var deeds = []deed{
 			}
 			return ""
 		}, ofRun: true, work: serve.Waits, do: func(v *serve.Visit, run string) (string, error) {
-			_, err := v.Stop(run, because(v).Reason)
+			_, err := v.Stop(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
 	{name: "cancel", label: "Cancel", does: "will not begin the run that waits: it is skipped, or stopped if it had begun", why: "none of its runs waits", grave: true,
@@ -180,7 +219,7 @@ var deeds = []deed{
 			}
 			return r.Waiting[0].Run
 		}, ofRun: true, work: serve.Waits, do: func(v *serve.Visit, run string) (string, error) {
-			_, err := v.Cancel(run, because(v).Reason)
+			_, err := v.Cancel(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
 	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on", why: "it is paused already", more: howLong,
@@ -298,9 +337,10 @@ func (p taskList) ask(d deed, rows []row) {
 		p.put(`<li><input type="hidden" name="target" value="%s"><a href="%s"><b>%s</b></a> %s`, d.targets(p, r), p.taskURL(r.Name), r.Name, d.does)
 		switch d.name {
 		case "trigger":
-			p.put(`: <code>%s</code>`, r.Command)
+			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.find(r.Name), r.Name, nil))
 		case "retry":
 			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), badge(r.LastRun.OutcomeText()), details(r.LastRun))
+			p.put(`%s`, paramFields(p.find(r.Name), r.LastRun.ID, r.LastRun.Params))
 		}
 		p.put(`</li>`)
 	}

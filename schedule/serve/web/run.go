@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/serve"
 	"sched/schedule/state"
@@ -129,6 +130,9 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Origin != "" && r.Cause == nil {
 		p.fact("Asked for by", `%s`, r.Origin)
 	}
+	for _, pair := range schedule.Pairs(r.Params) {
+		p.fact("Param", `<code>%s</code>`, pair)
+	}
 	if c := r.Cause; c != nil {
 		p.fact("Triggered by", `<a href="%s">%s</a>, which %s`, p.runURL(c.Run), c.Task, c.Outcome.Verb())
 	}
@@ -236,7 +240,7 @@ func (p runPage) runButtons(r view.Run) {
 		p.button(button{id: "cancel", label: "Cancel the run", reasoned: true, grave: true, action: at + "/cancel",
 			does: "The run of " + r.Task + " does not begin: it is skipped."})
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
-		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
+		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry", more: paramFields(t, r.Record.Run, r.Begin.Params),
 			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
 	p.put(`</div>`)

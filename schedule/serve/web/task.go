@@ -138,6 +138,9 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 			p.fact(markup(one.label), `%s`, one.value)
 		}
 	}
+	for _, param := range d.Params {
+		p.fact("Param", `<code>%s</code> %s`, param.Name, param.String())
+	}
 	if d.WithoutOverlapping {
 		p.fact("Overlap", `never: its mutex is <code>%s</code>`, d.Mutex)
 	}
@@ -177,7 +180,7 @@ func (p taskPage) taskButtons(t view.Task) {
 	at := p.taskURL(t.Name)
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	if p.Schedule.Active(p.find(t.Name)) {
-		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
+		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger", more: paramFields(p.find(t.Name), t.Name, nil),
 			does: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {

@@ -189,6 +189,35 @@ func TestAFormAsks(t *testing.T) {
 	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400), "is not a number of seconds")
 }
 
+// A form has a field for each param. Of a param that nobody has changed nothing is kept.
+func TestAFormAsksForParams(t *testing.T) {
+	b := newBox(t, `tasks:
+  - name: import
+    every: day
+    params: {DAY: yesterday, MODE: {default: full, values: [full, "<b>"]}}
+    command: ./import.sh
+  - {name: restore, command: ./restore.sh, params: {DAY: {pattern: '[0-9-]+'}}}
+`, serve.ScopeOperate)
+	b.has("the dialog", b.get("/tasks/import", 200), `<input name="param import DAY" title="default yesterday" value="yesterday"`,
+		`<option selected>full</option><option>&lt;b&gt;</option>`, "default full, one of full, &lt;b&gt;")
+	b.has("no default", b.get("/act?do=trigger&task=restore", 200), `name="param restore DAY" title="no default, matches [0-9-]+" required`)
+	form := url.Values{"param import DAY": {"today"}, "before import DAY": {"yesterday"}, "param import MODE": {"full"}, "before import MODE": {"full"}, "param restore DAY": {"1"}}
+	run := b.send("POST", "/tasks/import/trigger", form, 303)
+	b.has(run, b.get(run, 200), "trigger by ada with DAY=today", "<code>DAY=today</code>", "not MODE")
+	b.has("/audit", b.get("/audit", 200), "with DAY=today")
+	b.send("POST", "/act", url.Values{"do": {"trigger"}, "target": {"restore"}, "param restore DAY": {"2026-11-01"}}, 303)
+	b.has("a bad value", b.send("POST", "/tasks/restore/trigger", url.Values{"param restore DAY": {"$(reboot)"}}, 400), "does not match the pattern [0-9-]+")
+	b.has("no value", b.send("POST", "/tasks/restore/trigger", nil, 400), "needs a value for DAY")
+
+	done := b.Ended("import", 60, outcome.Failed, "")
+	done.Params = map[string]string{"DAY": "today"}
+	b.Remember(done)
+	b.has("a retry", b.get("/runs/"+done.ID, 200), `<input name="param `+done.ID+` DAY" title="default yesterday" value="today"`)
+	form = url.Values{"param " + done.ID + " MODE": {"<b>"}, "before " + done.ID + " MODE": {"full"}}
+	run = b.send("POST", "/runs/"+done.ID+"/retry", form, 303)
+	b.has(run, b.get(run, 200), "<code>DAY=today</code>", "<code>MODE=&lt;b&gt;</code>")
+}
+
 func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 	forms := regexp.MustCompile(`<form method="post" action="([^"]*)"`)
 	for _, tt := range []struct {

@@ -1,0 +1,118 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sched/schedule/yamldoc"
+)
+
+// A Param is a variable of a task to which a person may give another value for one run. Its default
+// is also in Task.Env, so a run for which nobody sets values needs nothing of this file.
+type Param struct {
+	Name    string   `json:"name"`
+	Default *string  `json:"default"` // nil: each run must be given a value
+	Values  []string `json:"values"`  // that it may have; empty: the pattern decides
+	Pattern string   `json:"pattern"` // RE2, which the whole value must match; "" for any value
+}
+
+// longestValue is the most bytes of a value: the row of a run keeps it, and people read it.
+const longestValue = 1000
+
+// Refuses returns why the param cannot have a value, or "".
+func (p Param) Refuses(value string) string {
+	switch {
+	case len(value) > longestValue:
+		return fmt.Sprintf("a value has at most %d bytes, not %d", longestValue, len(value))
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return fmt.Sprintf("%s is not one line of text", yamldoc.Quote(value))
+	case len(p.Values) > 0 && !slices.Contains(p.Values, value):
+		return fmt.Sprintf("%s is none of its values: %s", yamldoc.Quote(value), strings.Join(p.Values, ", "))
+	case p.Pattern != "" && !regexp.MustCompile(`\A(?:`+p.Pattern+`)\z`).MatchString(value):
+		return fmt.Sprintf("%s does not match the pattern %s", yamldoc.Quote(value), p.Pattern)
+	}
+	return ""
+}
+
+// String says in words what the param may be.
+func (p Param) String() string {
+	words := "no default"
+	if p.Default != nil {
+		words = "default " + quoted(*p.Default)
+	}
+	if len(p.Values) > 0 {
+		words += ", one of " + strings.Join(p.Values, ", ")
+	}
+	if p.Pattern != "" {
+		words += ", matches " + p.Pattern
+	}
+	return words
+}
+
+// OnlyByHand reports whether only a person can start the task, because a param has no default.
+func (t *Task) OnlyByHand() bool {
+	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil })
+}
+
+// CheckValues returns why no run of the task can have these values of its params, with a hint.
+// Without a problem both are empty.
+func (t *Task) CheckValues(values map[string]string) (problem, hint string) {
+	var names []string
+	for _, p := range t.Params {
+		names = append(names, p.Name)
+		value, given := values[p.Name]
+		if !given && p.Default == nil {
+			return fmt.Sprintf("%s needs a value for %s, which has no default", t.Name, p.Name), "`--env " + p.Name + "=…` sets one"
+		}
+		if problem := p.Refuses(value); given && problem != "" {
+			return fmt.Sprintf("%s of %s: %s", p.Name, t.Name, problem), ""
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint = "name it under `params` of the task"
+		if len(names) > 0 {
+			hint = "its params are " + strings.Join(names, ", ")
+		}
+		return fmt.Sprintf("%s has no param %s", t.Name, yamldoc.Quote(name)), hint
+	}
+	return "", ""
+}
+
+// WithValues returns what somebody did with the values that they set, if they set any. Long values
+// are shortened.
+func WithValues(what string, values map[string]string) string {
+	var pairs []string
+	for _, pair := range Pairs(values) {
+		name, value, _ := strings.Cut(pair, "=")
+		pairs = append(pairs, name+"="+quoted(yamldoc.Shorten(value)))
+	}
+	if len(pairs) == 0 {
+		return what
+	}
+	return strings.TrimSpace(what + " with " + strings.Join(pairs, ", "))
+}
+
+// Pairs returns values as the environment of a process has them, by name.
+func Pairs(values map[string]string) (pairs []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		pairs = append(pairs, name+"="+values[name])
+	}
+	return pairs
+}
+
+// quoted puts a value in quotes if it does not read as one word.
+func quoted(value string) string {
+	if value == "" || strings.ContainsAny(value, " \"',()") {
+		return strconv.Quote(value)
+	}
+	return value
+}
