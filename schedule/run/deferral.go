@@ -145,7 +145,10 @@ func (r *Run) Leave() {
 // is impossible. It is empty if the run has what it needs.
 func (o *orphan) reacquire() (reason string) {
 	r := o.run
-	r.lock = nil // the lock of the attempts before
+	for _, lock := range inherited(r.lock) { // of the attempts before
+		lock.Close()
+	}
+	r.lock = nil
 	need := NeedOf(&r.task)
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
