@@ -169,7 +169,7 @@ func TestNamesInTheDocsExist(t *testing.T) {
 		types[first] = true
 	}
 	name := regexp.MustCompile(`^\*?([A-Za-z]\w*(?:\.[A-Za-z]\w*)+)(?:\(\))?$`)
-	keys := regexp.MustCompile(`^(history|mail|retry|metrics|output|app|schedule|os|time|context)\.`)
+	keys := regexp.MustCompile(`^(history|mail|retry|metrics|output|app|schedule|process|os|time|context)\.`)
 	for _, page := range pages(t) {
 		if page == "CHANGELOG.md" || strings.HasPrefix(page, "bench/") {
 			continue

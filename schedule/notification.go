@@ -13,12 +13,14 @@ type Expansion = yamldoc.Expansion
 // An ExpandError says why a text cannot be expanded. It holds no values.
 type ExpandError = yamldoc.ExpandError
 
-// A Notification is a hook that tells people or machines of a run: a Ping, a Webhook or a Mail. It
-// has no secrets, because it is stored with the run and in the outbox. Expanded puts them in.
+// A Notification is a hook that tells people or machines of a run: a Ping, a Webhook, a Mail or an
+// OTLP. It has no secrets, because it is stored with the run and in the outbox. Expanded puts them
+// in.
 type Notification struct {
 	Ping    string   `json:"ping,omitempty"`    // a URL
 	Webhook string   `json:"webhook,omitempty"` // a URL
 	Mail    []string `json:"mail,omitempty"`    // addresses
+	OTLP    string   `json:"otlp,omitempty"`    // the URL of a collector of traces; in no hook, but in the task
 
 	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io; else none
 	Format   string   `json:"format,omitempty"`    // of a webhook: slack, text, teams, discord, or empty
@@ -57,13 +59,13 @@ type Limit struct {
 // Empty reports whether the notification has no target, as a ping to ${URL:-} if URL is not set.
 // Then the notification is left out.
 func (n Notification) Empty() bool {
-	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0
+	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.OTLP == ""
 }
 
 // Expanded returns the notification with its variables and files, for sending. It must not be
 // stored. Its error is an *ExpandError.
 func (n Notification) Expanded(x Expansion) (Notification, error) {
-	for _, text := range []*string{&n.Ping, &n.Webhook, &n.MailURL, &n.MailFrom} {
+	for _, text := range []*string{&n.Ping, &n.Webhook, &n.OTLP, &n.MailURL, &n.MailFrom} {
 		var err error
 		if *text, err = trimmed(x, *text); err != nil {
 			return Notification{}, err

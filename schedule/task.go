@@ -74,7 +74,8 @@ type Task struct {
 	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: none do
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
-	Sender       Sender        `json:"sender,omitzero"` // set if it has notifications or triggers, or waits
+	OTLP         string        `json:"otlp,omitempty"`  // the URL of a collector of traces, unexpanded; empty for none
+	Sender       Sender        `json:"sender,omitzero"` // set if it has notifications, traces or triggers, or waits
 
 	Place   Place           `json:"-"` // its place in the file
 	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them

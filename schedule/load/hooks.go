@@ -160,6 +160,10 @@ func setWebhook(l *loader, h *hookDraft, n *node) {
 	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Webhook: text} })
 }
 
+func readOTLP(l *loader, n *node) (string, bool) {
+	return readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{OTLP: text} })
+}
+
 // setAddresses reads one address or a list. Addresses that are empty when they are expanded are
 // left out.
 func setAddresses(l *loader, h *hookDraft, n *node) {

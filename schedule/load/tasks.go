@@ -128,7 +128,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 {
+	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 || t.OTLP != "" {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
 	settleParams(l, n, t)

@@ -37,6 +37,10 @@ type Message struct {
 	Ended    time.Time     `json:"ended,omitzero"`
 	Duration time.Duration `json:"duration,omitempty"` // nanoseconds in JSON
 
+	PID     int    `json:"pid,omitempty"`     // of the command, in an AttemptEnd
+	Program string `json:"program,omitempty"` // the name of its executable, in an AttemptEnd
+	Cause   string `json:"cause,omitempty"`   // the run after which this one came, for a trace
+
 	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
 	Cut    bool   `json:"cut,omitempty"`    // whether there was more before Output
 
@@ -66,6 +70,8 @@ const (
 	Skip     Event = "skip"
 	Overdue  Event = "overdue"
 	Finish   Event = "finish" // of any outcome
+
+	AttemptEnd Event = "attempt" // of any outcome; for a trace
 )
 
 // headline is the message in one line: `nightly-report failed: exit code 7`.
@@ -268,6 +274,8 @@ func TargetOf(n schedule.Notification) (t Target) {
 		t.Webhook = &Webhook{URL: n.Webhook, Format: Format(n.Format)}
 	case len(n.Mail) > 0:
 		t.Mail = &Mail{To: n.Mail, From: n.MailFrom, URL: n.MailURL}
+	case n.OTLP != "":
+		t.Traces = &Traces{URL: n.OTLP}
 	}
 	return t
 }

@@ -27,6 +27,7 @@ type Target struct {
 	Ping    *Ping    `json:"ping,omitempty"`
 	Webhook *Webhook `json:"webhook,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
+	Traces  *Traces  `json:"traces,omitempty"`
 }
 
 // A Ping is a GET request to exactly that URL. The request says nothing but that an event happened.
@@ -42,6 +43,11 @@ type Ping struct {
 type Webhook struct {
 	URL    string `json:"url"` // http or https
 	Format Format `json:"format,omitempty"`
+}
+
+// Traces go to a collector of OpenTelemetry: a POST request with one span, as JSON.
+type Traces struct {
+	URL string `json:"url"` // http or https; v1/traces is appended
 }
 
 // A Mail goes to one or more addresses in one piece: each addressee sees the others.
@@ -64,6 +70,8 @@ func (t Target) Check() error {
 		return t.checkHTTP(t.Webhook.URL)
 	case t.Mail != nil:
 		return t.checkMail(*t.Mail)
+	case t.Traces != nil:
+		return t.checkHTTP(t.Traces.URL)
 	}
 	return &Error{Text: "a notification without a target", Permanent: true}
 }
@@ -84,6 +92,8 @@ func (t Target) Send(ctx context.Context, m Message) error {
 		return t.sendPing(ctx, m)
 	case t.Webhook != nil:
 		return t.sendWebhook(ctx, m)
+	case t.Traces != nil:
+		return t.sendSpan(ctx, m)
 	}
 	return t.sendMail(ctx, m)
 }
@@ -95,6 +105,8 @@ func (t Target) String() string {
 		return strings.TrimSpace("ping " + hostOf(t.Ping.URL))
 	case t.Webhook != nil:
 		return strings.TrimSpace("webhook " + hostOf(t.Webhook.URL))
+	case t.Traces != nil:
+		return strings.TrimSpace("traces to " + hostOf(t.Traces.URL))
 	case t.Mail != nil && len(t.Mail.To) > 0:
 		return "mail to " + strings.Join(bareAddresses(t.Mail.To), ", ")
 	case t.Mail != nil:

@@ -60,6 +60,8 @@ func (r *Run) finish(result state.Row) state.Row {
 		r.hooks.queueMessages(h, f.result)
 		r.hooks.trigger(h, &f.result)
 	}
+	r.hooks.queueAttemptSpan(f.result)
+	r.hooks.queueRunSpan(f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either, and the notifications cannot wait for that
 		r.hooks.send()
 	}
@@ -87,7 +89,7 @@ func (r *Run) recordResult(result state.Row) error {
 // no hooks to fire, no copy of its output to make, and does not pause its task.
 func endsAtOnce(task *schedule.Task) bool {
 	hooks := task.Hooks
-	return task.Output.File == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnWarning)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+	return task.Output.File == "" && task.OTLP == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnWarning)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
 }
 
 // A finisher finishes a run. The result gets notes of what fails meanwhile.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -115,6 +116,38 @@ func (h *hooks) queueStartPings() {
 	}
 }
 
+// queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
+// result has the outcome and the end of the attempt.
+func (h *hooks) queueAttemptSpan(result state.Row) {
+	attempt := h.run.row.Attempt
+	if attempt.At.IsZero() {
+		return
+	}
+	result.Started = attempt.At
+	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
+		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.run.task.Command.Argv()[0])
+	})
+}
+
+// queueRunSpan puts the span of the run into the outbox, if the task is traced.
+func (h *hooks) queueRunSpan(result state.Row) {
+	h.queueSpan("otlp", result, func(m *notify.Message) {
+		if result.Cause != nil {
+			m.Cause = result.Cause.Run
+		}
+	})
+}
+
+func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
+	task := &h.run.task
+	if task.OTLP == "" || result.Started.IsZero() || h.marks.hasEnded(mark) {
+		return
+	}
+	m := h.message(h.messageID(mark), notify.Finish, result)
+	complete(&m)
+	h.put(&notify.Delivery{Run: m.Run, Hook: mark, Folder: task.Folder, To: schedule.Notification{OTLP: task.OTLP}, Message: m}, mark)
+}
+
 // tailBytes is a few more than a message carries, so that it can begin with a whole character or
 // line.
 const tailBytes = notify.OutputLimit + 4
@@ -142,6 +175,11 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 	if n.Ping == "" || n.On != nil {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
+	h.put(d, mark)
+}
+
+// put puts a delivery into the outbox.
+func (h *hooks) put(d *notify.Delivery, mark string) {
 	if h.run.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}

@@ -260,9 +260,9 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 	return r.finish(row)
 }
 
-// variables returns the SCHED_ variables of the command of a run at that attempt.
+// variables returns the variables that sched sets for the command of a run at that attempt.
 func variables(r *Run, attempt int) []string {
-	all := append(TaskVariables(r.row.Row), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+	all := append(TaskVariables(r.row.Row), "SCHED_ATTEMPT="+strconv.Itoa(attempt), "TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
 	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.ID); !last.IsZero() {
 		all = append(all, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}

@@ -66,6 +66,10 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped || n >= s.task.Retry.Attempts {
 			return false
 		}
+		ended := s.result
+		ended.Ended = clock.Now()
+		s.run.hooks.queueAttemptSpan(ended)
+		s.run.hooks.send()
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
 		if s.deferRetry(wait) {
 			return true
