@@ -34,10 +34,18 @@ func (p Param) Refuses(value string) string {
 		return fmt.Sprintf("%s is not one line of text", yamldoc.Quote(value))
 	case len(p.Values) > 0 && !slices.Contains(p.Values, value):
 		return fmt.Sprintf("%s is none of its values: %s", yamldoc.Quote(value), strings.Join(p.Values, ", "))
-	case p.Pattern != "" && !regexp.MustCompile(`\A(?:`+p.Pattern+`)\z`).MatchString(value):
+	case p.Pattern != "" && !matchesWhole(p.Pattern, value):
 		return fmt.Sprintf("%s does not match the pattern %s", yamldoc.Quote(value), p.Pattern)
 	}
 	return ""
+}
+
+// matchesWhole reports whether the longest match of a valid pattern is the whole value.
+func matchesWhole(pattern, value string) bool {
+	expression := regexp.MustCompile(pattern)
+	expression.Longest()
+	at := expression.FindStringIndex(value)
+	return at != nil && at[0] == 0 && at[1] == len(value)
 }
 
 // String says in words what the param may be.
