@@ -5,6 +5,8 @@ package cmd_test
 import (
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +69,34 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 				}
 			}
 		})
+	}
+}
+
+// A tick in a pause that stops runs is killed anywhere: the next one stops the run.
+func TestAPauseStopsARunWhereverATickIsKilled(t *testing.T) {
+	t.Parallel()
+	apart := sized(23, 7)
+	for step, ended := 1+rand.IntN(apart), false; !ended; step += apart {
+		b := newBox(t, `timezone: UTC
+pauses: {every: day at 2:00, for: 4h, stop: true, reason: backup}
+tasks: [{name: long, cron: "59 1 * * *", background: true, kill_after: 200ms, command: "exec sleep 60"}]
+`)
+		day := time.Date(2026, 1, 5, 1, 59, 0, 0, time.UTC)
+		at := func(minute time.Time, args ...string) *exec.Cmd {
+			c := b.command(args...)
+			c.Env = append(c.Env, "SCHED_TEST_CLOCK="+minute.Format(time.RFC3339))
+			return c
+		}
+		if out, err := at(day, "run").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		ended = killedBefore(t, at(day.Add(time.Minute), "run"), step)
+		at(day.Add(2*time.Minute), "run").Run()
+		history, _ := at(day.Add(2*time.Minute), "history", "long", "--json").CombinedOutput()
+		for _, text := range []string{`"outcome": "stopped"`, `"reason": "because it is paused by schedule.yaml since 02:00 UTC, until 06:00 UTC: backup"`} {
+			if strings.Count(string(history), text) != 1 {
+				t.Errorf("killed before step %d: no %s in\n%s", step, text, history)
+			}
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
-	"sched/schedule/pause"
 	"sched/schedule/view"
 )
 
@@ -179,8 +178,13 @@ func (o listOptions) check() error {
 }
 
 func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
-	if all := rows.Pauses[pause.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
-		fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything is "+all.Text(a.now(), s.Location)))
+	if all := view.EverythingPaused(s, rows.Pauses, a.now()); all != nil && len(rows.Items) > 0 {
+		fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything is "+all.Raw.Text(a.now(), s.Location)))
+	}
+	for _, one := range rows.Planned {
+		if one.Everything && one.Told(a.now()) && len(rows.Items) > 0 {
+			fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything will be "+one.Raw.Text(a.now(), s.Location)))
+		}
 	}
 	switch {
 	case len(rows.Items) == 0:

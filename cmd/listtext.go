@@ -92,6 +92,11 @@ func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 	if row.Paused != nil {
 		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), s.Location), ", ")
 	}
+	for _, one := range row.Planned {
+		if one.Told(a.now()) {
+			text = strings.TrimPrefix(text+", will be "+one.Raw.Text(a.now(), s.Location), ", ")
+		}
+	}
 	for _, one := range row.Overdue {
 		text = strings.TrimPrefix(text+", overdue: "+one.Text, ", ")
 	}
@@ -164,7 +169,7 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 	defer t.Flush()
 	now := ""
 	for _, row := range rows {
-		if len(row.Running)+len(row.Waiting) > 0 || row.Paused != nil {
+		if a.nowText(s, row) != "-" {
 			now = "NOW"
 		}
 	}

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,8 +19,9 @@ import (
 )
 
 type pauseOptions struct {
-	tags                []string
-	during, end, reason string // --for, --until, --reason
+	tags                       []string
+	begin, during, end, reason string // --from, --for, --until, --reason
+	stop                       bool
 }
 
 type pauseCommand struct{ *app }
@@ -30,22 +33,30 @@ func newPauseCommand(a *app) *cobra.Command {
 		Short: "Start nothing more, or none of some tasks, until sched resume",
 		Long: `pause keeps all tasks from starting, or those that are named: on this machine, or with a store on
 all servers of the schedule. Slots that are due meanwhile are recorded as skipped, with who paused
-them and why; a run that trigger or retry asks for waits. Runs go on to their ends. Tasks with
-even_when_paused start all the same, unless they are paused by their own name. To pause again
-replaces the pause.
+them and why; a run that trigger or retry asks for waits. Runs go on to their ends, unless --stop
+ends them. Tasks with even_when_paused start all the same, unless they are paused by their own name.
+To pause again replaces the pause.
+
+With --from the pause is planned: it begins then, and needs an end. Pauses that are planned for
+different times are kept beside each other, and resume --planned takes them back. Pauses of the
+schedule itself are under pauses: in the file.
 
 A tag stands for the tasks that have it now: these are paused, one by one, and resumed so.`,
 		Example: `  sched pause --reason "deploying 4.2" --for 10m
   sched pause nightly-report
-  sched pause --tag warehouse --until "2026-11-23 08:00"`,
+  sched pause --tag warehouse --from "sun 2:00" --for 4h --stop
+  sched pause list`,
 		Args: arguments(0, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return pauseCommand{a}.pause(args, o) },
 	}
 	f := c.Flags()
 	tagFlag(c, &o.tags)
+	f.StringVar(&o.begin, "from", "", "begin at this time: "+timeForms)
 	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
-	f.StringVar(&o.end, "until", "", "end by itself at this time: "+timeForms)
+	f.StringVar(&o.end, "until", "", "end by itself at this time")
+	f.BoolVar(&o.stop, "stop", false, "stop the runs that go on when it begins, too")
 	reasonFlag(c, &o.reason)
+	c.AddCommand(newPauseListCommand(a))
 	return c
 }
 
@@ -54,27 +65,56 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	until, err := a.pauseEnd(o, s.Location)
+	p, err := a.pausing(o, s)
 	if err != nil {
 		return err
 	}
 	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
 		return err
 	}
-	pause, before, err := a.actor(s).Pause(names, until, o.reason)
+	pause, before, err := a.actor(s).Pause(names, p)
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
-	a.noteChange(s, "pause", strings.Join(names, ", "), o.reason)
+	change := strings.Join(names, ", ")
+	a.noteChange(s, "pause", change, o.reason)
 	for _, name := range names {
-		a.sayPaused(s, name, pause, before[name])
+		a.sayPaused(s, name, pause, before)
 	}
-	a.sayRunning(s, names)
+	a.sayRunning(s, names, pause)
 	return nil
 }
 
+// pausing returns the pause that the flags ask for.
+func (a pauseCommand) pausing(o pauseOptions, s *schedule.Schedule) (p control.Pausing, err error) {
+	p = control.Pausing{Stop: o.stop, Reason: o.reason}
+	begin := a.now()
+	if o.begin != "" {
+		if begin, err = a.parseTime("from", o.begin, s.Location); err != nil {
+			return p, err
+		}
+		begin = begin.UTC().Truncate(time.Second)
+		p.From = begin
+	}
+	if p.Until, err = a.pauseEnd(o, begin, s.Location); err == nil && o.begin != "" {
+		if err = a.actor(s).CheckPlanned(p.From, p.Until, "--"); err != nil {
+			err = usageOf(err)
+		}
+	}
+	return p, err
+}
+
+// usageOf returns an error about flags as one of usage.
+func usageOf(err error) error {
+	hint := ""
+	if wrong, ok := errors.AsType[*view.Error](err); ok {
+		hint = wrong.Hint
+	}
+	return usage(hint, "%w", err)
+}
+
 // pauseEnd returns the zero time for a pause without an end.
-func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
+func (a pauseCommand) pauseEnd(o pauseOptions, begin time.Time, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	switch {
 	case o.during != "" && o.end != "":
@@ -87,7 +127,7 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 		case d < time.Second:
 			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %s is too short: a pause ends after now", o.during)
 		}
-		return now.Add(d).UTC().Truncate(time.Second), nil
+		return begin.Add(d).UTC().Truncate(time.Second), nil
 	case o.end != "":
 		at, err := a.parseTime("until", o.end, zone)
 		if err == nil && !at.After(now) {
@@ -98,17 +138,27 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 	return time.Time{}, nil
 }
 
-func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made, before pause.Pause) {
-	end := "`sched resume" + a.configFlag() + " " + name + "`"
-	if name == pause.Everything {
-		end = "`sched resume" + a.configFlag() + "`"
+func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made pause.Pause, before pause.Pauses) {
+	resume := "sched resume" + a.configFlag()
+	if made.Planned {
+		resume += " --planned"
 	}
+	if name != pause.Everything {
+		resume += " " + name
+	}
+	end := "`" + resume + "`"
 	if !made.Until.IsZero() {
 		end = made.End(a.now(), s.Location) + ", or " + end
 	}
-	fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
-	if before.InEffect(a.now()) {
-		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
+	was, now := before.InEffect(name, a.now())
+	switch {
+	case made.Planned:
+		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), humanize.MinuteNear(made.Since, a.now(), s.Location), end)
+	default:
+		fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
+	}
+	if now && !made.Planned {
+		fmt.Fprintf(a.out, "  it was %s\n", was.Text(a.now(), s.Location))
 	}
 	var even []string
 	for _, t := range s.Tasks {
@@ -121,6 +171,47 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made, before 
 	}
 }
 
+func newPauseListCommand(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Show the pauses that are in effect, and those that are planned",
+		Long: `list shows the pauses that are in effect, and those that are planned, by people and by pauses: in
+the schedule. Of a pause that comes again it shows the next one.
+
+A task that is called list is paused by sched pause -- list.`,
+		Example: `  sched pause list`,
+		Args:    arguments(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return pauseCommand{a}.list(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return c
+}
+
+func (a pauseCommand) list(asJSON bool) error {
+	a.look()
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	paused, planned := view.PausesNow(s, a.view(s).Pauses(), view.InSchedule(s), a.now())
+	all := append(paused, planned...)
+	if asJSON {
+		return a.printJSON(all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.out, "nothing is paused, and no pause is planned")
+	}
+	for _, one := range all {
+		name, is := cmp.Or(one.Task, "everything"), " is "
+		if one.Planned {
+			is = " will be "
+		}
+		fmt.Fprintln(a.out, name+is+one.Raw.Text(a.now(), s.Location))
+	}
+	return nil
+}
+
 func pauseSubject(name string) string {
 	if name == pause.Everything {
 		return "everything"
@@ -128,7 +219,11 @@ func pauseSubject(name string) string {
 	return name
 }
 
-func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
+// sayRunning says which runs go on.
+func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made pause.Pause) {
+	if made.Planned {
+		return
+	}
 	live := a.view(s).Live()
 	elsewhere, err := view.RunningElsewhere(ctx, a.view(s))
 	if err != nil {
@@ -148,6 +243,10 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 		runs = append(runs, run)
 	}
 	if len(runs) > 0 {
+		if made.Stop {
+			fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", humanize.Count(len(runs), "run"), humanize.Names(runs, 5))
+			return
+		}
 		goOn := map[bool]string{true: "goes on", false: "go on"}[len(runs) == 1]
 		fmt.Fprintf(a.out, "%s %s: %s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, humanize.Names(runs, 5))
 	}
@@ -157,24 +256,31 @@ type resumeCommand struct{ *app }
 
 func newResumeCommand(a *app) *cobra.Command {
 	var tags []string
+	var planned bool
 	var reason string
 	c := &cobra.Command{
 		Use:   "resume [TASK...]",
-		Short: "End a pause",
+		Short: "End a pause, or take back a planned one",
 		Long: `resume ends the pause of everything, or the pauses of the tasks that are named: on this machine, or
 with a store on all servers of the schedule. Tasks that were paused by name stay paused until they
-are resumed by name. To resume a task that is not paused is no failure: resume says so.`,
+are resumed by name. To resume a task that is not paused is no failure: resume says so.
+
+With --planned it takes back the pauses that have not begun yet; without, these stay.`,
 		Example: `  sched resume --reason "4.2 is out"
-  sched resume nightly-report`,
+  sched resume nightly-report
+  sched resume --planned nightly-report`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, tags, reason) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return resumeCommand{a}.resume(args, tags, planned, reason)
+		},
 	}
 	tagFlag(c, &tags)
+	c.Flags().BoolVar(&planned, "planned", false, "take back the pauses that have not begun yet instead")
 	reasonFlag(c, &reason)
 	return c
 }
 
-func (a resumeCommand) resume(names, tags []string, reason string) error {
+func (a resumeCommand) resume(names, tags []string, planned bool, reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -188,27 +294,48 @@ func (a resumeCommand) resume(names, tags []string, reason string) error {
 	if err != nil {
 		return err
 	}
-	before, err := a.actor(s).Resume(names)
+	is := a.actor(s).InEffect
+	if planned {
+		is = a.actor(s).ToCome
+	}
+	ended, err := a.actor(s).Resume(names, is)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
-	ended := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !before[name].InEffect(a.now()) })
-	if len(ended) > 0 {
-		a.noteChange(s, "resume", strings.Join(ended, ", "), reason)
+	changed := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(ended[name]) == 0 })
+	if len(changed) > 0 {
+		a.noteChange(s, "resume", strings.Join(changed, ", "), reason)
 	}
-	return a.sayResumed(s, names, before)
+	if planned {
+		a.sayTakenBack(s, names, ended)
+		return nil
+	}
+	return a.sayResumed(s, names, ended, orders.Pauses)
+}
+
+// sayTakenBack says which planned pauses were taken back.
+func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended pause.Pauses) {
+	for _, name := range names {
+		for _, one := range ended[name] {
+			fmt.Fprintf(a.out, "%s will not be %s\n", pauseSubject(name), one.Text(a.now(), s.Location))
+		}
+		if len(ended[name]) == 0 {
+			fmt.Fprintf(a.out, "no pause of %s is planned\n", pauseSubject(name))
+		}
+	}
 }
 
 // sayResumed returns an error if a named task is not paused by its name, but everything is paused.
-func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before pause.Pauses) (err error) {
+func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, before pause.Pauses) (err error) {
 	now := a.now()
-	all := before[pause.Everything]
-	everything := all.InEffect(now) && names[0] != pause.Everything
+	all, everything := before.InEffect(pause.Everything, now)
+	everything = everything && names[0] != pause.Everything
+	byFile, err := a.sayFilePauses(s, names)
 	for _, name := range names {
-		was := before[name]
 		switch {
-		case was.InEffect(now):
-			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), was.Text(now, s.Location))
+		case len(ended[name]) > 0:
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), ended[name][0].Text(now, s.Location))
+		case slices.Contains(byFile, name):
 		case name == pause.Everything && len(before.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
 		case name == pause.Everything:
@@ -218,8 +345,11 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before p
 		default:
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
+		for _, one := range before.ToCome(name, now) {
+			fmt.Fprintf(a.out, "  it will be %s\n", one.Text(now, s.Location))
+		}
 		t, missing := view.FindTask(s, name)
-		if everything && missing == nil && !t.EvenWhenPaused && !was.InEffect(now) {
+		if everything && missing == nil && !t.EvenWhenPaused && len(ended[name]) == 0 {
 			err = &exit{code: exitFailed}
 		}
 	}
@@ -229,10 +359,31 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before p
 	}
 	if names[0] == pause.Everything {
 		for _, name := range before.Tasks(now) {
-			fmt.Fprintf(a.out, "%s stays %s\n", name, before[name].Text(now, s.Location))
+			one, _ := before.InEffect(name, now)
+			fmt.Fprintf(a.out, "%s stays %s\n", name, one.Text(now, s.Location))
 		}
 	}
 	return err
+}
+
+// sayFilePauses says which tasks are paused by the schedule, which nobody can end. It returns them,
+// with an error if there are such tasks.
+func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFile []string, err error) {
+	for _, p := range s.Pauses {
+		from, until, ok := p.At(a.now())
+		if !ok {
+			continue
+		}
+		for _, name := range names {
+			t := s.Task(name)
+			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
+				a.problem("%s is %s", pauseSubject(name), pause.OfFile(p, from, until).Text(a.now(), s.Location))
+				fmt.Fprintf(a.err, "hint: change that at %s\n", p.Place)
+				byFile, err = append(byFile, name), &exit{code: exitFailed}
+			}
+		}
+	}
+	return byFile, err
 }
 
 type interruptCommand struct{ *app }

@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -61,6 +62,38 @@ func TestAPauseIsOneOfAllServers(t *testing.T) {
 	s[0].must("pause", "--tag", "slow", "--for", "1h")
 	out, code, _ = s[1].tick("--only", "report")
 	s[1].has(out, code, 0, "skipped: paused by ann on web-1 since ", ", until ")
+}
+
+// Two servers plan pauses of the same task at the same moment: none is lost, each counts on both,
+// and what one server takes back is taken back on both, also for a store that lost its data.
+func TestPlannedPausesAreThoseOfAllServers(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := newServers(t, 2, redis.URL, pausable)
+	var both sync.WaitGroup
+	for i, one := range s {
+		both.Go(func() {
+			for h := range 3 {
+				one.must("pause", "report", "--from", fmt.Sprintf("in %dh", 2*(3*i+h)+2), "--for", "1h", "--stop")
+			}
+		})
+	}
+	both.Wait()
+	for _, one := range s {
+		if n := strings.Count(one.must("pause", "list"), "report will be paused by "); n != 6 {
+			t.Errorf("%s knows %d planned pauses", one.name, n)
+		}
+		one.tick()
+	}
+	redis.Kill()
+	redis.Restart()
+	if n := strings.Count(s[1].must("pause", "list"), "report will be paused by "); n != 6 {
+		t.Errorf("after a loss %d planned pauses are known", n)
+	}
+	s[1].must("resume", "--planned", "report")
+	for _, one := range s {
+		one.has(one.must("pause", "list"), 0, 0, "no pause is planned")
+	}
 }
 
 // Nobody can pause or resume while the store is down. Paused tasks stay paused, also when the store
@@ -134,7 +167,7 @@ func TestPauseIsKilledAtAnyMoment(t *testing.T) {
 		time.Sleep(usual * time.Duration(i) / n) // not a wait: the moment of the kill
 		c.Process.Kill()
 		c.Wait()
-		switch reason := b.pauses()["report"].Reason; reason {
+		switch reason := b.pauses().Last("report").Reason; reason {
 		case "new":
 			replaced++
 		case "old":
@@ -144,7 +177,7 @@ func TestPauseIsKilledAtAnyMoment(t *testing.T) {
 		if out, code := b.sched("pause", "report", "--reason", "old"); code != 0 {
 			t.Fatalf("after kill %d: exit code %d\n%s", i, code, out)
 		}
-		if b.pauses()["report"].Reason != "old" {
+		if b.pauses().Last("report").Reason != "old" {
 			t.Fatalf("after kill %d nothing is replaced any more", i)
 		}
 	}

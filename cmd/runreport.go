@@ -9,7 +9,6 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -191,8 +190,8 @@ func (r *reporter) end(covered bool) {
 		if now := r.app.now(); r.terminal != nil && next.After(now) {
 			words += " (in " + humanize.Duration(next.Sub(now)) + ")"
 		}
-		if all := r.app.view(r.tick.Schedule).Pauses()[pause.Everything]; all.InEffect(r.app.now()) {
-			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
+		if all := view.EverythingPaused(r.tick.Schedule, r.app.view(r.tick.Schedule).Pauses(), r.app.now()); all != nil {
+			words += "; everything is " + all.Raw.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, words)
 	case r.terminal != nil:

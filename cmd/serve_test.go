@@ -220,6 +220,22 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 	if out, _ := b.sched("list"); strings.Contains(out, "by hand") {
 		t.Error(out)
 	}
+	begins := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
+	if code, body := s.ask("POST", "/pauses", `{"tasks": ["hourly"], "from": "`+begins+`", "for": 3600, "stop": true}`); code != 201 || !strings.Contains(body, `"planned": true`) {
+		t.Error(code, body)
+	}
+	if code, body := s.ask("POST", "/pauses", `{"from": "`+begins+`"}`); code != 400 || !strings.Contains(body, "a planned pause needs an end: for or until") {
+		t.Error(code, body)
+	}
+	id := "hourly@" + begins
+	if _, body := s.ask("GET", "/pauses", ""); !strings.Contains(body, `"id": "`+id+`"`) {
+		t.Error(body)
+	}
+	for _, want := range []int{204, 404} {
+		if code, body := s.ask("DELETE", "/pauses/"+id, ""); code != want {
+			t.Error(code, body)
+		}
+	}
 	s.Process.Signal(syscall.SIGTERM)
 	s.Wait()
 	if code := s.ProcessState.ExitCode(); code != 143 {

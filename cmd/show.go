@@ -73,6 +73,9 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 			key, from = "", ""
 		}
 	}
+	for _, p := range t.Pauses {
+		table.Row("  paused", out.Paint(terminal.Faint, line(p.Place)), strings.TrimSuffix(p.String()+": "+humanize.Line(p.Reason), ": "))
+	}
 	for _, trigger := range s.Triggers()[t.Name] {
 		table.Row("  triggered by", out.Paint(terminal.Faint, line(trigger.Place)), trigger.From+" ("+trigger.Key+")")
 	}
@@ -127,7 +130,15 @@ type shownJSON struct {
 	Off      string         `json:"off"`   // why it does not run here at all
 	Settings []settingJSON  `json:"settings"`
 
-	TriggeredBy []triggerJSON `json:"triggered_by"` // the hooks of other tasks that start it
+	TriggeredBy []triggerJSON `json:"triggered_by"`     // the hooks of other tasks that start it
+	Pauses      []pauseJSON   `json:"pauses,omitempty"` // of the schedule, that are for it
+}
+
+type pauseJSON struct {
+	When   string         `json:"when"` // in words
+	Stop   bool           `json:"stop"`
+	Reason string         `json:"reason"`
+	Place  schedule.Place `json:"place"`
 }
 
 type triggerJSON struct {
@@ -159,6 +170,9 @@ func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	shown.TriggeredBy = []triggerJSON{}
 	for _, trigger := range s.Triggers()[t.Name] {
 		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, trigger.Place})
+	}
+	for _, p := range t.Pauses {
+		shown.Pauses = append(shown.Pauses, pauseJSON{p.String(), p.Stop, p.Reason, p.Place})
 	}
 	return shown
 }

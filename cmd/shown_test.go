@@ -210,6 +210,7 @@ func TestCommandsInTheDocsExist(t *testing.T) {
 		pages[name] = help(t, name)
 	}
 	pages["serve"] += help(t, "serve", "token")
+	pages["pause"] += help(t, "pause", "list")
 	named := regexp.MustCompile("(?:`|^\\$ |^    |\n\\$ |\n    |/bin/)sched ([a-z]+)([^`\n]*)")
 	option := regexp.MustCompile(` (--[a-z-]+|-[a-z])\b`)
 	for _, page := range documentation(t) {

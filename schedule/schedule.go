@@ -40,9 +40,10 @@ type Schedule struct {
 	Pools       []Pool // in the order of the file
 	Textfile    string // absolute: where each tick writes metrics; empty for nowhere
 	Holidays    Holidays
-	Logs        bool    // ticks and sched work print what tasks print
-	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
-	Tasks       []*Task // in the order of the file, groups and includes in their place
+	Logs        bool     // ticks and sched work print what tasks print
+	Maintenance string   // absolute: the file that keeps tasks from running while it exists; empty for none
+	Pauses      []*Pause // that the file plans, in its order
+	Tasks       []*Task  // in the order of the file, groups and includes in their place
 
 	// Without names the tasks that a file has problems with, if the schedule is the rest of that
 	// file; else it is nil.

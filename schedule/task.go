@@ -33,6 +33,8 @@ type Task struct {
 	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
 	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused
 
+	Pauses []*Pause `json:"pauses,omitempty"` // that the file plans for it
+
 	StartDeadline time.Duration `json:"-"`                         // how late after its slot it may start; 0: at any time
 	RunMissed     bool          `json:"-"`                         // missed: once or after_pause, so the newest slot that no tick covered runs later
 	RunAfterPause bool          `json:"run_after_pause,omitempty"` // missed: after_pause, so RunMissed, and the newest slot of a pause or a maintenance, too

@@ -134,7 +134,7 @@ func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, erro
 		return []string{pause.Everything}, nil
 	}
 	for _, name := range names {
-		if _, err := view.FindTask(a.Schedule, name); err != nil && !paused[name].InEffect(a.Now()) {
+		if _, err := view.FindTask(a.Schedule, name); err != nil && !slices.ContainsFunc(paused[name], func(p pause.Pause) bool { return a.InEffect(p) || a.ToCome(p) }) {
 			return nil, err
 		}
 	}
@@ -169,36 +169,85 @@ func KnownTags(s *schedule.Schedule, tags []string) error {
 	return nil
 }
 
-// Pause pauses the tasks of those names, or pause.Everything, until a time. If the time is zero, it
-// pauses them until they are resumed. It returns the pauses as they were.
-func (a Actor) Pause(names []string, until time.Time, reason string) (made pause.Pause, before pause.Pauses, err error) {
-	made = pause.Pause{By: a.By, Server: a.Server, Since: a.Now().UTC().Round(0), Until: until, Reason: Reason(reason)}
+// MostAhead is how far ahead a planned pause may end.
+const MostAhead = 366 * 24 * time.Hour
+
+// CheckPlanned returns what is wrong with the times of a pause that is to begin at from. The names
+// of these times begin with flag.
+func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
+	now, zone := a.Now(), a.Schedule.Location
+	switch {
+	case !from.After(now):
+		return view.Fail(view.Invalid, "leave it out for a pause that begins now", "%sfrom is in the past: it is %s", flag, humanize.MinuteZone(now, zone))
+	case until.IsZero():
+		return view.Fail(view.Invalid, "", "a planned pause needs an end: %sfor or %suntil", flag, flag)
+	case !until.After(from):
+		return view.Fail(view.Invalid, "", "the pause would end before it begins, at %s", humanize.MinuteZone(from, zone))
+	case until.After(now.Add(MostAhead)):
+		return view.Fail(view.Invalid, "", "the pause would end more than a year ahead, at %s", humanize.MinuteZone(until, zone))
+	}
+	return nil
+}
+
+// A Pausing says what a pause is to be.
+type Pausing struct {
+	From   time.Time // when it begins; zero for now
+	Until  time.Time // when it ends by itself; zero: it lasts until somebody resumes
+	Stop   bool      // the runs that go on when it begins are stopped
+	Reason string
+}
+
+// Pause pauses the tasks of those names, or pause.Everything. A pause that begins now replaces the
+// pauses in effect of the same name; a planned one replaces the one that was planned for the same
+// time. It returns the pauses as they were.
+func (a Actor) Pause(names []string, p Pausing) (made pause.Pause, before pause.Pauses, err error) {
+	now := a.Now().UTC().Round(0)
+	made = pause.Pause{By: a.By, Server: a.Server, Since: now, Until: p.Until.UTC(), Reason: Reason(p.Reason), Stop: p.Stop}
+	if !p.From.IsZero() {
+		made.Planned, made.Since = true, p.From.UTC()
+	}
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
 		before = maps.Clone(all)
 		changed := pause.Pauses{}
 		for _, name := range names {
-			changed[name] = made
+			changed[name] = []pause.Pause{made}
+			for _, old := range all[name] {
+				if old.Planned && !made.Planned && old.InEffect(now) {
+					old.Ended = now
+					changed[name] = append(changed[name], old)
+				}
+			}
 		}
 		return changed
 	})
 	return made, before, err
 }
 
-// Resume ends the pauses of those names, if they are in effect. It returns the pauses as they were.
-func (a Actor) Resume(names []string) (before pause.Pauses, err error) {
+// Resume ends the pauses of those names that are chosen, such as those in effect. It returns them
+// as they were.
+func (a Actor) Resume(names []string, is func(pause.Pause) bool) (ended pause.Pauses, err error) {
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
-		before = maps.Clone(all)
-		ended := pause.Pauses{}
+		ended = pause.Pauses{}
+		changed := pause.Pauses{}
 		for _, name := range names {
-			if pause := all[name]; pause.InEffect(a.Now()) {
-				pause.Ended = a.Now().UTC().Round(0)
-				ended[name] = pause
+			for _, one := range all[name] {
+				if is(one) {
+					ended[name] = append(ended[name], one)
+					one.Ended = a.Now().UTC().Round(0)
+					changed[name] = append(changed[name], one)
+				}
 			}
 		}
-		return ended
+		return changed
 	})
-	return before, err
+	return ended, err
 }
+
+// InEffect reports whether a pause is in effect now, for Resume.
+func (a Actor) InEffect(one pause.Pause) bool { return one.InEffect(a.Now()) }
+
+// ToCome reports whether a pause begins later, for Resume.
+func (a Actor) ToCome(one pause.Pause) bool { return one.ToCome(a.Now()) }
 
 // NotRunning returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.

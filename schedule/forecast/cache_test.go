@@ -66,7 +66,7 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 		t.Errorf("an hour later: %+v", d)
 	}
 	if err := src.Controls.Pause(func(pause.Pauses) pause.Pauses {
-		return pause.Pauses{"a": {Version: 1, By: "ada", Since: at}}
+		return pause.Pauses{"a": {{Version: 1, By: "ada", Since: at}}}
 	}); err != nil {
 		t.Fatal(err)
 	}

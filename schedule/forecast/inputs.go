@@ -178,12 +178,12 @@ func (in *Inputs) noteControls() {
 	if in.maintained {
 		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})
 	}
-	if all := in.Pauses[pause.Everything]; all.InEffect(in.From) && all.Until.IsZero() {
+	if all, ok := in.Pauses.InEffect(pause.Everything, in.From); ok && all.Until.IsZero() {
 		in.Notes = append(in.Notes, Note{"paused", "everything is paused without an end: that does not count", "sched resume"})
 	}
 	var endless []string
 	for _, name := range in.Pauses.Tasks(in.From) {
-		if in.Pauses[name].Until.IsZero() {
+		if in.Pauses.Last(name).InEffect(in.From) && in.Pauses.Last(name).Until.IsZero() {
 			endless = append(endless, name)
 		}
 	}

@@ -240,7 +240,7 @@ func (s *simulation) observeOnce() {
 
 func (s *simulation) paused(task *schedule.Task, at time.Time) string {
 	s.asked = Paused
-	pause, ok := s.Pauses.Ending(task.Name, task.EvenWhenPaused, s.slot.Start)
+	pause, ok := s.Pauses.Ending(task, s.slot.Start)
 	if !ok {
 		return ""
 	}

@@ -195,8 +195,8 @@ tasks:
 `,
 			change: func(in *Input) {
 				in.Pauses = pause.Pauses{
-					"a": {By: "ann", Server: "web-1", Since: in.From, Until: in.From.Add(time.Minute)},
-					"b": {By: "ann", Server: "web-1", Since: in.From},
+					"a": {{By: "ann", Server: "web-1", Since: in.From, Until: in.From.Add(time.Minute)}},
+					"b": {{By: "ann", Server: "web-1", Since: in.From}},
 				}
 			},
 			want: `10:00:00 UTC a paused: paused by ann on web-1 since 10:00 UTC, until 10:01 UTC

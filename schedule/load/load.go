@@ -208,6 +208,7 @@ func (l *loader) readMain(text []byte) {
 	checkChains(l)
 	warnOfUnusedPools(l, top.pools)
 	noteQueues(l)
+	settlePauses(l, top.pauses)
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
 		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
 	}

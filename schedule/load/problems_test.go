@@ -251,7 +251,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, assert, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, assert, pauses, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -677,6 +677,19 @@ var mistakes = []struct {
 		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
 		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+	{"pauses", "pauses:\n- {reason: x}\n- {every: sunday at 2:00 for 4h, for: 4h}\n- {every: day at 2:00, until: 2026-01-01}\n- {from: 2026-01-02, until: 2026-01-01}\n" +
+		"- {from: 2026-01-01}\n- {from: 2026-01-01, until: 2026-01-02, for: 1d}\n- {every: boot, for: 1h, tasks: [u], tags: [x]}\n- 5\n" + one("tags: [y]"), []string{
+		"schedule.yaml:2:3: a pause does not say when it begins\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
+		"schedule.yaml:3:11: every \"sunday at 2:00 for 4h\": \"2:00 for 4h\" is not a time of day\n  hint: write {every: sunday at 2:00, for: 4h}",
+		"schedule.yaml:4:31: a pause with every comes again, and has neither from nor until\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
+		"schedule.yaml:5:29: until contradicts from, which is not before it\n  hint: make until later than from",
+		"schedule.yaml:6:3: a pause does not say how long it lasts\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
+		"schedule.yaml:7:46: until and for of a pause cannot both be given\n  hint: keep one of the two",
+		"schedule.yaml:8:11: every \"boot\": \"boot\" stands alone\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
+		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5"}},
+	{"a pause of what is not there", "pauses: {every: day, for: 1h, tasks: [tt], tags: [z]}\n" + one("tags: y"), []string{
+		"schedule.yaml:1:38: there is no task \"tt\"",
+		"schedule.yaml:1:50: no task has the tag \"z\""}},
 	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5, never more than 1 of t in 32d]\ntasks: []\n", []string{
 		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" is none of the forms of an assertion\n  hint: " + assertionForms,
 		"schedule.yaml:1:44: 5x is not a duration\n  hint: " + assertionForms,

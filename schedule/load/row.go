@@ -129,6 +129,7 @@ const (
 	InHistory Mapping = "history"
 	InMetrics Mapping = "metrics"
 	InMail    Mapping = "mail"
+	InPause   Mapping = "pause"
 	InRetry   Mapping = "retry"
 	InParam   Mapping = "param"
 	InExpect  Mapping = "expect"

@@ -81,6 +81,9 @@ func mappings() []mapping {
 		{InHistory, historyKeys.Entries(0), nil},
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
 		{InMail, mailKeys.Entries(0), notEmpty},
+		{InPause, pauseKeys.Entries(0), object(
+			"anyOf", list(required("from", "until"), required("from", "for"), required("every", "for")),
+			"not", anyOf(required("every", "from"), required("every", "until"), required("until", "for")))},
 		{InRetry, retryKeys.Entries(0), notEmpty},
 		{InParam, paramKeys.Entries(0), object("not", required("values", "pattern"))},
 		{InExpect, expectKeys.Entries(0), notEmpty},
@@ -269,6 +272,7 @@ func schemaKinds() jsonObject {
 		"filled", matching(textPattern),
 		"word", object("type", list("string", "number"), "pattern", textPattern), // in a place where true was hardly meant as a name
 		"words", oneOrMore(ref("word"), 0),
+		"names", oneOrMore(ref("name"), 0),
 		"someWords", oneOrMore(ref("word"), 1),
 		"servers", oneOrMore(object("type", list("string", "number"), "pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
 		"serverNames", oneOrMore(object("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
@@ -278,6 +282,7 @@ func schemaKinds() jsonObject {
 		"server", anyOf(object("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0), texts(variablePattern)),
 		"triggered", named("string", "number"),
 		"pools", object("type", "object", "propertyNames", object("pattern", "^"+namePattern+"$"), "additionalProperties", object("type", "integer", "minimum", 1, "maximum", 1000)),
+		"pauses", oneOrMore(ref("pause"), 0),
 		"duration", texts("^"+durationPattern+"$"),
 		"size", texts(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
 		"durationOrNone", anyOf(object("const", "none"), ref("duration")),

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
 )
@@ -19,6 +21,7 @@ type settings struct {
 	ownName, ownStateDir string // empty: the key is not there
 	env                  map[string]string
 	pools                []*node // their names, in the order of Pools
+	pauses               []*node // in the order of Pauses
 }
 
 // readSettings reads the top-level keys into the schedule. It returns the schedule with the values
@@ -243,4 +246,84 @@ func setAssertions(l *loader, s *settings, n *node) {
 		s.Assertions = append(s.Assertions, assertion)
 		return true
 	})
+}
+
+// setPauses reads the pauses that the file plans. Whether it has their tasks and tags is for
+// settlePauses.
+func setPauses(l *loader, s *settings, n *node) {
+	n.Each(func(item *node) bool {
+		if !l.RequireMapping(item, "an entry of pauses") {
+			return false
+		}
+		before := l.ProblemCount()
+		var p pauseDraft
+		pauseKeys.Decode(l, &p, item, 0)
+		p.Place = l.PlaceOf(item)
+		setPauseTimes(l, &p, item)
+		if l.ProblemCount() == before {
+			s.Pauses, s.pauses = append(s.Pauses, &p.Pause), append(s.pauses, item)
+		}
+		return true
+	})
+}
+
+// setPauseTimes sets when a pause is: from and until or for, or every and for.
+func setPauseTimes(l *loader, p *pauseDraft, n *node) {
+	has := func(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
+	const forms = "write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"
+	p.When.Location = l.schedule.Location
+	switch {
+	case has("every") && has("from", "until"):
+		l.Problemf(firstOf(n, n, "from", "until"), forms, "a pause with every comes again, and has neither from nor until")
+	case has("until") && has("for"):
+		l.Problemf(n.Lookup("for"), "keep one of the two", "until and for of a pause cannot both be given")
+	case !has("from", "every"):
+		l.Problemf(n, forms, "a pause does not say when it begins")
+	case !has("until", "for"):
+		l.Problemf(n, forms, "a pause does not say how long it lasts")
+	case p.every != nil:
+		crons, err := cron.ParseEvery(p.every.Value)
+		if wrong, ok := errors.AsType[*cron.Error](err); ok {
+			hint := wrong.Hint
+			if isBoot(p.every.Value, "boot") {
+				hint = forms
+			}
+			if words, span, ok := strings.Cut(p.every.Value, " for "); ok {
+				hint = "write {every: " + yamldoc.Shorten(words) + ", for: " + yamldoc.Shorten(span) + "}"
+			}
+			l.Problemf(p.every, hint, "every %s: %v", yamldoc.Quote(p.every.Value), err)
+		}
+		p.Every, p.Zone, p.When.Crons, p.When.Every = p.every.Value, l.schedule.Location.String(), crons, p.every.Value
+	case p.from != (moment{}):
+		p.From, p.Until = p.from.in(l.schedule.Location), p.until.in(l.schedule.Location)
+		if p.For > 0 {
+			p.Until = p.From.Add(p.For)
+		}
+		if p.until != (moment{}) && !p.From.Before(p.Until) {
+			l.Problemf(n.Lookup("until"), "make until later than from", "until contradicts from, which is not before it")
+		}
+	}
+}
+
+// settlePauses gives the tasks their pauses, and refuses pauses of tasks and tags that are not in
+// the schedule.
+func settlePauses(l *loader, items []*node) {
+	var names, tags []string
+	for _, t := range l.schedule.Tasks {
+		names, tags = append(names, t.Name), append(tags, t.Tags...)
+	}
+	for i, p := range l.schedule.Pauses {
+		l.requireKnown(items[i], "tasks", "there is no task %s", p.Tasks, names)
+		l.requireKnown(items[i], "tags", "no task has the tag %s", p.Tags, tags)
+	}
+	l.schedule.SettlePauses()
+}
+
+// requireKnown refuses words of a key that are not among the known ones.
+func (l *loader) requireKnown(n *node, key, format string, words, known []string) {
+	for _, word := range words {
+		if !slices.Contains(known, word) {
+			l.Problemf(n.Lookup(key), yamldoc.DidYouMean(l.Nearest(word, known)), format, yamldoc.Quote(word))
+		}
+	}
 }

@@ -79,6 +79,37 @@ var paramKeys = keys[schedule.Param]{Rows: func() []key[schedule.Param] {
 	}
 }}
 
+// A pauseDraft is an entry of pauses while it is read.
+type pauseDraft struct {
+	schedule.Pause
+	from, until moment
+	every       *node
+}
+
+var pauseKeys = keys[pauseDraft]{Rows: func() []key[pauseDraft] {
+	return []key[pauseDraft]{
+		row("from", 0, replaces(func(p *pauseDraft) *moment { return &p.from }, readMoment),
+			"when it begins, in the zone of the file", is{Of: "moment", Example: "2026-12-24 18:00"}),
+		row("until", 0, replaces(func(p *pauseDraft) *moment { return &p.until }, readMoment),
+			"when it ends", is{Of: "moment", Example: "2026-12-27"}),
+		row("every", 0, by(func(l *loader, p *pauseDraft, n *node) {
+			if _, ok := l.NonEmptyText(n); ok {
+				p.every = n
+			}
+		}), "when it begins again and again, in words, in the zone of the file", is{Of: "every", Example: "sunday at 2:00", NoFalse: true}),
+		row("for", 0, replaces(func(p *pauseDraft) *time.Duration { return &p.For }, durationTo(time.Minute, 366*24*time.Hour, "a year")),
+			"how long it lasts", is{Of: "duration", Example: "4h"}),
+		row("tasks", 0, replaces(func(p *pauseDraft) *[]string { return &p.Tasks }, listOf(readName)),
+			"the tasks that it is for", is{Of: "names", Without: "with tags neither: all tasks", Example: "[import]"}),
+		row("tags", 0, replaces(func(p *pauseDraft) *[]string { return &p.Tags }, listOf(readTag)),
+			"the tags of the tasks that it is for", is{Of: "words", Example: "[database]"}),
+		row("stop", 0, replaces(func(p *pauseDraft) *bool { return &p.Stop }, (*reader).Bool),
+			"whether the runs are stopped that go on when it begins", is{Of: "flag", Default: "false", Example: "true"}),
+		row("reason", 0, replaces(func(p *pauseDraft) *string { return &p.Reason }, readDescription),
+			"why", is{Of: "remark", Example: "backup of the database"}),
+	}
+}}
+
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
 		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),

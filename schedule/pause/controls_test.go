@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/state"
 	"sched/testing/storetest"
 )
@@ -17,7 +18,7 @@ import (
 var two = time.Date(2026, 1, 5, 14, 0, 0, 0, time.UTC)
 
 func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
-	all := Pauses{Everything: {By: "ann", Until: two}, "report": {By: "bob"}, "import": {By: "cat", Ended: two}}
+	all := Pauses{Everything: {{By: "ann", Until: two}}, "report": {{By: "bob"}}, "import": {{By: "cat", Ended: two}}}
 	for _, tt := range []struct {
 		task string
 		even bool
@@ -32,7 +33,7 @@ func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 		{"import", false, two.Add(-1), "ann"},
 		{"import", false, two, ""},
 	} {
-		pause, ok := all.Of(tt.task, tt.even, tt.at)
+		pause, ok := all.Of(&schedule.Task{Name: tt.task, EvenWhenPaused: tt.even}, tt.at)
 		if ok != (tt.by != "") || ok && pause.By != tt.by {
 			t.Errorf("%+v: by %q, %t", tt, pause.By, ok)
 		}
@@ -41,12 +42,12 @@ func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 
 func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 	later := two.Add(time.Hour).UnixMicro()
-	known := Pauses{"a": {Version: later, By: "ann", Since: two}}
-	next := known.next(Pauses{"a": {By: "bob", Since: two.Add(-time.Hour)}, "b": {By: "bob"}}, two)
-	if next["a"].Version != later+1 || next["b"].Version != two.UnixMicro() {
+	known := Pauses{"a": {{Version: later, By: "ann", Since: two}}}
+	next := known.next(Pauses{"a": {{By: "bob", Since: two.Add(-time.Hour)}}, "b": {{By: "bob"}}}, two)
+	if next.Last("a").Version != later+1 || next.Last("b").Version != two.UnixMicro() {
 		t.Fatalf("%+v", next)
 	}
-	if newer := known.newer(next); newer["a"].By != "bob" || newer["b"].By != "bob" {
+	if newer := known.newer(next); newer.Last("a").By != "bob" || newer.Last("b").By != "bob" {
 		t.Errorf("%+v", newer)
 	}
 	if newer := next.newer(known); len(newer) > 0 {
@@ -60,7 +61,7 @@ func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 // pause pauses a task in the folder.
 func pause(t *testing.T, source Source, task, by string) {
 	t.Helper()
-	if err := source.Pause(func(Pauses) Pauses { return Pauses{task: {By: by}} }); err != nil {
+	if err := source.Pause(func(Pauses) Pauses { return Pauses{task: {{By: by}}} }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,7 +98,7 @@ func TestThePausesOfOneAreNotThoseOfAnother(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	pause(t, joined, "b", "bob")
-	if all := mustReadHere(t, joined); all["b"].By != "bob" || len(all) != 1 {
+	if all := mustReadHere(t, joined); all.Last("b").By != "bob" || len(all) != 1 {
 		t.Errorf("%+v", all)
 	}
 	if all := mustReadHere(t, alone); len(all) > 0 {
@@ -115,7 +116,7 @@ func TestADatabaseThatCannotBeReadIsSaidAndSetAsideByWhoWrites(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	pause(t, source, "b", "bob")
-	if all := mustReadHere(t, source); all["b"].By != "bob" {
+	if all := mustReadHere(t, source); all.Last("b").By != "bob" {
 		t.Errorf("%+v", all)
 	}
 }
@@ -147,7 +148,7 @@ func TestATickThatCannotWriteReadsWhatIsPaused(t *testing.T) {
 	if _, err := db.Pauses("").All(t.Context()); !state.Unwritable(err) {
 		t.Errorf("%v", err)
 	}
-	if all := mustReadHere(t, Source{Dir: dir, DB: db}); !all["a"].InEffect(two) {
+	if all := mustReadHere(t, Source{Dir: dir, DB: db}); !all.Last("a").InEffect(two) {
 		t.Errorf("%+v", all)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/state"
 )
 
@@ -33,9 +34,10 @@ const BySched = "sched"
 // A Pause keeps tasks from starting.
 type Pause = state.Pause
 
-// Pauses are the last pause of each task and of Everything, by name. Pauses that are over stay, and
-// replace older copies (docs/internals/decisions.md#a-pause-that-is-over-is-kept).
-type Pauses map[string]Pause
+// Pauses are the pauses of each task and of Everything, by name: the last one that began when it
+// was made, and those that were planned. Pauses that are over stay, and replace older copies
+// (docs/internals/decisions.md#a-pause-that-is-over-is-kept).
+type Pauses map[string][]Pause
 
 // An Interrupt ends the ticks that had begun before it. The zero value is no interrupt.
 type Interrupt struct {
@@ -61,31 +63,66 @@ func (i Interrupt) String() string {
 	return words
 }
 
-// Of returns the pause in effect for a task: its own pause or, unless even is true
-// (even_when_paused), the pause of everything.
-func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
-	if own := p[task]; own.InEffect(at) {
-		return own, true
+// InEffect returns the pause of a name, a task's or Everything, that is in effect.
+func (p Pauses) InEffect(name string, at time.Time) (Pause, bool) {
+	i := slices.IndexFunc(p[name], func(one Pause) bool { return one.InEffect(at) })
+	if i < 0 {
+		return Pause{}, false
 	}
-	all := p[Everything]
-	return all, !even && all.InEffect(at)
+	return p[name][i], true
+}
+
+// Last returns the pause of a name that was made last, without those that were planned.
+func (p Pauses) Last(name string) Pause { return p.like(name, Pause{}) }
+
+// ToCome returns the pauses of a name that begin after at.
+func (p Pauses) ToCome(name string, at time.Time) []Pause {
+	return slices.DeleteFunc(slices.Clone(p[name]), func(one Pause) bool { return !one.ToCome(at) })
+}
+
+// Of returns the pause in effect for a task: its own pause, the pause of everything unless the task
+// has even_when_paused, or a pause of the schedule.
+func (p Pauses) Of(t *schedule.Task, at time.Time) (Pause, bool) {
+	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) })
 }
 
 // Ending is Of for times to come: only pauses with an end count.
-func (p Pauses) Ending(task string, even bool, at time.Time) (Pause, bool) {
-	pause, paused := p.Of(task, even, at)
-	return pause, paused && pause.Until.After(at)
+func (p Pauses) Ending(t *schedule.Task, at time.Time) (Pause, bool) {
+	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) && !one.Until.IsZero() })
 }
 
-// Covered reports whether the last pause of the task or of everything covers a time of the past.
-func (p Pauses) Covered(task string, even bool, at time.Time) bool {
-	return p[task].Covers(at) || !even && p[Everything].Covers(at)
+// Covering is Of for times of the past: it knows a pause that was ended since, as long as no other
+// one of its name was made.
+func (p Pauses) Covering(t *schedule.Task, at time.Time) (Pause, bool) {
+	return p.first(t, at, func(one Pause) bool { return one.Covers(at) })
+}
+
+func (p Pauses) first(t *schedule.Task, at time.Time, is func(Pause) bool) (Pause, bool) {
+	if i := slices.IndexFunc(p[t.Name], is); i >= 0 {
+		return p[t.Name][i], true
+	}
+	if i := slices.IndexFunc(p[Everything], is); i >= 0 && !t.EvenWhenPaused {
+		one := p[Everything][i]
+		one.Everything = true
+		return one, true
+	}
+	for _, planned := range t.Pauses {
+		if from, until, ok := planned.At(at); ok && is(OfFile(planned, from, until)) {
+			return OfFile(planned, from, until), true
+		}
+	}
+	return Pause{}, false
+}
+
+// OfFile returns a pause that the schedule has, from one time to another.
+func OfFile(p *schedule.Pause, from, until time.Time) Pause {
+	return Pause{By: p.File, Since: from.UTC(), Until: until.UTC(), Reason: p.Reason, Planned: true, Stop: p.Stop, Everything: p.Everything, InFile: true}
 }
 
 // Tasks returns the names of the tasks with a pause of their own in effect, sorted.
 func (p Pauses) Tasks(at time.Time) (names []string) {
-	for name, pause := range p {
-		if name != Everything && pause.InEffect(at) {
+	for name := range p {
+		if _, ok := p.InEffect(name, at); ok && name != Everything {
 			names = append(names, name)
 		}
 	}
@@ -93,12 +130,33 @@ func (p Pauses) Tasks(at time.Time) (names []string) {
 	return names
 }
 
+// Stopping is Of for pauses that stop runs.
+func (p Pauses) Stopping(t *schedule.Task, at time.Time) (Pause, bool) {
+	return p.first(t, at, func(one Pause) bool { return one.Stop && one.InEffect(at) })
+}
+
+// like returns the pause of a name that is the same as another one, perhaps in another version; the
+// zero value without one.
+func (p Pauses) like(name string, other Pause) Pause {
+	if i := slices.IndexFunc(p[name], other.Is); i >= 0 {
+		return p[name][i]
+	}
+	return Pause{}
+}
+
+// put sets a pause of a name, in place of the one that is the same.
+func (p Pauses) put(name string, one Pause) {
+	p[name] = append(slices.DeleteFunc(slices.Clone(p[name]), one.Is), one)
+}
+
 // newer returns the pauses of others that are newer than the pauses in p, or not in p.
 func (p Pauses) newer(others Pauses) Pauses {
 	newer := Pauses{}
-	for name, other := range others {
-		if known, ok := p[name]; !ok || other.Version > known.Version {
-			newer[name] = other
+	for name, pauses := range others {
+		for _, other := range pauses {
+			if known := p.like(name, other); known.By == "" || other.Version > known.Version {
+				newer.put(name, other)
+			}
 		}
 	}
 	return newer
@@ -107,11 +165,26 @@ func (p Pauses) newer(others Pauses) Pauses {
 // next gives changed pauses versions that replace the versions in p: now, or the next number.
 func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	next := Pauses{}
-	for name, pause := range changed {
-		pause.Version = max(now.UnixMicro(), p[name].Version+1)
-		next[name] = pause
+	for name, pauses := range changed {
+		for _, one := range pauses {
+			one.Version = max(now.UnixMicro(), p.like(name, one).Version+1)
+			next.put(name, one)
+		}
 	}
 	return next
+}
+
+// without leaves out planned pauses that are forgotten.
+func (p Pauses) without(now time.Time) Pauses {
+	left := Pauses{}
+	for name, pauses := range p {
+		for _, one := range pauses {
+			if !one.Forgotten(now) {
+				left.put(name, one)
+			}
+		}
+	}
+	return left
 }
 
 // Maintenance returns in words that the maintenance file of a schedule exists. It returns "" if the

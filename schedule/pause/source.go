@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"strings"
 	"time"
 
 	"sched/mutex"
@@ -113,7 +113,7 @@ func (s Source) copyPauses(pauses Pauses, now time.Time) {
 // change sets, in the database, the pauses that the function returns.
 func (s Source) change(change func(all Pauses) Pauses) error {
 	return s.write(func(db *state.DB) error {
-		return db.Pauses(s.of()).Change(context.Background(), func(all map[string]Pause) map[string]Pause { return change(all) })
+		return db.Pauses(s.of()).Change(context.Background(), clock.Now(), func(all map[string][]Pause) map[string][]Pause { return change(all) })
 	})
 }
 
@@ -209,18 +209,20 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 		found.Interrupt, found.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
 	}
 	found.Pauses = Pauses{}
-	for name, value := range values {
-		pause, ok := mutex.Decode[Pause](value)
-		if ok && name != interruptKey && name == mutex.Clean(name) { // else no sched wrote it
-			found.Pauses[name] = pause
+	for key, value := range values {
+		one, ok := mutex.Decode[Pause](value)
+		if name, _, _ := strings.Cut(key, plannedFor); ok && key != interruptKey && key == mutex.Clean(key) && key == keyOf(name, one) { // else no sched wrote it
+			found.Pauses.put(name, one)
 		}
 	}
+	found.Pauses = found.Pauses.without(now)
 	found.Pauses.check(now)
-	remembered, lacks := maps.Clone(remembered), Pauses{}
+	remembered = remembered.without(now)
 	remembered.check(now)
-	for name, pause := range remembered {
-		if known, ok := found.Pauses[name]; !ok || pause.Version > known.Version {
-			found.Pauses[name], lacks[name] = pause, pause
+	lacks := found.Pauses.newer(remembered)
+	for name, pauses := range lacks {
+		for _, one := range pauses {
+			found.Pauses.put(name, one)
 		}
 	}
 	if mend {
@@ -229,26 +231,41 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	return found, now, nil
 }
 
+// plannedFor stands between the name and the beginning in the key of a planned pause: no task can
+// have it in its name.
+const plannedFor = "@"
+
+// keyOf is the key of a pause in the store.
+func keyOf(name string, p Pause) string {
+	if !p.Planned {
+		return name
+	}
+	return name + plannedFor + p.Since.UTC().Format(time.RFC3339)
+}
+
 // check sets versions in the future to 0. Versions are times (next), so no sched gave such a
 // version.
 func (p Pauses) check(now time.Time) {
-	for name, pause := range p {
-		if pause.Version < 0 || pause.Version > now.Add(mostAhead).UnixMicro() {
-			pause.Version = 0
-			p[name] = pause
+	for _, pauses := range p {
+		for i, one := range pauses {
+			if one.Version < 0 || one.Version > now.Add(mostAhead).UnixMicro() {
+				pauses[i].Version = 0
+			}
 		}
 	}
 }
 
 // putPauses sets pauses for all servers, by the names of tasks or for Everything.
 func putPauses(ctx context.Context, store mutex.Store, pauses Pauses) error {
-	for name, pause := range pauses {
-		text, err := json.Marshal(pause)
-		if err != nil {
-			return err
-		}
-		if err := store.Put(ctx, tableControls, name, text, pauseFor); err != nil {
-			return err
+	for name, all := range pauses {
+		for _, one := range all {
+			text, err := json.Marshal(one)
+			if err != nil {
+				return err
+			}
+			if err := store.Put(ctx, tableControls, keyOf(name, one), text, pauseFor); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -26,11 +26,11 @@ func change(t *testing.T, store *storetest.Memory, remembered Pauses, name strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := known.next(Pauses{name: pause}, now)
+	next := known.next(Pauses{name: {pause}}, now)
 	if err := putPauses(t.Context(), store, next); err != nil {
 		t.Fatal(err)
 	}
-	known[name] = next[name]
+	known.put(name, next[name][0])
 	return known
 }
 
@@ -44,8 +44,8 @@ func TestAPauseOnOneServerCountsOnAll(t *testing.T) {
 	change(t, store, nil, "report", Pause{By: "bob"})
 	change(t, store, nil, "report", Pause{By: "cat", Ended: two})
 	c := mustRead(t, store, nil)
-	all.Version = c.Pauses[Everything].Version
-	if c.Pauses[Everything] != all || c.Pauses["report"].By != "cat" || c.Pauses["report"].InEffect(two) || len(c.Pauses) != 2 {
+	all.Version = c.Pauses.Last(Everything).Version
+	if c.Pauses.Last(Everything) != all || c.Pauses.Last("report").By != "cat" || c.Pauses.Last("report").InEffect(two) || len(c.Pauses) != 2 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -61,20 +61,20 @@ func TestAStoreThatLostItsDataGetsThePausesBack(t *testing.T) {
 	store.LoseData()
 	mustRead(t, store, away)
 	for range 2 { // a pause that the absent server remembers does not come back
-		if c := mustRead(t, store, here); !c.Pauses["report"].InEffect(two) || c.Pauses["import"].InEffect(two) {
+		if c := mustRead(t, store, here); !c.Pauses.Last("report").InEffect(two) || c.Pauses.Last("import").InEffect(two) {
 			t.Errorf("%+v", c)
 		}
 		mustRead(t, store, away)
 	}
-	if c := mustRead(t, store, nil); !c.Pauses["report"].InEffect(two) || c.Pauses["import"].InEffect(two) {
+	if c := mustRead(t, store, nil); !c.Pauses.Last("report").InEffect(two) || c.Pauses.Last("import").InEffect(two) {
 		t.Errorf("for a server that remembers nothing: %+v", c)
 	}
 }
 
 func TestAReaderThatOnlyLooksWritesNothing(t *testing.T) {
 	store := storetest.New()
-	c, _, err := readStore(t.Context(), store, Pauses{"report": {Version: 1, By: "ann"}}, false)
-	if err != nil || !c.Pauses["report"].InEffect(two) {
+	c, _, err := readStore(t.Context(), store, Pauses{"report": {{Version: 1, By: "ann"}}}, false)
+	if err != nil || !c.Pauses.Last("report").InEffect(two) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if c := mustRead(t, store, nil); len(c.Pauses) > 0 {
@@ -92,12 +92,12 @@ func TestAForgedVersionKeepsNoPauseInEffect(t *testing.T) {
 			t.Fatal(err)
 		}
 		there := mustRead(t, store, nil).Pauses
-		if !there["report"].InEffect(two) {
+		if !there.Last("report").InEffect(two) {
 			t.Fatalf("version %d: %+v", version, there)
 		}
 		change(t, store, nil, "report", Pause{By: "bob", Ended: two})
-		for _, remembered := range []Pauses{there, {"report": {Version: version, By: "ann"}}, nil} {
-			if c := mustRead(t, store, remembered); c.Pauses["report"].InEffect(two) {
+		for _, remembered := range []Pauses{there, {"report": {{Version: version, By: "ann"}}}, nil} {
+			if c := mustRead(t, store, remembered); c.Pauses.Last("report").InEffect(two) {
 				t.Errorf("version %d, for one that remembers %v: %+v", version, remembered, c)
 			}
 		}
@@ -109,14 +109,14 @@ func TestAForgedVersionKeepsNoCopyInEffect(t *testing.T) {
 	store := storetest.New()
 	store.Put(t.Context(), tableControls, "report", fmt.Appendf(nil, `{"version": %d, "by": "ann"}`, math.MaxInt64), time.Hour)
 	here, there := Source{Dir: t.TempDir(), Store: store}, Source{Dir: t.TempDir(), Store: store}
-	if err := there.change(func(Pauses) Pauses { return Pauses{"report": {Version: math.MaxInt64, By: "ann"}} }); err != nil {
+	if err := there.change(func(Pauses) Pauses { return Pauses{"report": {{Version: math.MaxInt64, By: "ann"}}} }); err != nil {
 		t.Fatal(err)
 	}
 	here.Read()
 	err := here.Pause(func(all Pauses) Pauses {
-		pause := all["report"]
+		pause := all.Last("report")
 		pause.Ended = two
-		return Pauses{"report": pause}
+		return Pauses{"report": {pause}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAForgedVersionKeepsNoCopyInEffect(t *testing.T) {
 	there.Read()
 	store.GoDown()
 	for _, source := range []Source{here, there} {
-		if c, err := source.Read(); err == nil || c.Pauses["report"].InEffect(two) || len(c.Pauses) != 1 {
+		if c, err := source.Read(); err == nil || c.Pauses.Last("report").InEffect(two) || len(c.Pauses) != 1 {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestAPauseOfAClockThatWasSetBackReplacesTheOneBefore(t *testing.T) {
 	before := change(t, store, nil, "report", Pause{By: "ann"})
 	store.Advance(-30 * time.Minute)
 	change(t, store, nil, "report", Pause{By: "ann", Ended: two})
-	if c := mustRead(t, store, before); c.Pauses["report"].InEffect(two) {
+	if c := mustRead(t, store, before); c.Pauses.Last("report").InEffect(two) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -151,7 +151,7 @@ func TestWhatNoSchedWroteOnTheBoardIsLeftOutAndTheRestCleaned(t *testing.T) {
 		}
 	}
 	c := mustRead(t, store, nil)
-	if len(c.Pauses) != 2 || c.Pauses["d"].By != "eve" || c.Pauses["d"].Reason != "y z" || c.Interrupt.By != "" {
+	if len(c.Pauses) != 2 || c.Pauses.Last("d").By != "eve" || c.Pauses.Last("d").Reason != "y z" || c.Interrupt.By != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -185,7 +185,7 @@ func TestAnOutageOfTheStoreIsNoAnswer(t *testing.T) {
 	if c, _, err := readStore(t.Context(), store, nil, true); err == nil {
 		t.Errorf("%+v", c)
 	}
-	if err := putPauses(t.Context(), store, Pauses{"report": {Version: 1, By: "ann"}}); err == nil {
+	if err := putPauses(t.Context(), store, Pauses{"report": {{Version: 1, By: "ann"}}}); err == nil {
 		t.Error("paused")
 	}
 }

@@ -242,10 +242,10 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	last := controls.Pauses[r.task.Name]
-	if last.InEffect(now) {
-		return last.By == pause.BySched, nil
+	if one, ok := controls.Pauses.InEffect(r.task.Name, now); ok {
+		return one.By == pause.BySched, nil
 	}
+	last := controls.Pauses.Last(r.task.Name)
 	since := last.Ended
 	if since.IsZero() {
 		since = last.Until
@@ -255,10 +255,10 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	}
 	made := pause.Pause{By: pause.BySched, Server: r.row.Server, Since: now.UTC().Round(0), Reason: fmt.Sprintf("%d failures in a row", most)}
 	err = source.Pause(func(all pause.Pauses) pause.Pauses {
-		if all[r.task.Name].InEffect(now) {
+		if _, ok := all.InEffect(r.task.Name, now); ok {
 			return nil
 		}
-		return pause.Pauses{r.task.Name: made}
+		return pause.Pauses{r.task.Name: {made}}
 	})
 	return err == nil, err
 }

@@ -26,7 +26,7 @@ func TestAFinishThatWasKilledHasPausedItsTaskOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := controls.Pauses["t"]; n == 0 {
+		if last := controls.Pauses.Last("t"); n == 0 {
 			made = last
 		} else if !last.InEffect(w.now) || !last.Since.Equal(made.Since) || last.By != pause.BySched {
 			t.Errorf("first %+v, then %+v", made, last)

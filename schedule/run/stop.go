@@ -54,7 +54,13 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 	return c.stop(id, state.Stop{By: by, At: clock.Now().UTC()})
 }
 
-// stop is Stop by a person, or by a newer run.
+// StopFor is Stop with a reason, such as a pause, in the outcome of the run.
+func (c Caller) StopFor(id, by, reason string) error {
+	_, err := c.stop(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason})
+	return err
+}
+
+// stop is Stop by a person, by a newer run, or by a pause.
 func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)

@@ -186,7 +186,7 @@ func (w *waiter) took(held mutex.Holding) error {
 func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
+	if pause, ok := set.Pauses.Of(&r.task, now); ok {
 		return pause.Text(now, zoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)

@@ -34,13 +34,16 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// A PauseRequest says what is paused, until when and why. Without Tasks and Tags everything is
-// paused. Without For and Until the pause lasts until somebody ends it.
+// A PauseRequest says what is paused, from when until when and why. Without Tasks and Tags
+// everything is paused. Without From it is paused now, and without For and Until until somebody
+// ends it.
 type PauseRequest struct {
 	Tasks  []string `json:"tasks,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
+	From   string   `json:"from,omitempty"`  // a time as commands take it
 	For    *float64 `json:"for,omitempty"`   // seconds
 	Until  string   `json:"until,omitempty"` // a time as commands take it
+	Stop   bool     `json:"stop,omitempty"`  // the runs that go on when it begins are stopped
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -279,17 +282,14 @@ func postPause(r *Visit, body PauseRequest) (any, error) {
 
 // Pause pauses tasks, and returns their pauses.
 func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
-	until, bounded, err := r.later(body.For, "for", body.Until, "until")
+	actor := r.actor()
+	p, err := r.pausing(actor, body)
 	if err != nil {
 		return nil, err
-	}
-	if until = until.UTC().Truncate(time.Second); !bounded {
-		until = time.Time{}
 	}
 	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
 		return nil, NewProblem(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
 	}
-	actor := r.actor()
 	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
 	if err != nil {
 		return nil, err
@@ -297,11 +297,16 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	ids := map[string]bool{}
 	var targets []string
 	for _, name := range names {
-		id := pauseID(name)
-		ids[id], targets = true, append(targets, id)
+		targets = append(targets, pauseID(name))
 	}
 	err = r.change("pause", strings.Join(targets, ", "), body.Reason, func() error {
-		_, _, err := actor.Pause(names, until, body.Reason)
+		made, _, err := actor.Pause(names, p)
+		for _, id := range targets {
+			if made.Planned {
+				id = plannedID(id, made)
+			}
+			ids[id] = true
+		}
 		return err
 	})
 	if err != nil {
@@ -310,14 +315,38 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	return slices.DeleteFunc(r.Pauses(), func(p Pausing) bool { return !ids[p.ID] }), nil
 }
 
+// pausing returns the pause that a request asks for.
+func (r *Visit) pausing(actor control.Actor, body PauseRequest) (p control.Pausing, err error) {
+	p = control.Pausing{Stop: body.Stop, Reason: body.Reason}
+	from, planned, err := r.later(nil, "from", body.From, "from")
+	if err != nil {
+		return p, err
+	}
+	until, bounded, err := r.later(body.For, "for", body.Until, "until")
+	if err != nil {
+		return p, err
+	}
+	if planned && body.For != nil {
+		until = until.Add(from.Sub(r.server.Now()))
+	}
+	if bounded {
+		p.Until = until.UTC().Truncate(time.Second)
+	}
+	if planned {
+		p.From = from.UTC().Truncate(time.Second)
+		err = actor.CheckPlanned(p.From, p.Until, "")
+	}
+	return p, err
+}
+
 func deletePause(r *Visit) (any, error) {
 	return nil, r.Resume(r.PathValue("id"), r.Header.Get("Sched-Reason"))
 }
 
-// Resume ends a pause.
+// Resume ends a pause, or takes back a planned one.
 func (r *Visit) Resume(id, reason string) error {
-	name := id
-	if id == everything {
+	name, begins, planned := strings.Cut(id, "@")
+	if name == everything {
 		name = pause.Everything
 	}
 	actor := r.actor()
@@ -325,11 +354,17 @@ func (r *Visit) Resume(id, reason string) error {
 	if err != nil {
 		return err
 	}
-	if !read.Pauses[name].InEffect(r.server.Now()) {
+	is := actor.InEffect
+	if planned {
+		is = func(one pause.Pause) bool {
+			return (actor.InEffect(one) || actor.ToCome(one)) && one.Planned && plannedID("", one) == "@"+begins
+		}
+	}
+	if !slices.ContainsFunc(read.Pauses[name], is) {
 		return view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
 	}
 	return r.change("resume", id, reason, func() error {
-		_, err := actor.Resume([]string{name})
+		_, err := actor.Resume([]string{name}, is)
 		return err
 	})
 }

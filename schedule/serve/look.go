@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -278,7 +280,7 @@ func getServers(r *Visit) (any, error) {
 
 // A Pausing is a pause with the id by which it is ended.
 type Pausing struct {
-	ID string `json:"id"` // the name of the task, or everything
+	ID string `json:"id"` // the name of the task, or everything, with @ and its beginning for a planned one; "" for a pause of the schedule
 	view.TaskPause
 }
 
@@ -287,16 +289,25 @@ const everything = "everything"
 
 func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
 
+// Pauses returns the pauses in effect, and then those that are planned.
 func (r *Visit) Pauses() (all []Pausing) {
-	inSchedule := func(task string) bool { _, err := view.FindTask(r.Schedule, task); return err == nil }
-	for _, p := range view.PausesInEffect(r.View.Pauses(), inSchedule, r.server.Now()) {
-		id := p.Task
-		if p.Everything {
-			id = everything
+	paused, planned := view.PausesNow(r.Schedule, r.View.Pauses(), view.InSchedule(r.Schedule), r.server.Now())
+	for _, p := range append(paused, planned...) {
+		id := cmp.Or(p.Task, everything)
+		switch {
+		case p.Raw.InFile:
+			id = ""
+		case p.Raw.Planned:
+			id = plannedID(id, p.Raw)
 		}
 		all = append(all, Pausing{id, p})
 	}
 	return all
+}
+
+// plannedID is the id of a planned pause of the task with an id, or of everything.
+func plannedID(id string, p pause.Pause) string {
+	return id + "@" + p.Since.UTC().Format(time.RFC3339)
 }
 
 type health struct {

@@ -3,14 +3,14 @@ package state
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"sched/schedule/humanize"
 )
 
-// Pauses are the last pause of each task that was ever paused, by its name, and the last pause of
-// Everything.
+// Pauses are the pauses of each task, by its name, and the pauses of Everything: the last one that
+// began when it was made, and all that were planned. A planned pause that was over for
+// PauseKept is forgotten.
 type Pauses struct {
 	store store
 	of    string
@@ -32,13 +32,37 @@ type Pause struct {
 	Server  string    `json:"server"`
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until,omitzero"` // zero: it has no end of its own
-	Ended   time.Time `json:"ended,omitzero"` // when somebody ended it; zero when nobody has
+	Ended   time.Time `json:"ended,omitzero"` // when somebody ended it, or took it back; zero when nobody has
 	Reason  string    `json:"reason,omitempty"`
+	Planned bool      `json:"planned,omitempty"` // it begins at Since and has an end; else it began when it was made, by the clock of Server
+	Stop    bool      `json:"stop,omitempty"`    // ticks stop the runs that had begun before it
+
+	Everything bool `json:"-"` // of a pause that was found for a task: it is for all tasks, not for this one by its name
+	InFile     bool `json:"-"` // the schedule has it, so nobody can end it
+}
+
+// PauseKept is how long a planned pause is known after its end: as long as ticks look back.
+const PauseKept = 32 * 24 * time.Hour
+
+// Forgotten reports whether a planned pause was over for so long that nobody asks for it any more.
+func (p Pause) Forgotten(now time.Time) bool {
+	return p.Planned && p.Until.Before(now.Add(-PauseKept))
+}
+
+// Is reports whether both are the same pause of a task: the one that began when it was made, or
+// the one that was planned for a time.
+func (p Pause) Is(other Pause) bool {
+	return p.Planned == other.Planned && (!p.Planned || p.Since.Equal(other.Since))
+}
+
+// ToCome reports whether the pause was planned for a time after at.
+func (p Pause) ToCome(at time.Time) bool {
+	return p.Planned && p.Ended.IsZero() && at.Before(p.Since)
 }
 
 // InEffect reports whether the pause keeps tasks from starting at that time.
 func (p Pause) InEffect(at time.Time) bool {
-	return p.By != "" && p.Ended.IsZero() && (p.Until.IsZero() || at.Before(p.Until))
+	return p.By != "" && p.Ended.IsZero() && !p.ToCome(at) && (p.Until.IsZero() || at.Before(p.Until))
 }
 
 // Covers reports whether the pause was, or is, in effect at a time of the past.
@@ -47,10 +71,19 @@ func (p Pause) Covers(at time.Time) bool {
 	return p.By != "" && !at.Before(p.Since) && !over
 }
 
-// Text returns in words who paused since when and why, in the zone. The words have the date when
-// the day is not the day of near.
+// Text returns in words who paused since when, or from when on, and why, in the zone. The words
+// have the date when the day is not the day of near.
 func (p Pause) Text(near time.Time, zone *time.Location) string {
-	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, humanize.MinuteNear(p.Since, near, zone))
+	words := "paused by " + p.By
+	if p.Server != "" {
+		words += " on " + p.Server
+	}
+	if p.ToCome(near) {
+		words += " from "
+	} else {
+		words += " since "
+	}
+	words += humanize.MinuteNear(p.Since, near, zone)
 	if !p.Until.IsZero() {
 		words += ", until " + p.End(near, zone)
 	}
@@ -69,33 +102,33 @@ func (p Pause) End(near time.Time, zone *time.Location) string {
 	return humanize.MinuteNear(p.Until, near, zone)
 }
 
-// All returns the last pause of each task, even if it is over, so that readers can say what was
-// paused when.
-func (p Pauses) All(ctx context.Context) (map[string]Pause, error) {
-	return ask(ctx, p.store, func(q querier) (map[string]Pause, error) { return p.all(ctx, q) })
+// All returns the pauses, even those that are over, so that readers can say what was paused when.
+func (p Pauses) All(ctx context.Context) (map[string][]Pause, error) {
+	return ask(ctx, p.store, func(q querier) (map[string][]Pause, error) { return p.all(ctx, q) })
 }
 
 // keyPausesOf is the value that says whose pauses the database has.
 const keyPausesOf = "pauses_of"
 
-func (p Pauses) all(ctx context.Context, q querier) (map[string]Pause, error) {
-	all := map[string]Pause{}
+func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) {
+	all := map[string][]Pause{}
 	return all, each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var one Pause
 		var since int64
 		var until, ended sql.NullInt64
-		err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version)
+		err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version, &one.Planned, &one.Stop)
 		one.Since, one.Until, one.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
-		all[task] = one
+		all[task] = append(all[task], one)
 		return err
-	}, `SELECT task, by, server, reason, since, until, ended, version FROM pause
-		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ?`, keyPausesOf, p.of)
+	}, `SELECT task, by, server, reason, since, until, ended, version, planned > 0, stop FROM pause
+		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ? ORDER BY task, planned`, keyPausesOf, p.of)
 }
 
-// Change sets the pauses that change returns. No other write comes between the pauses that change
-// is given and the pauses that it sets. Change may call it twice.
-func (p Pauses) Change(ctx context.Context, change func(all map[string]Pause) map[string]Pause) error {
+// Change sets the pauses that change returns, and forgets planned ones that were over for long. No
+// other write comes between the pauses that change is given and the pauses that it sets. Change may
+// call it twice.
+func (p Pauses) Change(ctx context.Context, now time.Time, change func(all map[string][]Pause) map[string][]Pause) error {
 	return p.store.write(ctx, func(q querier) error {
 		all, err := p.all(ctx, q)
 		if err != nil {
@@ -110,13 +143,20 @@ func (p Pauses) Change(ctx context.Context, change func(all map[string]Pause) ma
 				return err
 			}
 		}
-		for task, to := range changed {
-			_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause (task, by, server, reason, since, until, ended, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-				task, to.By, to.Server, to.Reason, to.Since.UnixMicro(), packTime(to.Until), packTime(to.Ended), to.Version)
-			if err != nil {
-				return err
+		for task, pauses := range changed {
+			for _, to := range pauses {
+				planned := int64(0)
+				if to.Planned {
+					planned = to.Since.UnixMicro()
+				}
+				_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause (task, planned, by, server, reason, since, until, ended, version, stop) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+					task, planned, to.By, to.Server, to.Reason, to.Since.UnixMicro(), packTime(to.Until), packTime(to.Ended), to.Version, to.Stop)
+				if err != nil {
+					return err
+				}
 			}
 		}
-		return nil
+		_, err = q.ExecContext(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?", now.Add(-PauseKept).UnixMicro())
+		return err
 	})
 }

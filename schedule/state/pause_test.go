@@ -22,6 +22,10 @@ func TestAPauseIsInEffectUntilItsEndOrUntilSomebodyEndsIt(t *testing.T) {
 		{"resumed, and what was before that", Pause{By: "ann", Since: at(0), Ended: at(5)}, 4, false, true},
 		{"resumed by a server whose clock is ahead", Pause{By: "ann", Since: at(0), Ended: at(5)}, 1, false, true},
 		{"given by a server whose clock is ahead", Pause{By: "ann", Since: at(2)}, 1, true, false},
+		{"planned, and before it", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 1, false, false},
+		{"planned, at its beginning", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 2, true, true},
+		{"planned, and over", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 4, false, false},
+		{"planned, and taken back before it", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4), Ended: at(0)}, 3, false, false},
 	} {
 		if got := tt.pause.InEffect(at(tt.at)); got != tt.inEffect {
 			t.Errorf("%s: in effect: %t", tt.name, got)
@@ -46,22 +50,32 @@ func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
 func TestAPauseIsKeptWithAllThatItSays(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
-	want := map[string]Pause{
-		"task":     {Version: 7, By: "ann", Server: "web-1", Reason: "deploy", Since: noon, Until: noon.Add(time.Hour)},
-		Everything: {Version: 8, By: "bob", Since: noon, Ended: noon.Add(time.Minute)},
+	planned := func(h int) Pause {
+		return Pause{Version: 9, By: "ann", Since: noon.Add(time.Duration(h) * time.Hour), Until: noon.Add(time.Duration(h+1) * time.Hour), Planned: true, Stop: true}
 	}
-	set := func(pauses map[string]Pause) {
+	want := map[string][]Pause{
+		"task":     {{Version: 7, By: "ann", Server: "web-1", Reason: "deploy", Since: noon, Until: noon.Add(time.Hour)}, planned(2), planned(4)},
+		Everything: {{Version: 8, By: "bob", Since: noon, Ended: noon.Add(time.Minute)}},
+	}
+	now := noon
+	set := func(pauses map[string][]Pause) {
 		t.Helper()
-		must(t, db.Pauses("").Change(ctx, func(map[string]Pause) map[string]Pause { return pauses }))
+		must(t, db.Pauses("").Change(ctx, now, func(map[string][]Pause) map[string][]Pause { return pauses }))
 	}
 	set(want)
 	all, err := db.Pauses("").All(ctx)
 	if err != nil || !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	want["task"] = Pause{Version: 9, By: "cid", Since: noon}
-	set(map[string]Pause{"task": want["task"]})
+	want["task"][0] = Pause{Version: 9, By: "cid", Since: noon}
+	set(map[string][]Pause{"task": want["task"][:1]})
 	set(nil)
+	if all, err = db.Pauses("").All(ctx); err != nil || !reflect.DeepEqual(all, want) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	now = planned(2).Until.Add(PauseKept + time.Second) // the first one is forgotten
+	set(nil)
+	want["task"] = []Pause{want["task"][0], planned(4)}
 	if all, err = db.Pauses("").All(ctx); err != nil || !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v, %v", all, err)
 	}

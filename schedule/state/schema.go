@@ -2,7 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained, previousSlot, runParams}
+var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses}
 
 // unchained is version 2.
 const unchained = `
@@ -20,6 +20,27 @@ ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slo
 // runParams is version 4.
 const runParams = `
 ALTER TABLE run ADD COLUMN params TEXT;                               -- JSON: the values of params that somebody set for it
+`
+
+// plannedPauses is version 5: a task may have several pauses, one of them at most begun by hand.
+const plannedPauses = `
+ALTER TABLE pause RENAME TO pause_before;
+CREATE TABLE pause (
+	task    TEXT NOT NULL,                                               -- * for everything
+	planned INTEGER NOT NULL DEFAULT 0,                                  -- since when it was to begin; 0: it began when it was made
+	by      TEXT NOT NULL,
+	server  TEXT NOT NULL,
+	reason  TEXT NOT NULL,
+	since   INTEGER NOT NULL,
+	until   INTEGER,                                                     -- NULL: until somebody ends it
+	ended   INTEGER,                                                     -- when somebody ended it, or took it back
+	version INTEGER NOT NULL,                                            -- of two copies the one with the larger version counts
+	stop    INTEGER NOT NULL DEFAULT 0,                                  -- 1: runs that go on when it begins are stopped
+	PRIMARY KEY (task, planned)
+) WITHOUT ROWID;
+INSERT INTO pause (task, by, server, reason, since, until, ended, version)
+	SELECT task, by, server, reason, since, until, ended, version FROM pause_before;
+DROP TABLE pause_before;
 `
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file

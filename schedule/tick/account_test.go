@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
@@ -35,7 +36,7 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	s.Cleanup(func() { db.Close() })
 	a = &Ledger{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
-		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) bool { return false } },
+		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) string { return "" } },
 		Problem:    func(format string, args ...any) { s.Logf(format, args...) },
 	}
 	starts, err := a.Open(s.schedule.Due(minute))
@@ -175,7 +176,12 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 			if _, err := db.Values().Covered(context.Background()); err != nil {
 				t.Error(err)
 			}
-			return func(_ *schedule.Task, at time.Time) bool { return at.Equal(noon.Add(4 * time.Minute)) }
+			return func(_ *schedule.Task, at time.Time) string {
+				if at.Equal(noon.Add(4 * time.Minute)) {
+					return "paused by ann"
+				}
+				return ""
+			}
 		},
 		Problem: func(string, ...any) {},
 	}
@@ -183,8 +189,53 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	if err != nil || len(starts) != 1 || !starts[0].At.Equal(noon.Add(3*time.Minute)) || asked != 1 {
 		t.Errorf("it starts %v, and asked %d times: %v", starts, asked, err)
 	}
-	if missed := s.missed(); len(missed) != 3 {
+	if missed := s.missed(); len(missed) != 2 {
 		t.Errorf("%v is missed", missed)
+	}
+	skipped, err := db.Runs().Find(t.Context(), state.Query{Outcomes: []outcome.Outcome{outcome.Skipped}})
+	if err != nil || len(skipped) != 1 || !skipped[0].Slot.Equal(noon.Add(4*time.Minute)) || skipped[0].Reason != "paused by ann" {
+		t.Errorf("skipped: %+v, %v", skipped, err)
+	}
+}
+
+// A gap of a month has one row for the older slots of each pause, and for those between.
+func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
+	s := newStory(t)
+	s.tick(noon)
+	db := state.At(s.dir, state.Patience)
+	t.Cleanup(func() { db.Close() })
+	minute := noon.Add(10 * time.Hour) // 599 slots of each, the newest 100 with rows of their own
+	a := &Ledger{
+		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true, Problem: func(string, ...any) {},
+		ReadPauses: func() Paused {
+			return func(_ *schedule.Task, at time.Time) string {
+				if h := at.Sub(noon) / time.Hour; h == 2 || h == 5 || h == 9 {
+					return "paused by ann"
+				}
+				return ""
+			}
+		},
+	}
+	if _, err := a.Open(nil); err != nil {
+		t.Fatal(err)
+	}
+	for became, want := range map[outcome.Outcome]int{outcome.Skipped: 180, outcome.Missed: 599 - 180} {
+		rows, err := db.Runs().Find(t.Context(), state.Query{Task: "each", Outcomes: []outcome.Outcome{became}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots := 0
+		for _, row := range rows {
+			slots += max(row.Slots, 1)
+			for at := row.Slot; !at.After(humanize.Later(row.Slot, row.LastSlot)); at = at.Add(time.Minute) {
+				if h := at.Sub(noon) / time.Hour; (h == 2 || h == 5 || h == 9) != (became == outcome.Skipped) {
+					t.Errorf("%s: %s in %+v", at, became, row)
+				}
+			}
+		}
+		if slots != want {
+			t.Errorf("%d slots were %s, not %d", slots, became, want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *admitter) refuses(slot schedule.Slot) bool {
 // task is not paused.
 func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 	now := humanize.Later(at, clock.Now())
-	if pause, ok := a.controls.now().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
+	if pause, ok := a.controls.now().Pauses.Of(task, now); ok {
 		return pause.Text(now, a.tick.Schedule.Location)
 	}
 	return ""

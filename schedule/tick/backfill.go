@@ -182,8 +182,17 @@ func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
 	case task.RunAfterPause:
 		return true
 	}
-	b.needsPauses = b.ledger.paused == nil
-	return !b.needsPauses && !b.ledger.paused(task, at)
+	return b.paused(task, at) == ""
+}
+
+// paused says which pause covered a slot. If the plan does not know yet what was paused, it begins
+// anew.
+func (b *backfill) paused(task *schedule.Task, at time.Time) string {
+	if b.ledger.paused == nil {
+		b.needsPauses = true
+		return "nobody knows yet"
+	}
+	return b.ledger.paused(task, at)
 }
 
 // inGap reports whether a task was due in the gap.

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/notify"
 	"sched/schedule/overdue"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -40,6 +41,43 @@ func (r *running) collectLost(noNewStarts context.Context) {
 	}
 	all.Wait()
 	r.deliveries.sendWaiting()
+}
+
+// stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
+// tick in the pause does so, whatever became of the one before.
+func (r *running) stopPaused() {
+	if r.nothingToDo || r.Replay || r.Only != "" {
+		return
+	}
+	live, _, err := r.Storage.DB.LiveAndLost(context.Background())
+	r.problemUnlessUnwritable(err)
+	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
+	if len(live) == 0 {
+		return
+	}
+	var all sync.WaitGroup
+	pauses, now := r.controls.now().Pauses, clock.Now()
+	for _, row := range live {
+		task := r.Schedule.Task(row.Task)
+		if task == nil {
+			continue
+		}
+		if one, ok := pauses.Stopping(task, now); ok && row.Started.Before(one.Since) {
+			all.Go(func() { r.stopFor(row, one.By, "because it is "+one.Text(now, r.Schedule.Location)) })
+		}
+	}
+	all.Wait()
+}
+
+// stopFor stops a run for a reason. That it has ended meanwhile, or vanished, is no problem.
+func (r *running) stopFor(row state.Row, by, reason string) {
+	err := r.launcher.caller().StopFor(row.ID, by, reason)
+	if errors.Is(err, run.ErrNotRunning) || errors.Is(err, run.ErrVanished) || errors.Is(err, state.ErrNotFound) {
+		return
+	}
+	if err != nil {
+		r.Report.Problem("%s is not stopped: %v", row.Task, err)
+	}
 }
 
 // collectedAtOnce is how many runs are collected at the same time: their hooks may be slow.

@@ -55,8 +55,8 @@ type ExpiredSlot struct {
 	Reason string
 }
 
-// Paused reports whether a pause covered a slot of the past.
-type Paused func(task *schedule.Task, at time.Time) bool
+// Paused says in words which pause covered a slot of the past; "" if none did.
+type Paused func(task *schedule.Task, at time.Time) string
 
 // A due is a slot, by the name of its task, in UTC.
 type due struct {

@@ -30,7 +30,7 @@ func (b *backfill) addRows() {
 	for _, name := range b.names() {
 		for _, one := range b.missed[name] {
 			if !b.settled.has(name, one.slot) { // else it runs once
-				b.add(name, one.slot, one.slot, 1, one.reason)
+				b.add(name, one.slot, one.slot, 1, one.reason, b.pausedText(name, one.slot))
 			}
 		}
 		if b.inGap(name) {
@@ -55,7 +55,8 @@ func (b *backfill) names() (names []string) {
 	return names
 }
 
-// addGapRows adds a row for each of the newest slots in the gap, and one for all older ones.
+// addGapRows adds a row for each of the newest slots in the gap, and one for all older ones: one
+// for each pause in which such slots were, and for each time between.
 func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 	from, reason := b.gap.from, b.gap.reason(b.ledger.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.to) {
@@ -63,26 +64,68 @@ func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 			continue
 		}
 		if rows == 0 {
-			first, end := b.settled.firstOpen(task, from), at.Add(time.Second)
-			b.add(task.Name, first, at, task.When.Count(first, end)-b.settled.inRanges(task, first, end), reason)
+			b.addRanges(task, b.settled.firstOpen(task, from), at, reason)
 			return
 		}
-		b.add(task.Name, at, at, 1, reason)
+		b.add(task.Name, at, at, 1, reason, b.paused(task, at))
 		rows--
 	}
 }
 
-// add adds the row of the n slots of a task from at through until, which were missed.
-func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
-	row := b.row(name, outcome.MissedID(name, at), at, outcome.Missed, reason)
+// addRanges adds rows for the slots of a task from first through last that are not settled: a row
+// for those that were missed or paused together.
+func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason string) {
+	var ranges []slotRange
+	for at := range task.When.Forward(first, last.Add(time.Second)) {
+		if b.settled.has(task.Name, at) {
+			continue
+		}
+		paused := b.paused(task, at)
+		if i := len(ranges) - 1; i >= 0 && ranges[i].paused == paused {
+			ranges[i].until = at
+			ranges[i].slots++
+		} else {
+			ranges = append(ranges, slotRange{at, at, 1, paused})
+		}
+	}
+	for _, one := range ranges {
+		b.add(task.Name, one.at, one.until, one.slots, reason, one.paused)
+	}
+}
+
+// A slotRange is slots of a task that were missed, or that a pause covered.
+type slotRange struct {
+	at, until time.Time
+	slots     int
+	paused    string // "" if no pause covered them
+}
+
+// pausedText says which pause covered a slot that a dead tick left.
+func (b *backfill) pausedText(name string, at time.Time) string {
+	if task := b.task(name); task != nil {
+		return b.paused(task, at)
+	}
+	return ""
+}
+
+// add adds the row of the n slots of a task from at through until, which were missed, or skipped
+// because they were paused.
+func (b *backfill) add(name string, at, until time.Time, n int, reason, paused string) {
+	became := outcome.Missed
+	if paused != "" {
+		became, reason = outcome.Skipped, paused
+	}
+	row := b.row(name, outcome.MissedID(name, at), at, became, reason)
 	if n > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, at), n, until.UTC()
 		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.ledger.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.settled.add(name, at, until)
-	b.count(name, n, reason)
-	b.slots += n
+	if paused == "" {
+		b.count(name, n, reason)
+		b.slots += n
+	}
 }
 
 // row returns the row of a slot that does not run.

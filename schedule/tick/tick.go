@@ -111,7 +111,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		leave()
 	})
 
-	// 8. The runs of dead processes are finished, and overdue tasks are reported.
+	// 8. Runs that a pause ends are stopped, the runs of dead processes are finished, and overdue
+	// tasks are reported.
+	beside.Go(r.stopPaused)
 	beside.Go(func() {
 		r.collectLost(noNewStarts)
 		r.lookForOverdue()
@@ -184,8 +186,11 @@ func (r *running) newLedger() *Ledger {
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		ReadPauses: func() Paused {
 			pauses := r.controls.now().Pauses
-			return func(task *schedule.Task, at time.Time) bool {
-				return pauses.Covered(task.Name, task.EvenWhenPaused, at)
+			return func(task *schedule.Task, at time.Time) string {
+				if one, covered := pauses.Covering(task, at); covered {
+					return one.Text(at, r.Schedule.Location)
+				}
+				return ""
 			}
 		},
 		Problem: r.Report.Problem,

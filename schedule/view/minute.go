@@ -173,8 +173,11 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 	return nil
 }
 
+// pausedText says what may let the slot of a task run all the same that is paused, and who paused
+// it.
 func (w *Inquiry) pausedText(at time.Time) string {
-	return PauseOf(w.Pauses, w.Task, at).Raw.Text(w.Now, w.source.Schedule.Location)
+	paused := PauseOf(w.Pauses, w.Task, at)
+	return paused.Ends() + ": " + paused.Raw.Text(w.Now, w.source.Schedule.Location)
 }
 
 // says returns what there is to say of a slot besides its records; "" if the records say all.
@@ -200,9 +203,9 @@ func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 	case slot.At.After(w.Now) && slot.Unmet != "":
 		return "it will be skipped: " + slot.Unmet, nil
 	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil && w.Task.WaitsForPause(slot.At):
-		return "it will wait for the end of that unless it is resumed: " + w.pausedText(slot.At), nil
+		return "it will wait for the end of that" + w.pausedText(slot.At), nil
 	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil:
-		return "it will be skipped unless it is resumed: " + w.pausedText(slot.At), nil
+		return "it will be skipped" + w.pausedText(slot.At), nil
 	case slot.At.After(w.Now) && len(w.Task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + ConditionCommands(w.Task) + ", right before it starts", nil
 	case slot.At.After(w.Now):

@@ -33,7 +33,8 @@ type Status struct {
 	Troubles []Trouble   `json:"troubles"`
 	Warnings []string    `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
 	Paused   []TaskPause `json:"paused"`
-	Pools    []Pool      `json:"pools"` // of this machine
+	Planned  []TaskPause `json:"planned,omitempty"` // pauses that begin later
+	Pools    []Pool      `json:"pools"`             // of this machine
 
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
@@ -79,13 +80,13 @@ func (s Source) Status(of *Health) Status {
 	}
 	rows = append(rows, unserved(context.Background(), s, of)...)
 	rows = append(rows, nowhere(context.Background(), s, of)...)
-	paused := PausesInEffect(of.Pauses, func(task string) bool {
+	paused, planned := PausesNow(of.Schedule, of.Pauses, func(task string) bool {
 		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, of.At)
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
-		Troubles: listOf(rows), Warnings: warnings(of), Paused: paused, Pools: poolsOf(of),
+		Troubles: listOf(rows), Warnings: warnings(of), Paused: paused, Planned: planned, Pools: poolsOf(of),
 	}
 	figures := figuresOf(of, answer)
 	switch {
@@ -136,6 +137,9 @@ func figuresOf(of *Health, answer Status) string {
 		figures += ", " + names[0] + " has a warning"
 	case len(names) > 1:
 		figures += ", " + humanize.Count(len(names), "task") + " have a warning"
+	}
+	if planned := answer.Planned; len(planned) > 0 {
+		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"), humanize.MinuteNear(planned[0].Raw.Since, of.At, of.Schedule.Location))
 	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {

@@ -35,6 +35,7 @@ type Task struct {
 	Running            []Running `json:"running"`
 	Waiting            []Waiting `json:"waiting"`
 	Paused             *Pause    `json:"paused"`
+	Planned            []Pause   `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
 	Expect             *Expect   `json:"expect,omitempty"`
 	Overdue            []Overdue `json:"overdue,omitempty"`
 
@@ -60,9 +61,10 @@ type Chained struct {
 
 // Tasks are the tasks and what is known of them at one moment.
 type Tasks struct {
-	Items  []Task
-	Pauses pause.Pauses
-	Err    error // why the history or the pauses could not be read; Items are good without them
+	Items   []Task
+	Pauses  pause.Pauses
+	Planned []TaskPause // that begin later
+	Err     error       // why the history or the pauses could not be read; Items are good without them
 }
 
 // Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at.
@@ -90,8 +92,15 @@ func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule
 	p.triggers = s.Schedule.Triggers()
 	p = withElsewhere(ctx, s, names, p)
 	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: cmp.Or(err, cerr)}
+	_, rows.Planned = PausesNow(s.Schedule, p.pauses, InSchedule(s.Schedule), p.now)
+	planned := map[string][]Pause{}
+	for _, one := range rows.Planned {
+		planned[one.Task] = append(planned[one.Task], one.Pause)
+	}
 	for _, t := range tasks {
-		rows.Items = append(rows.Items, taskOf(s.Schedule, t, at, n, p))
+		row := taskOf(s.Schedule, t, at, n, p)
+		row.Planned = planned[t.Name]
+		rows.Items = append(rows.Items, row)
 	}
 	return rows
 }
@@ -220,7 +229,7 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 		if !ok {
 			return next, false
 		}
-		pause, paused := pauses.Ending(t.Name, t.EvenWhenPaused, next)
+		pause, paused := pauses.Ending(t, next)
 		if !paused {
 			return next, true
 		}

@@ -233,7 +233,7 @@ var deeds = []deed{
 		}},
 	{name: "resume", label: "Resume", does: "will start again at its next slot", why: "it is not paused by itself",
 		targets: func(p taskList, r row) string {
-			if r.Paused == nil || r.Paused.Everything {
+			if r.Paused == nil || r.Paused.Everything || r.Paused.Raw.InFile {
 				return ""
 			}
 			return r.Name

@@ -76,7 +76,7 @@ func showPauses(p *page) error {
 	all := p.Pauses()
 	everything := false
 	for _, one := range all {
-		everything = everything || one.Everything
+		everything = everything || one.Everything && !one.Planned
 	}
 	if p.Operates() && !everything {
 		p.put(`<div class="buttons" id="buttons" data-live>`)
@@ -86,10 +86,10 @@ func showPauses(p *page) error {
 	}
 	p.put(`<div id="pauses" data-live>`)
 	if len(all) == 0 {
-		p.put(`<p class="empty">Nothing is paused.</p></div>`)
+		p.put(`<p class="empty">Nothing is paused, and no pause is planned.</p></div>`)
 		return nil
 	}
-	p.put(`<table><thead><tr><th>Task<th>Until<th>Since<th>By<th>Reason<th></tr></thead><tbody>`)
+	p.put(`<table><thead><tr><th>Task<th>Until<th>From<th>By<th>Reason<th></tr></thead><tbody>`)
 	for _, one := range all {
 		putPause(p, one)
 	}
@@ -107,9 +107,13 @@ func putPause(p *page, one serve.Pausing) {
 	if one.Until != nil {
 		until = p.when(stamp(*one.Until), p.zone)
 	}
-	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
-	if p.Operates() {
-		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, url.PathEscape(one.ID))
+	planned := markup("")
+	if one.Planned {
+		planned = badge("planned")
+	}
+	p.put(`<td data-label="until">%s</td><td data-label="from">%s %s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, planned, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
+	if p.Operates() && one.ID != "" {
+		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>%s</button></form>`, p.base, url.PathEscape(one.ID), map[bool]string{false: "Resume", true: "Take back"}[one.Planned])
 	}
 	p.put(`</td></tr>`)
 }

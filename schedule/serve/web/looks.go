@@ -34,6 +34,7 @@ var looks = map[string]look{
 	"waiting":                 {"…", "calm"},
 	"deferred":                {"…", "calm"},
 	"paused":                  {"‖", "hold"},
+	"planned":                 {"…", "calm"},
 	"off":                     {"○", "calm"},
 	"never ran":               {"○", "calm"},
 	"as here":                 {"✓", "good"},

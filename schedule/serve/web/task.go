@@ -35,6 +35,9 @@ func showTask(made *page) error {
 	p.taskButtons(shown)
 	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
 	p.live(shown)
+	for _, one := range shown.Planned {
+		p.put(`<p>%s will be %s</p>`, badge("planned"), one.Raw.Text(p.now, p.zone))
+	}
 	if shown.Paused != nil {
 		p.put(`<p>%s %s</p>`, badge("paused"), shown.Paused.Raw.Text(p.now, p.zone))
 	}
@@ -186,7 +189,7 @@ func (p taskPage) taskButtons(t view.Task) {
 	if t.Paused == nil {
 		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
 			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
-	} else if !t.Paused.Everything {
+	} else if !t.Paused.Everything && !t.Paused.Raw.InFile {
 		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume", does: t.Name + " will start again at its next slot."})
 	}
 	p.put(`</div>`)

@@ -308,7 +308,7 @@ func TestAForecastSaysWhatToDo(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", serve.ScopeRead)
 	source := pause.Source{Dir: b.State()}
 	if err := source.Pause(func(pause.Pauses) pause.Pauses {
-		return pause.Pauses{"a": {Version: 1, By: "ada", Since: controltest.Now()}}
+		return pause.Pauses{"a": {{Version: 1, By: "ada", Since: controltest.Now()}}}
 	}); err != nil {
 		t.Fatal(err)
 	}

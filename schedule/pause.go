@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/humanize"
+)
+
+// A Pause is an entry of `pauses`: a time in which tasks do not start, once or again and again. The
+// fields with a JSON name are the part that a run knows that waits.
+type Pause struct {
+	From  time.Time     `json:"from,omitzero"` // of a pause that comes once
+	Until time.Time     `json:"until,omitzero"`
+	Every string        `json:"every,omitempty"` // when a pause begins that comes again, in words; else empty
+	Zone  string        `json:"zone,omitempty"`  // of Every
+	For   time.Duration `json:"for,omitempty"`   // how long such a pause lasts
+
+	Everything bool   `json:"everything,omitempty"` // it is for all tasks but those with even_when_paused
+	File       string `json:"file"`                 // the name of the schedule's file
+	Stop       bool   `json:"stop,omitempty"`       // ticks stop the runs that had begun before it
+	Reason     string `json:"reason,omitempty"`
+
+	When  cron.When `json:"-"` // when it begins, of a pause that comes again; read anew from Every in a snapshot
+	Tasks []string  `json:"-"` // the names of tasks; with Tags empty: it is for all tasks
+	Tags  []string  `json:"-"`
+	Place Place     `json:"-"`
+
+	last atomic.Pointer[pauseSpan] // what At answered last: it is asked for one slot after another
+}
+
+// A pauseSpan is the answer of At for all times from begins to before ends.
+type pauseSpan struct {
+	begins, ends time.Time
+	from, until  time.Time
+	ok           bool
+}
+
+// IsFor reports whether the pause is for the task.
+func (p *Pause) IsFor(t *Task) bool {
+	if p.Everything {
+		return !t.EvenWhenPaused
+	}
+	hasTag := func(tag string) bool { return slices.Contains(p.Tags, tag) }
+	return slices.Contains(p.Tasks, t.Name) || slices.ContainsFunc(t.Tags, hasTag)
+}
+
+// begins returns when a pause begins that comes again.
+func (p *Pause) begins() cron.When {
+	if p.When.Crons == nil { // of a snapshot
+		when := cron.When{}
+		when.Crons, _ = cron.ParseEvery(p.Every) // as it was when the file was read
+		when.Location, _ = time.LoadLocation(p.Zone)
+		return when
+	}
+	return p.When
+}
+
+// At returns from when until when the pause lasts that covers a time; ok is false if none does.
+func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
+	if p.Every == "" {
+		return p.From, p.Until, !at.Before(p.From) && at.Before(p.Until)
+	}
+	if last := p.last.Load(); last != nil && !at.Before(last.begins) && at.Before(last.ends) {
+		return last.from, last.until, last.ok
+	}
+	when, starts := p.begins(), 0
+	for start := range when.Forward(at.Add(1-p.For), at.Add(1)) {
+		if starts++; starts == 1 {
+			from = start
+		}
+		until = start.Add(p.For)
+	}
+	if next, again := when.Next(at); again && starts < 2 {
+		span := &pauseSpan{begins: at, ends: next, from: from, until: until, ok: starts > 0}
+		if span.ok && until.Before(next) {
+			span.ends = until
+		}
+		p.last.Store(span)
+	}
+	return from, until, starts > 0
+}
+
+// Next returns the first time after at at which the pause begins; ok is false if it does not begin
+// again.
+func (p *Pause) Next(at time.Time) (from, until time.Time, ok bool) {
+	if p.Every == "" {
+		return p.From, p.Until, p.From.After(at)
+	}
+	from, ok = p.begins().Next(at)
+	return from, from.Add(p.For), ok
+}
+
+// String returns when the pause is, as people read it: "sunday at 02:00 for 4h".
+func (p *Pause) String() string {
+	if p.Every != "" {
+		return p.Every + " for " + humanize.Duration(p.For)
+	}
+	return "from " + MomentText(p.From, p.When.Location) + " until " + MomentText(p.Until, p.When.Location)
+}
+
+// PausesOver warns of entries of `pauses` that will never come again.
+func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
+	for _, p := range s.Pauses {
+		_, _, more := p.Next(now)
+		if _, _, is := p.At(now); !is && !more {
+			warnings = append(warnings, Problem{Place: p.Place, Text: fmt.Sprintf("the pause %s is over", p), Hint: "remove it"})
+		}
+	}
+	return warnings
+}
+
+// SettlePauses gives the tasks the pauses of the file that are for them.
+func (s *Schedule) SettlePauses() {
+	for _, p := range s.Pauses {
+		p.Everything = len(p.Tasks)+len(p.Tags) == 0
+		p.File = filepath.Base(s.File)
+	}
+	for _, t := range s.Tasks {
+		t.Pauses = nil
+		for _, p := range s.Pauses {
+			if p.IsFor(t) {
+				t.Pauses = append(t.Pauses, p)
+			}
+		}
+	}
+}
