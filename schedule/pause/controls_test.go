@@ -152,3 +152,33 @@ func TestATickThatCannotWriteReadsWhatIsPaused(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// A task may have several pauses: the one that began when it was made, planned ones, and pauses of
+// the schedule. A pause of the schedule for all tasks leaves out even_when_paused.
+func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
+	planned := func(h int) Pause {
+		return Pause{By: "ann", Planned: true, Since: two.Add(time.Duration(h) * time.Hour), Until: two.Add(time.Duration(h+1) * time.Hour), Stop: h == 2}
+	}
+	all := Pauses{"report": {{By: "bob", Ended: two}, planned(2), planned(4)}, Everything: {planned(6)}}
+	s := &schedule.Schedule{
+		File:   "/srv/shop.yaml",
+		Pauses: []*schedule.Pause{{From: two.Add(8 * time.Hour), Until: two.Add(9 * time.Hour)}, {From: two.Add(10 * time.Hour), Until: two.Add(11 * time.Hour), Tags: []string{"slow"}, Stop: true}},
+		Tasks:  []*schedule.Task{{Name: "report", Tags: []string{"slow"}}, {Name: "guard", EvenWhenPaused: true}},
+	}
+	s.SettlePauses()
+	for h, want := range map[int][2]string{0: {"", ""}, 2: {"ann", ""}, 3: {"", ""}, 4: {"ann", ""}, 6: {"ann", ""}, 8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {
+		for i, task := range s.Tasks {
+			at := two.Add(time.Duration(h) * time.Hour)
+			one, ok := all.Of(task, at)
+			if one.By != want[i] || ok != (want[i] != "") {
+				t.Errorf("%s after %d h: by %q, not %q", task.Name, h, one.By, want[i])
+			}
+			if _, stops := all.Stopping(task, at); stops != (i == 0 && (h == 2 || h == 10)) {
+				t.Errorf("%s after %d h: stops %t", task.Name, h, stops)
+			}
+		}
+	}
+	if to := all.ToCome("report", two.Add(2*time.Hour)); len(to) != 1 || !to[0].Is(planned(4)) {
+		t.Errorf("to come: %+v", to)
+	}
+}

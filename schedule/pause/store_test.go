@@ -144,7 +144,8 @@ func TestWhatNoSchedWroteOnTheBoardIsLeftOutAndTheRestCleaned(t *testing.T) {
 	store := storetest.New()
 	change(t, store, nil, "report", Pause{By: "ann"})
 	for name, value := range map[string]string{
-		"a": "{torn", "b": `[]`, "c\x1b[2J": `{"by": "eve"}`, interruptKey: `"now"`, "d": `{"by": "eve\u001b[2J", "reason": "\u001b]0;x\u0007y\nz"}`,
+		"report@soon": `{"by": "eve", "planned": true, "since": "2026-01-05T14:00:00Z", "until": "2026-01-06T14:00:00Z"}`,
+		"a":           "{torn", "b": `[]`, "c\x1b[2J": `{"by": "eve"}`, interruptKey: `"now"`, "d": `{"by": "eve\u001b[2J", "reason": "\u001b]0;x\u0007y\nz"}`,
 	} {
 		if err := store.Put(t.Context(), tableControls, name, []byte(value), time.Hour); err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func routes() []route {
 		{method: "GET", path: "/events", scope: ScopeRead, about: "What changes: events `run`, `tick`, `pauses`, `waiting`, `schedule`; first `ready`, or `reset` where some were missed",
 			status: 200, kind: eventStream, handle: getEvents},
 		{method: "GET", path: "/servers", scope: ScopeRead, about: "The servers that share the schedule", status: 200, value: page[view.Server]{}, handle: getServers, errors: []int{404}},
-		{method: "GET", path: "/pauses", scope: ScopeRead, about: "The pauses in effect", status: 200, value: page[Pausing]{}, handle: getPauses},
+		{method: "GET", path: "/pauses", scope: ScopeRead, about: "The pauses in effect, and then those that are planned", status: 200, value: page[Pausing]{}, handle: getPauses},
 		{method: "GET", path: "/audit", scope: ScopeRead, about: "What people changed, here and with commands, the newest first", status: 200, value: page[view.Change]{}, handle: getAudit, bare: true,
 			params: []param{cursorParam, limitParam(100, 1000)}},
 
@@ -101,7 +101,7 @@ func routes() []route {
 			work: Waits, handle: taking(postCancel), errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/pauses", scope: ScopeOperate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: taking(postPause), errors: []int{404, 413, 415}},
-		{method: "DELETE", path: "/pauses/{id}", scope: ScopeOperate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},
+		{method: "DELETE", path: "/pauses/{id}", scope: ScopeOperate, about: "End a pause, or take back a planned one", status: 204, handle: deletePause, errors: []int{404}},
 		{method: "POST", path: "/hooks/{key}", scope: ScopeHook, about: "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`", status: 202, value: view.Request{},
 			handle: postHook, errors: []int{404, 409}},
 

@@ -29,7 +29,7 @@ func showOverview(made *page) error {
 		p.put(`</section>`)
 	}
 	p.next(o.Next)
-	p.paused(o.Paused)
+	p.paused(slices.Concat(o.Paused, slices.DeleteFunc(slices.Clone(o.Planned), func(one view.TaskPause) bool { return !one.Told(p.now) })))
 	p.put(`</div>`)
 	return nil
 }
@@ -105,7 +105,7 @@ func (p overviewPage) next(next []view.Upcoming) {
 	p.put(`</dl><p><a href="%s/timeline">All of the day</a></p></section>`, p.base)
 }
 
-// paused writes the pauses, the one that ends first at the top.
+// paused writes pauses in effect, and planned ones, the one that ends first at the top.
 func (p overviewPage) paused(all []view.TaskPause) {
 	if len(all) == 0 {
 		return
@@ -125,7 +125,11 @@ func (p overviewPage) paused(all []view.TaskPause) {
 		} else {
 			p.put(`<a href="%s">%s</a>`, p.taskURL(one.Task), one.Task)
 		}
-		p.put(`<dd>%s %s`, badge("paused"), one.Raw.Text(p.now, p.zone))
+		state := "paused"
+		if one.Planned {
+			state = "planned"
+		}
+		p.put(`<dd>%s %s`, badge(state), one.Raw.Text(p.now, p.zone))
 	}
 	p.put(`</dl>`)
 	if len(all) > most {

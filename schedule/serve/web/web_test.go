@@ -316,6 +316,31 @@ func TestAForecastSaysWhatToDo(t *testing.T) {
 	b.has("/api/v1/forecast", b.get("/api/v1/forecast", 200), `"hint": "sched resume a"`)
 }
 
+// Planned pauses are on the overview, on the page of their task, and in the list, where pauses of
+// people can be taken back.
+func TestPlannedPausesAreOnThePages(t *testing.T) {
+	b := newBox(t, `timezone: UTC
+pauses: [{every: day at 2:00, for: 4h, tasks: a, reason: backup}]
+tasks:
+  - {name: a, every: hour, command: "true"}
+`, serve.ScopeOperate)
+	source := pause.Source{Dir: b.State()}
+	from := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second) // after both clocks: a pause that was over for long is forgotten
+	if err := source.Pause(func(pause.Pauses) pause.Pauses {
+		return pause.Pauses{"a": {{Version: 1, By: "ada", Server: "web-1", Since: from, Until: from.Add(time.Hour), Planned: true, Reason: "patch day"}}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/tasks/a"} {
+		b.has(path, b.get(path, 200), "paused by ada on web-1 from ", ": patch day", "paused by schedule.yaml from ", "planned</span>")
+	}
+	page := b.get("/pauses", 200)
+	b.has("/pauses", page, "patch day", "backup", "planned</span>")
+	if n := strings.Count(page, "Take back"); n != 1 {
+		t.Errorf("%d pauses can be taken back", n)
+	}
+}
+
 // An hour with trouble says so in words, and its link is reached by the keyboard.
 func TestAnHourWithTroubleIsTold(t *testing.T) {
 	b := newBox(t, "timezone: UTC\npools: {one: 1}\ntasks:\n  - {name: a, every: hour, pool: one, background: true, command: \"true\"}\n  - {name: b, every: hour, pool: one, background: true, command: \"true\"}\n", serve.ScopeRead)
