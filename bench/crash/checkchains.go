@@ -30,7 +30,11 @@ func (c *check) chains() {
 	}
 	for run, effects := range caused {
 		if _, found := recorded[run]; !found && !c.calledLost[run] {
-			c.effectWrong(effects[0], "run %s has triggered it, and has no record", short(run))
+			s, from := c.traceOf(effects[0]), 0
+			if cause := c.traces[run]; cause != nil {
+				from = cause.first
+			}
+			c.wrongUnlessExcused(&effects[0], s, from, s.last, "run %s has triggered it, and has no record", short(run))
 		}
 	}
 }
@@ -56,11 +60,6 @@ func (c *check) chain(t task, r record, effects []record) {
 // anyFault reports whether the disk was full or read-only at any time.
 func (c *check) anyFault() bool {
 	return slices.ContainsFunc(c.windows, func(w window) bool { return w.name != damagedHistory })
-}
-
-func (c *check) effectWrong(r record, format string, a ...any) {
-	s := c.traceOf(r)
-	c.wrongUnlessExcused(&r, s, s.first, s.last, format, a...)
 }
 
 // traceOf returns what the journal says of the run of a record, which may be nothing.
