@@ -13,22 +13,32 @@ type Expansion = yamldoc.Expansion
 // An ExpandError says why a text cannot be expanded. It holds no values.
 type ExpandError = yamldoc.ExpandError
 
-// A Notification is a hook that tells people or machines of a run: a Ping, a Webhook, a Mail or an
-// OTLP. It has no secrets, because it is stored with the run and in the outbox. Expanded puts them
-// in.
+// A Notification is a hook that tells people or machines of a run: a Ping, a Webhook, a Mail, a
+// Sentry or an OTLP. It has no secrets, because it is stored with the run and in the outbox.
+// Expanded puts them in.
 type Notification struct {
 	Ping    string   `json:"ping,omitempty"`    // a URL
 	Webhook string   `json:"webhook,omitempty"` // a URL
 	Mail    []string `json:"mail,omitempty"`    // addresses
+	Sentry  string   `json:"sentry,omitempty"`  // the DSN of a project, for its Crons
 	OTLP    string   `json:"otlp,omitempty"`    // the URL of a collector of traces; in no hook, but in the task
 
-	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io; else none
+	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io, and of Sentry; else none
+	Monitor  *Monitor `json:"monitor,omitempty"`   // what Sentry expects of the task; nil if it cannot be told
 	Format   string   `json:"format,omitempty"`    // of a webhook: slack, text, teams, discord, or empty
 	MailURL  string   `json:"mail_url,omitempty"`  // of the server, for Mail; empty: sendmail of this machine
 	MailFrom string   `json:"mail_from,omitempty"` // the sender, for Mail; empty: the machine decides
 
 	When   Occasion `json:"when,omitempty"`
 	AtMost Limit    `json:"at_most,omitzero"`
+}
+
+// A Monitor is what Sentry expects of a task.
+type Monitor struct {
+	Cron    string        `json:"cron"`              // five fields that every cron knows
+	Zone    string        `json:"zone"`              // in which the expression is meant
+	Margin  time.Duration `json:"margin"`            // how late a run may start
+	Longest time.Duration `json:"longest,omitempty"` // how long a run may take; 0: Sentry decides
 }
 
 // A Moment is when a ping with `on` is sent.
@@ -59,13 +69,13 @@ type Limit struct {
 // Empty reports whether the notification has no target, as a ping to ${URL:-} if URL is not set.
 // Then the notification is left out.
 func (n Notification) Empty() bool {
-	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.OTLP == ""
+	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.Sentry == "" && n.OTLP == ""
 }
 
 // Expanded returns the notification with its variables and files, for sending. It must not be
 // stored. Its error is an *ExpandError.
 func (n Notification) Expanded(x Expansion) (Notification, error) {
-	for _, text := range []*string{&n.Ping, &n.Webhook, &n.OTLP, &n.MailURL, &n.MailFrom} {
+	for _, text := range []*string{&n.Ping, &n.Webhook, &n.Sentry, &n.OTLP, &n.MailURL, &n.MailFrom} {
 		var err error
 		if *text, err = trimmed(x, *text); err != nil {
 			return Notification{}, err

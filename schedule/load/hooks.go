@@ -1,6 +1,8 @@
 package load
 
 import (
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +79,7 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	case n.IsEmpty():
 		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
 	case len(h.kinds) == 0:
-		l.Problemf(n, "say what it is: run, trigger, ping, webhook or mail", "a hook of %s does nothing", l.Key)
+		l.Problemf(n, "say what it is: run, trigger, ping, webhook, mail or sentry", "a hook of %s does nothing", l.Key)
 	case len(h.kinds) > 1:
 		l.Problemf(n, "make a list of them, each on its own", "a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
 	case h.kinds[0] == "run":
@@ -158,6 +160,46 @@ func setPing(l *loader, h *hookDraft, n *node) {
 func setWebhook(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "webhook")
 	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Webhook: text} })
+}
+
+func setSentry(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "sentry")
+	if h.key != "after" {
+		l.Problemf(n, "move it to `after`: it tells of the start of a run, too", "sentry belongs in after, not in %s", h.key)
+		return
+	}
+	h.notify.On = []schedule.Moment{schedule.OnStart, schedule.OnSuccess, schedule.OnFailure}
+	h.notify.Sentry, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Sentry: text} })
+}
+
+// startMargin is how late a run may start for Sentry, besides the spread of its task.
+const startMargin = 5 * time.Minute
+
+// setMonitors tells the hooks for Sentry what is expected of the task.
+func setMonitors(t *taskDraft) {
+	for i, hook := range t.Hooks.After {
+		if hook.Notify == nil || hook.Notify.Sentry == "" {
+			continue
+		}
+		told := *hook.Notify
+		told.Monitor = monitorOf(&t.Task)
+		t.Hooks.After = slices.Clone(t.Hooks.After) // other tasks inherit the same list
+		t.Hooks.After[i].Notify = &told
+	}
+}
+
+// everyCron finds expressions that every cron understands in the same way.
+var everyCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
+
+// monitorOf returns nil if Sentry could not know when the task is due: it takes one expression, and
+// no conditions.
+func monitorOf(t *schedule.Task) *schedule.Monitor {
+	texts := t.When.Texts()
+	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero()
+	if len(texts) != 1 || conditional || !everyCron.MatchString(texts[0]) {
+		return nil
+	}
+	return &schedule.Monitor{Cron: texts[0], Zone: t.When.Location.String(), Margin: startMargin + t.Spread, Longest: t.Timeout}
 }
 
 func readOTLP(l *loader, n *node) (string, bool) {

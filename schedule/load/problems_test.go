@@ -269,7 +269,7 @@ var mistakes = []struct {
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}, {command: x}]"), []string{
 		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
-		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, after, when, at_most",
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, sentry, on, format, after, when, at_most",
 		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
@@ -582,7 +582,7 @@ var mistakes = []struct {
 		"schedule.yaml:7:12: task \"t\": on_skip is empty",
 		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
 	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
-		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook or mail",
+		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook, mail or sentry",
 		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
 		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
 		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},

@@ -89,9 +89,9 @@ func mappings() []mapping {
 		{InExpect, expectKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
 		{InHook, hookKeys.Entries(0), object(
-			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail")),
+			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail"), required("sentry")),
 			"dependentRequired", object("on", list("ping"), "format", list("webhook")),
-			"not", anyOf(required("on", "when"), required("on", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
+			"not", anyOf(required("on", "when"), required("on", "at_most"), required("sentry", "when"), required("sentry", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
 	}
 }
 
@@ -318,10 +318,10 @@ func schemaKinds() jsonObject {
 		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
-		"hooks", hooksSchema(hookWithout(required("on"), required("after"))),
-		"hooksOfFailures", hooksSchema(hookWithout(required("on"))),
+		"hooks", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"))),
+		"hooksOfFailures", hooksSchema(hookWithout(required("on"), required("sentry"))),
 		"hooksAfterAll", hooksSchema(hookWithout(required("after"))),
-		"hooksBeforeARun", hooksSchema(hookWithout(required("on"), required("after"), required("when"), required("trigger"))),
+		"hooksBeforeARun", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"), required("when"), required("trigger"))),
 		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }

@@ -163,6 +163,8 @@ func hookRows() []key[hookDraft] {
 			"a URL to which the run is posted", is{Of: "filled", Example: "'https://example.com/hook'"}),
 		row("mail", 0, by(setAddresses),
 			"addresses that get a mail", is{Of: "someWords", Example: "[ops@example.com]"}),
+		row("sentry", 0, by(setSentry),
+			"the DSN of a project whose Crons watch the task", is{Of: "filled", Example: "'https://key@o1.ingest.sentry.io/2'"}),
 		row("on", 0, by(setMoments),
 			"when a ping of healthchecks.io is sent",
 			is{Of: "moments", Words: []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),

@@ -132,6 +132,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
 	settleParams(l, n, t)
+	setMonitors(t)
 	if len(t.EnvFiles) == 0 {
 		t.EnvOver = nil
 	}

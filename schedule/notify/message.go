@@ -231,7 +231,7 @@ func (d *Delivery) sender() string { return d.Message.Task + " " + d.Hook }
 func (d *Delivery) pack() (m state.Message, err error) {
 	m = state.Message{
 		ID: d.Message.ID, Sender: d.sender(), Task: d.Message.Task, Run: d.Run, Hook: d.Hook,
-		Created: d.Message.At, Replaces: d.To.Ping != "", Limit: state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
+		Created: d.Message.At, Replaces: d.To.Ping != "" || d.To.Sentry != "", Limit: state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}
 	if m.Target, err = json.Marshal(place{d.Folder, d.To}); err != nil {
 		return m, err
@@ -274,6 +274,8 @@ func TargetOf(n schedule.Notification) (t Target) {
 		t.Webhook = &Webhook{URL: n.Webhook, Format: Format(n.Format)}
 	case len(n.Mail) > 0:
 		t.Mail = &Mail{To: n.Mail, From: n.MailFrom, URL: n.MailURL}
+	case n.Sentry != "":
+		t.Sentry = &Sentry{DSN: n.Sentry, Monitor: n.Monitor}
 	case n.OTLP != "":
 		t.Traces = &Traces{URL: n.OTLP}
 	}

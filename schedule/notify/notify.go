@@ -19,6 +19,8 @@ import (
 	"net/mail"
 	"net/url"
 	"strings"
+
+	"sched/schedule"
 )
 
 // A Target is where messages go: exactly one of its fields is set. It holds secrets; the text of
@@ -27,6 +29,7 @@ type Target struct {
 	Ping    *Ping    `json:"ping,omitempty"`
 	Webhook *Webhook `json:"webhook,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
+	Sentry  *Sentry  `json:"sentry,omitempty"`
 	Traces  *Traces  `json:"traces,omitempty"`
 }
 
@@ -43,6 +46,12 @@ type Ping struct {
 type Webhook struct {
 	URL    string `json:"url"` // http or https
 	Format Format `json:"format,omitempty"`
+}
+
+// A Sentry gets a check-in of its Crons at the start and at the end of a run.
+type Sentry struct {
+	DSN     string            `json:"dsn"` // https://KEY@HOST/PROJECT
+	Monitor *schedule.Monitor `json:"monitor,omitempty"`
 }
 
 // Traces go to a collector of OpenTelemetry: a POST request with one span, as JSON.
@@ -70,6 +79,8 @@ func (t Target) Check() error {
 		return t.checkHTTP(t.Webhook.URL)
 	case t.Mail != nil:
 		return t.checkMail(*t.Mail)
+	case t.Sentry != nil:
+		return t.checkDSN(t.Sentry.DSN)
 	case t.Traces != nil:
 		return t.checkHTTP(t.Traces.URL)
 	}
@@ -92,6 +103,8 @@ func (t Target) Send(ctx context.Context, m Message) error {
 		return t.sendPing(ctx, m)
 	case t.Webhook != nil:
 		return t.sendWebhook(ctx, m)
+	case t.Sentry != nil:
+		return t.sendCheckIn(ctx, m)
 	case t.Traces != nil:
 		return t.sendSpan(ctx, m)
 	}
@@ -105,6 +118,8 @@ func (t Target) String() string {
 		return strings.TrimSpace("ping " + hostOf(t.Ping.URL))
 	case t.Webhook != nil:
 		return strings.TrimSpace("webhook " + hostOf(t.Webhook.URL))
+	case t.Sentry != nil:
+		return strings.TrimSpace("Sentry " + hostOf(t.Sentry.DSN))
 	case t.Traces != nil:
 		return strings.TrimSpace("traces to " + hostOf(t.Traces.URL))
 	case t.Mail != nil && len(t.Mail.To) > 0:

@@ -172,7 +172,7 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 		return
 	}
 	d := &notify.Delivery{Run: h.run.row.ID, Hook: hook, Folder: h.run.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
-	if n.Ping == "" || n.On != nil {
+	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
 	h.put(d, mark)
