@@ -208,6 +208,9 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
 			warnings = append(warnings, at)
 		}
+		if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
+			warnings = append(warnings, t.Problem("limits.cpu", doctor.NoCgroupHint, "%s", process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)))
+		}
 		warnings = append(warnings, machine.Task(t)...)
 	}
 	return problems, doctor.Together(warnings)

@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/process"
 	"sched/schedule/view"
 )
 
@@ -75,6 +76,10 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	}
 	for _, p := range t.Pauses {
 		table.Row("  paused", out.Paint(terminal.Faint, line(p.Place)), strings.TrimSuffix(p.String()+": "+humanize.Line(p.Reason), ": "))
+	}
+	if t.Limits != (schedule.Limits{}) {
+		_, err := process.CgroupsHere()
+		table.Row("  limits kept", out.Paint(terminal.Faint, "this machine"), humanize.Line(process.LimitsText(t.Limits, err)))
 	}
 	for _, trigger := range s.Triggers()[t.Name] {
 		table.Row("  triggered by", out.Paint(terminal.Faint, line(trigger.Place)), trigger.From+" ("+trigger.Key+")")

@@ -224,6 +224,9 @@ func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
 	if r.Output != "" {
 		add("output", "sched logs%s %s", a.configFlag(), humanize.ShortRun(r.ID))
 	}
+	if r.Limits != "" {
+		add("limits", "%s", r.Limits)
+	}
 	for _, t := range r.Triggered {
 		add("triggered", "%s (run %s)", t.Task, t.Run)
 	}

@@ -53,6 +53,7 @@ type Task struct {
 	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	Params   []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
 	As       As       `json:"as,omitzero"`
+	Limits   Limits   `json:"limits,omitzero"`
 
 	Background         bool          `json:"background,omitempty"`
 	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`
@@ -276,6 +277,17 @@ type As struct {
 	Umask *int   `json:"umask,omitempty"` // 0 to 0o777
 	Nice  *int   `json:"nice,omitempty"`  // -20 to 19, as getpriority(2) counts
 }
+
+// Limits are how much the command of a run may use, all of its processes together. A field that is
+// 0 sets no limit.
+type Limits struct {
+	Memory int64 `json:"memory,omitempty"` // bytes
+	CPU    int   `json:"cpu,omitempty"`    // percent of one processor
+	Files  int   `json:"files,omitempty"`  // that each process may have open
+}
+
+// NeedsCgroup reports whether a cgroup keeps the limits better than the processes themselves.
+func (l Limits) NeedsCgroup() bool { return l.Memory > 0 || l.CPU > 0 }
 
 // TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
 var TriggerKeys = []string{"after", "on_success", "on_warning", "on_failure", "on_recovery"}

@@ -145,6 +145,7 @@ var checks = []check{
 	{"zone data", checkZoneData},
 	{"limits", checkLimits},
 	{"tasks", checkTasks},
+	{"cgroups", checkCgroups},
 	{"state folder", checkState},
 	{"disk", checkDisk},
 	{"history", checkHistory},

@@ -194,6 +194,27 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 	return found
 }
 
+// checkCgroups is about tasks with limits that a cgroup keeps.
+func checkCgroups(_ context.Context, s *Subject) findings {
+	var tasks []string
+	for t := range s.Schedule.ActiveTasks() {
+		if t.Limits.NeedsCgroup() {
+			tasks = append(tasks, t.Name)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	folder, err := process.CgroupsHere()
+	if err != nil {
+		return one(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu", humanize.Names(tasks, 3), err)
+	}
+	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
+}
+
+// NoCgroupHint says where sched may make cgroups.
+const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, on a Linux with cgroups of version 2"
+
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
 func checkServers(_ context.Context, s *Subject) (found findings) {

@@ -2,6 +2,8 @@ package load
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -79,25 +81,60 @@ const leastLimit = 16 << 10
 
 func readOutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return r.Size(n, leastLimit) }
 
+// The least limits: what the process of sched needs that becomes the command.
+const (
+	leastMemory = 16 << 20
+	leastFiles  = 16
+	mostCPU     = 100_000 // percent: of 1,000 processors
+)
+
+func readMemory(r *reader, n *node) (int64, bool) { return r.Size(n, leastMemory) }
+
+// readPercent reads a part of a processor, as 80%; of several processors it is more than 100%.
+func readPercent(r *reader, n *node) (int, bool) {
+	text, ok := r.NonEmptyText(n)
+	if !ok {
+		return 0, false
+	}
+	digits, isPart := strings.CutSuffix(strings.TrimSpace(text), "%")
+	percent, err := strconv.Atoi(digits)
+	switch {
+	case !isPart || err != nil:
+		r.Problemf(n, "write it as 80%, a part of one processor", "%s %s is not a percentage", r.Key, yamldoc.Quote(text))
+	case percent < 1 || percent > mostCPU:
+		r.Problemf(n, "", "%s must be from 1%% to %d%%, not %s", r.Key, mostCPU, yamldoc.Shorten(text))
+	default:
+		return percent, true
+	}
+	return 0, false
+}
+
+// setLimits reads a mapping, key by key on top of the inherited limits. false takes the inherited
+// limits away.
+func setLimits(l *loader, t *taskDraft, n *node) {
+	setMapping(l, n, &limitKeys, &t.Limits, "{memory: 512MB, cpu: 80%, files: 4096}, or some of the three")
+}
+
 // setExpect reads a mapping, key by key on top of the inherited expect. false takes the inherited
 // expect away.
 func setExpect(l *loader, t *taskDraft, n *node) {
-	if n.IsFalse() {
-		l.Origins.Forget(l.Key)
-		t.Expect = schedule.Expect{}
-		return
-	}
-	const hint = "write {within: 30m, every: 26h}, or one of the two"
-	if n.IsScalar() && !n.IsNull() {
-		l.Problemf(n, hint, "expect must be a mapping of keys and values, not %s", n.Describe())
-		return
-	}
-	if !l.RequireMapping(n, "expect") {
-		return
-	}
-	expectKeys.Decode(l, &t.Expect, n, 0)
-	if n.IsEmpty() {
-		l.Problemf(n, hint, "expect is empty")
+	setMapping(l, n, &expectKeys, &t.Expect, "{within: 30m, every: 26h}, or one of the two")
+}
+
+// setMapping reads a mapping of the keys on top of the inherited value. Like says how to write it.
+func setMapping[T any](l *loader, n *node, table *keys[T], value *T, like string) {
+	name := l.Key
+	switch {
+	case n.IsFalse():
+		l.Origins.Forget(name)
+		*value = *new(T)
+	case n.IsScalar() && !n.IsNull():
+		l.Problemf(n, "write "+like, "%s must be a mapping of keys and values, not %s", name, n.Describe())
+	case l.RequireMapping(n, name):
+		table.Decode(l, value, n, 0)
+		if n.IsEmpty() {
+			l.Problemf(n, "write "+like, "%s is empty", name)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ func TestEveryKeyHasOneDoc(t *testing.T) {
 	check(t, "mail", &mailKeys)
 	check(t, "retry", &retryKeys)
 	check(t, "expect", &expectKeys)
+	check(t, "limits", &limitKeys)
 	check(t, "output", &outputKeys)
 	check(t, "hook", &hookKeys)
 }

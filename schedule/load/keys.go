@@ -144,6 +144,8 @@ func taskRows() []key[taskDraft] {
 		row("nice", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Nice }, readNice),
 			"the priority of its commands",
 			is{Of: "integer", Least: -20, Most: 19, Without: "that of sched", Example: "10"}),
+		row("limits", anywhere, by(setLimits).shows(func(t *taskDraft) any { return shownKeys(&limitKeys, &t.Limits) }),
+			"how much its command may use", is{Of: "limits", Without: "no limit", Example: "{memory: 512MB, cpu: 80%, files: 4096}"}),
 
 		row("background", anywhere, replaces(func(t *taskDraft) *bool { return &t.Background }, (*reader).Bool),
 			"whether it runs on without its tick", is{Of: "flag", Default: "false", Example: "true"}),
@@ -301,7 +303,8 @@ var synonyms = map[string]string{
 	"run_as": "user", "username": "user", "user_name": "user", "overlap": "without_overlapping: true", "concurrency": "without_overlapping",
 	"notify": "on_failure: {mail: ADDRESS}", "mail": "on_failure: {mail: ADDRESS}", "email": "on_failure: {mail: ADDRESS}",
 	"mailto": "after: {mail: ADDRESS, when: output}", "jitter": "spread", "random_delay": "spread",
-	"parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
+	"memory_limit": "limits: {memory: 512MB}", "mem_limit": "limits: {memory: 512MB}", "memory": "limits: {memory: 512MB}", "cpu": "limits: {cpu: 80%}",
+	"resources": "limits", "ulimit": "limits", "parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 

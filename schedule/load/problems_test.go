@@ -416,6 +416,17 @@ var mistakes = []struct {
 		"schedule.yaml:5:22: task \"t\": success_codes must be from 0 to 255, not 256",
 		"schedule.yaml:5:27: task \"t\": success_codes must be a whole number, not the text \"x\"",
 		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
+	{"limits", one("limits: {memory: 512, cpu: 0.8, files: 8, disk: 1GB}") + "- {name: u, every: hour, command: x, limits: 512M}\n- {name: v, every: hour, command: x, limits: {}}\n" +
+		"- {name: w, every: hour, command: x, limits: {memory: 1M, cpu: 0%}}\n- {name: m, every: hour, command: x, memory_limit: 1G}", []string{
+		"schedule.yaml:5:20: task \"t\": limits.memory 512 has no unit\n  hint: write 512MB or 512KB",
+		"schedule.yaml:5:30: task \"t\": limits.cpu \"0.8\" is not a percentage\n  hint: write it as 80%, a part of one processor",
+		"schedule.yaml:5:42: task \"t\": limits.files must be at least 16, not 8",
+		"schedule.yaml:5:45: task \"t\": unknown key \"disk\" in limits\n  hint: the keys here are memory, cpu, files",
+		"schedule.yaml:6:46: task \"u\": limits must be a mapping of keys and values, not the text \"512M\"\n  hint: write {memory: 512MB, cpu: 80%, files: 4096}, or some of the three",
+		"schedule.yaml:7:46: task \"v\": limits is empty\n  hint: write {memory: 512MB, cpu: 80%, files: 4096}, or some of the three",
+		"schedule.yaml:8:55: task \"w\": limits.memory 1M is less than 16MB",
+		"schedule.yaml:8:64: task \"w\": limits.cpu must be from 1% to 100000%, not 0%",
+		"schedule.yaml:9:38: task \"m\": unknown key \"memory_limit\"\n  hint: write `limits: {memory: 512MB}`"}},
 	{"a code of both kinds", "defaults: {warn_codes: [75, 3]}\n" + one("success_codes: [0, 75]\nwarn_codes: [75, 0]\non_warning: {after: 2, run: x}"), []string{
 		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 75\n  hint: take it out of one of the two",
 		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 0\n  hint: take it out of one of the two",

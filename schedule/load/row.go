@@ -101,6 +101,8 @@ func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 		bare, ok = any(&l.bare.Retry).(*T)
 	case *schedule.Expect:
 		bare, ok = any(&l.bare.Expect).(*T)
+	case *schedule.Limits:
+		bare, ok = any(&l.bare.Limits).(*T)
 	case *schedule.Output:
 		bare, ok = any(&l.bare.Output).(*T)
 	}
@@ -133,6 +135,7 @@ const (
 	InRetry   Mapping = "retry"
 	InParam   Mapping = "param"
 	InExpect  Mapping = "expect"
+	InLimits  Mapping = "limits"
 	InOutput  Mapping = "output"
 	InHook    Mapping = "hook"
 )

@@ -87,6 +87,7 @@ func mappings() []mapping {
 		{InRetry, retryKeys.Entries(0), notEmpty},
 		{InParam, paramKeys.Entries(0), object("not", required("values", "pattern"))},
 		{InExpect, expectKeys.Entries(0), notEmpty},
+		{InLimits, limitKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
 		{InHook, hookKeys.Entries(0), object(
 			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail"), required("sentry")),
@@ -118,7 +119,7 @@ func propertySchema(of Mapping, key yamldoc.Entry) jsonObject {
 
 // takesAway reports whether false takes an inherited value of the key away.
 func takesAway(of Mapping, key yamldoc.Entry) bool {
-	inherits := slices.Contains([]Mapping{InTask, InGroup, Defaults, InRetry, InExpect, InOutput}, of)
+	inherits := slices.Contains([]Mapping{InTask, InGroup, Defaults, InRetry, InExpect, InLimits, InOutput}, of)
 	isName := key.Type.Of == "group" && of == InGroup
 	return inherits && !isName && !key.Type.NoFalse && key.Type.Of != "flag"
 }
@@ -285,6 +286,7 @@ func schemaKinds() jsonObject {
 		"pauses", oneOrMore(ref("pause"), 0),
 		"duration", texts("^"+durationPattern+"$"),
 		"size", texts(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
+		"percent", texts(`^\s*[+-]?[0-9]+%\s*$`),
 		"durationOrNone", anyOf(object("const", "none"), ref("duration")),
 
 		"path", ref("word").with(jsonMember{"not", texts(`^~(/|$)`)}),

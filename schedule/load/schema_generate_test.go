@@ -116,7 +116,7 @@ func (g *generator) value(of load.Mapping, key yamldoc.Entry) any {
 	if g.wrong(0.15) {
 		return g.any()
 	}
-	nested := map[string]load.Mapping{"history": load.InHistory, "retry": load.InRetry, "expect": load.InExpect, "output": load.InOutput, "mail": load.InMail}
+	nested := map[string]load.Mapping{"history": load.InHistory, "retry": load.InRetry, "expect": load.InExpect, "limits": load.InLimits, "output": load.InOutput, "mail": load.InMail}
 	if inner, ok := nested[key.Name]; ok && key.Type.Of == string(inner) && g.Float64() < 0.5 {
 		return g.without(g.mapping(inner, 0.8))
 	}

@@ -299,7 +299,7 @@ func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 // away, is a value, or is a mistake.
 func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 	s := compiled(t)
-	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InOutput} {
+	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InLimits, load.InOutput} {
 		for _, key := range load.Keys(of) {
 			text := fmt.Sprintf("defaults: {%s: {%s: false}}\ntasks: [{name: t, every: minute, command: x}]\n", of, key.Name)
 			if !agree(t, s, key.Name, text, parsing(text)) {
@@ -349,7 +349,7 @@ func TestTheDocsSayWhatASchemaCannot(t *testing.T) {
 // Each row of a table says which values its key may have.
 func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
 	for _, of := range []load.Mapping{load.Top, load.InTask, load.InGroup, load.Defaults, load.Included, load.InHistory,
-		load.InMetrics, load.InMail, load.InRetry, load.InExpect, load.InOutput, load.InHook} {
+		load.InMetrics, load.InMail, load.InRetry, load.InExpect, load.InLimits, load.InOutput, load.InHook} {
 		keys := load.Keys(of)
 		if len(keys) == 0 {
 			t.Errorf("%s has no keys", of)

@@ -201,3 +201,17 @@ func showConditionCommand(key string) func(*taskDraft) any {
 }
 
 func showLimit(o *schedule.Output) any { return yamldoc.SizeText(o.Limit) }
+
+func showMemory(l *schedule.Limits) any {
+	if l.Memory == 0 {
+		return nil
+	}
+	return yamldoc.SizeText(l.Memory)
+}
+
+func showPercent(l *schedule.Limits) any {
+	if l.CPU == 0 {
+		return nil
+	}
+	return fmt.Sprintf("%d%%", l.CPU)
+}

@@ -120,6 +120,18 @@ var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	}
 }}
 
+var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
+	return []key[schedule.Limits]{
+		row("memory", 0, replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, readMemory).shows(showMemory),
+			"the memory of all its processes", is{Of: "size", Without: "no limit", Example: "512MB"}),
+		row("cpu", 0, replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
+			"the part of a processor that all its processes have", is{Of: "percent", Without: "no limit", Example: "80%"}),
+		row("files", 0, replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, math.MaxInt32)),
+			"how many files each of its processes may have open",
+			is{Of: "integer", Least: leastFiles, Most: math.MaxInt32, Without: "as many as sched", Example: "4096"}),
+	}
+}}
+
 var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	return []key[schedule.Output]{
 		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),

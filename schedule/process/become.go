@@ -23,11 +23,12 @@ const BecomeArgument = "become"
 const setupVariable = "SCHED_BECOME"
 
 // A setup is what a process of sched does before it becomes a command, if a task has `user`,
-// `group`, `umask` or `nice` (docs/internals/decisions.md#sched-itself-becomes-another-user). A
-// process can change no umask but its own. Only a process of the user finds out what that user may
-// not read or enter.
+// `group`, `umask`, `nice` or `limits`
+// (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask
+// but its own. Only a process of the user finds out what that user may not read or enter.
 type setup struct {
 	As                schedule.As     `json:"as"`
+	Limits            schedule.Limits `json:"limits,omitzero"` // of the process: not its CPU
 	Argv              []string        `json:"argv,omitempty"`
 	Copy              schedule.Output `json:"copy,omitzero"`   // in place of Argv: copy descriptor 3 to there
 	Locks             int             `json:"locks,omitempty"` // so many descriptors from 3 on are locks, which the command inherits
@@ -75,6 +76,7 @@ func (s setup) apply(env []string) error {
 	if err := setNice(s.As.Nice); err != nil {
 		return err
 	}
+	limitFiles(s.Limits.Files)
 	if s.As.Umask != nil {
 		syscall.Umask(*s.As.Umask)
 	}
@@ -110,6 +112,7 @@ func (s setup) exec(who account, env []string) error {
 		return err
 	}
 	writePeak(s.RefusalDescriptor)
+	limitMemory(s.Limits.Memory)
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
 	err = RetryOnShortage(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}

@@ -48,6 +48,7 @@ type Program struct {
 
 	refusal    *os.File // the Process reads Process.Refusal from this pipe, and closes it; nil for a process that is the command at once
 	keepZombie bool     // see Spec.KeepZombie
+	cgroup     *Cgroup  // in which it starts; nil: where this process is
 }
 
 // spawn starts a program in a group of its own. It finds a relative program from the folder and the
@@ -90,6 +91,7 @@ func (p Program) Fork() (*Process, error) {
 	for _, file := range p.Inherit {
 		files = append(files, file.Fd())
 	}
+	p.cgroup.startIn(p.Attr)
 	var pid int
 	err = RetryOnShortage(func() (err error) {
 		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})

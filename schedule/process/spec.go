@@ -30,19 +30,26 @@ type Spec struct {
 	// killed before, the process that becomes the parent still learns the exit code. It does
 	// nothing on systems without a subreaper.
 	KeepZombie bool
-	Lenient    bool // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
+	Limits     schedule.Limits // for the command itself, not for hooks
+	Cgroup     *Cgroup         // that keeps the limits of memory and CPU; nil: the process keeps what it can
+	Lenient    bool            // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
-// Start starts the command, or, if the task has one of `user`, `group`, `umask` and `nice`, a
-// process of sched that becomes the command. For the exit code of an error see StartExitCode.
+// Start starts the command, or, if the task has one of `user`, `group`, `umask` and `nice`, or the
+// process itself has to keep a limit, a process of sched that becomes the command. For the exit
+// code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	traceFork(spec)
-	if spec.Task.As != (schedule.As{}) {
+	own := schedule.Limits{Files: spec.Limits.Files} // that the process itself keeps
+	if spec.Cgroup == nil {
+		own.Memory = spec.Limits.Memory
+	}
+	if spec.Task.As != (schedule.As{}) || own != (schedule.Limits{}) {
 		locks := spec.Locks
 		if runsAsOther(spec.Task.As) {
 			locks = nil
 		}
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks)}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks), Limits: own}
 		return spec.startAs(s, locks...)
 	}
 	var more []string
@@ -56,7 +63,7 @@ func (spec Spec) Start() (*Process, error) {
 		}
 	}
 	env := Environ(spec.CallerEnv, *spec.Task, slices.Concat(more, envOverFiles(spec.Task), spec.Variables)...)
-	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keepZombie: spec.KeepZombie}.spawn()
+	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keepZombie: spec.KeepZombie, cgroup: spec.Cgroup}.spawn()
 }
 
 // runsAsOther reports whether a task runs as another user than sched, or may do so.
@@ -96,7 +103,7 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	// root's shell.
 	p, err := Program{
 		Path: Self(), Argv: []string{"sched", BecomeArgument}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
-		Attr: &syscall.SysProcAttr{Setsid: true}, refusal: refusal, keepZombie: spec.KeepZombie,
+		Attr: &syscall.SysProcAttr{Setsid: true}, refusal: refusal, keepZombie: spec.KeepZombie, cgroup: spec.Cgroup,
 	}.Fork()
 	if err != nil {
 		refusal.Close()

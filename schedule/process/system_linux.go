@@ -290,3 +290,7 @@ func Self() string { return "/proc/self/exe" }
 
 // maxrssUnit is the unit of ru_maxrss (getrusage(2)), in bytes.
 const maxrssUnit = 1024
+
+// memoryResource is the limit of memory of a process (getrlimit(2)): of what it can write. Programs
+// reserve much more addresses than they use (RLIMIT_AS).
+const memoryResource = unix.RLIMIT_DATA

@@ -125,6 +125,9 @@ func (r *Run) endUnwatched(code *int) state.Row {
 		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
 		result.Ended = clock.Now()
 	}
+	if r.task.Limits.NeedsCgroup() {
+		process.SweepCgroups()
+	}
 	switch {
 	case code != nil:
 		result.ExitCode = code

@@ -51,7 +51,8 @@ type supervision struct {
 	task            *schedule.Task
 	terminate, kill context.Context
 	lease           *Renewer
-	result          state.Row // what the attempts so far came to
+	cgroup          *process.Cgroup // of the present attempt; nil for none
+	result          state.Row       // what the attempts so far came to
 }
 
 // attempts makes attempts until the run has an outcome. It reports whether the next one is left to
@@ -128,7 +129,10 @@ func (s *supervision) attempt(n int) {
 		if p = s.start(n); p == nil {
 			return
 		}
+	} else {
+		s.adoptCgroup(n)
 	}
+	defer s.closeCgroup()
 	if ending := s.run.leftover.ends(n); ending != nil {
 		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
 	} else if s.result.Outcome, s.result.Reason = s.wait(p, age); s.result.Outcome != "" {
@@ -148,6 +152,7 @@ func (s *supervision) attempt(n int) {
 		s.unstartable(code, p.Refusal)
 	case s.result.Outcome == "":
 		judge(&s.result, s.task, code)
+		s.blameMemory()
 	}
 	measure(&s.result, p)
 }
@@ -166,10 +171,10 @@ func (s *supervision) start(n int) *process.Process {
 	if n > 1 {
 		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
-	p, err := process.Spec{
+	p, err := s.startLimited(n, process.Spec{
 		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
 		CallerEnv: s.run.Environ, Variables: variables(s.run, n), Output: s.run.output, Locks: inherited(s.run.lock), KeepZombie: s.row.Background,
-	}.Start()
+	})
 	if err != nil {
 		s.unstartable(process.StartExitCode(err), err.Error())
 		return nil

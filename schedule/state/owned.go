@@ -118,7 +118,7 @@ func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome
 func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.store.write(ctx, func(q querier) error {
 		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
-				exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, kind = ''
+				exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, limits = ?10, kind = ''
 			WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar(q)...)...)
 	})
 }
@@ -128,7 +128,7 @@ func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.T
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
-			reason = ?4, kind = '', pid = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9,
+			reason = ?4, kind = '', pid = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, limits = ?10,
 			background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
 			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar(q)...)...)
 		if err == nil {
@@ -142,7 +142,7 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 }
 
 func (r Result) soFar(q querier) []any {
-	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output)}
+	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits}
 }
 
 // Finish says what became of the run. Its hooks are still to be fired.
@@ -158,8 +158,8 @@ func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string)
 }
 
 // setResult sets the values of Result.settled, from the third parameter on.
-const setResult = `reason = ?3, exit_code = ?4, user_cpu = ?5, system_cpu = ?6, peak_memory = ?7, output = ?8, outcome = ?9, kind = ?10, ended = ?11,
-	waited = waited + coalesce(max(?11 - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
+const setResult = `reason = ?3, exit_code = ?4, user_cpu = ?5, system_cpu = ?6, peak_memory = ?7, output = ?8, limits = ?9, outcome = ?10, kind = ?11, ended = ?12,
+	waited = waited + coalesce(max(?12 - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
 
 func (r Result) settled(q querier) []any {
 	return append(r.soFar(q), string(r.Outcome), string(r.Kind), packTime(r.Ended))
@@ -205,8 +205,8 @@ func (o Owned) End(ctx context.Context, run string, e End) error {
 		if err != nil {
 			return err
 		}
-		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0, triggered = coalesce(?12, triggered), unpublished = ?13,
-			unreported = ?14, `+setResult+` WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running', 'finishing')`,
+		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0, triggered = coalesce(?13, triggered), unpublished = ?14,
+			unreported = ?15, `+setResult+` WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running', 'finishing')`,
 			append(e.settled(q), triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported)...)
 		if err != nil {
 			return err

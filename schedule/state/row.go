@@ -116,6 +116,7 @@ type Result struct {
 	SystemCPU  time.Duration // both of all attempts together
 	PeakMemory int64         // bytes; 0 when it is not known
 	Output     string        // the file; empty when nothing was printed
+	Limits     string        // how the limits of the last attempt were kept, in words; empty for none
 }
 
 // Warned reports whether the run succeeded with an exit code of warn_codes.
@@ -229,7 +230,7 @@ func (r Row) Attempted() bool { return r.Attempt.Number > 0 }
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
 	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, params, definition`
+	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, params, limits, definition`
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -382,7 +383,7 @@ func (r Row) values(q querier) ([]any, error) {
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
 		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
-		packTime(r.PreviousSlot), params, orNull(r.DefinitionID),
+		packTime(r.PreviousSlot), params, r.Limits, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -396,7 +397,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
 		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain,
-		&previous, &params, &definition)
+		&previous, &params, &r.Limits, &definition)
 	if err != nil {
 		return r, err
 	}

@@ -2,7 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses}
+var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses, limits}
 
 // unchained is version 2.
 const unchained = `
@@ -41,6 +41,11 @@ CREATE TABLE pause (
 INSERT INTO pause (task, by, server, reason, since, until, ended, version)
 	SELECT task, by, server, reason, since, until, ended, version FROM pause_before;
 DROP TABLE pause_before;
+`
+
+// limits is version 6.
+const limits = `
+ALTER TABLE run ADD COLUMN limits TEXT NOT NULL DEFAULT '';           -- how its limits were kept, in words; '' without
 `
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/notify"
 	"sched/schedule/overdue"
+	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -20,6 +21,9 @@ import (
 func (r *running) collectLost(noNewStarts context.Context) {
 	if r.nothingToDo {
 		return
+	}
+	if slices.ContainsFunc(r.Schedule.Tasks, func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }) {
+		process.SweepCgroups()
 	}
 	rows, err := r.launcher.caller().Unwatched(context.Background())
 	r.problemUnlessUnwritable(err)

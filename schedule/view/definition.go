@@ -31,12 +31,20 @@ type Definition struct {
 	Attempts          int      `json:"attempts"`
 	SuccessCodes      []int    `json:"success_codes"`
 	WarnCodes         []int    `json:"warn_codes"`
+	Limits            Limits   `json:"limits"`
 	StartDeadline     *float64 `json:"start_deadline"` // seconds; null for none
 	RunMissed         bool     `json:"run_missed"`
 	EvenInMaintenance bool     `json:"even_in_maintenance"`
 	EvenWhenPaused    bool     `json:"even_when_paused"`
 	Hooks             []Hook   `json:"hooks"`
 	Usual             *float64 `json:"usual"` // seconds that a run usually takes; null while that is not known
+}
+
+// Limits are how much the command of a run may use. A field that is 0 sets no limit.
+type Limits struct {
+	Memory int64 `json:"memory"` // bytes
+	CPU    int   `json:"cpu"`    // percent of one processor
+	Files  int   `json:"files"`
 }
 
 // A Hook is what a task does around its command.
@@ -51,7 +59,7 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: conditionsText(t),
 		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},
 		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes), WarnCodes: listOf(t.WarnCodes),
-		StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
+		Limits: Limits(t.Limits), StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
 	}
 	for _, file := range t.EnvFiles {

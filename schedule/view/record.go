@@ -34,6 +34,7 @@ type Record struct {
 	SystemCPU  float64  `json:"system_cpu"`  // seconds
 	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
 	Warning    bool     `json:"warning"`     // of a success
+	Limits     string   `json:"limits"`      // how its limits were kept; "" without
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 
@@ -48,7 +49,7 @@ func RecordOf(r state.Row) Record {
 		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Warning: r.Warned(), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
+		SystemCPU: r.SystemCPU.Seconds(), Limits: r.Limits, Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
 		Cause: r.Cause, Triggered: listOf(r.Triggered), Params: r.Params,
 	}
 	if r.PeakMemory > 0 {

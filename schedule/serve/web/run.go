@@ -158,6 +158,9 @@ func (p runPage) runFacts(r view.Run) {
 	if r.PeakMemory != nil {
 		p.fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
 	}
+	if r.Limits != "" {
+		p.fact("Limits", `%s`, r.Limits)
+	}
 	if r.Server != "" {
 		p.fact("Server", `%s`, r.Server)
 	}
