@@ -72,6 +72,10 @@ func (n Notification) Empty() bool {
 	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.Sentry == "" && n.OTLP == ""
 }
 
+// IsState reports whether the notification says how things are now: a newer one replaces an older
+// one that waits.
+func (n Notification) IsState() bool { return n.Ping != "" || n.Sentry != "" }
+
 // Expanded returns the notification with its variables and files, for sending. It must not be
 // stored. Its error is an *ExpandError.
 func (n Notification) Expanded(x Expansion) (Notification, error) {

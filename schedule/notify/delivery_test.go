@@ -169,22 +169,37 @@ func TestEachMessageIsSentOnceByProcessesThatSendAtOnce(t *testing.T) {
 	}
 }
 
+// sentry is a check-in for the project with that number.
+func sentry(url, project string) *Delivery {
+	d := ping("", project)
+	d.To = schedule.Notification{Sentry: strings.Replace(url, "://", "://key@", 1) + "/" + project}
+	return d
+}
+
 // Pings tell the start of a run before its end, though the run ends before the first attempt to
-// tell of its start.
+// tell of its start. So do check-ins of Sentry.
 func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
-	dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
-	server.held["/start"] = make(chan struct{})
-	first, second := senderIn(dir), senderIn(dir)
-	put(first, ping(server.URL+"/start", "1"))
-	put(second, ping(server.URL+"/between", "2"))
-	put(second, ping(server.URL+"/end", "3"))
-	server.until("/start")
-	second.SendWaiting()
-	second.Wait(context.Background(), Patience)
-	close(server.held["/start"])
-	first.Wait(context.Background(), Patience)
-	if want := []string{"/start", "/end"}; !reflect.DeepEqual(server.log, want) || waiting(t, dir) != 0 {
-		t.Errorf("%q, not %q; %d wait", server.log, want, waiting(t, dir))
+	for _, of := range []struct {
+		start, end string // paths
+		delivery   func(url, part string) *Delivery
+	}{
+		{"/1", "/3", func(url, part string) *Delivery { return ping(url+"/"+part, part) }},
+		{"/api/1/envelope/", "/api/3/envelope/", sentry},
+	} {
+		dir, server := filepath.Join(t.TempDir(), ".sched"), newServer(t)
+		server.held[of.start] = make(chan struct{})
+		first, second := senderIn(dir), senderIn(dir)
+		put(first, of.delivery(server.URL, "1"))
+		put(second, of.delivery(server.URL, "2"))
+		put(second, of.delivery(server.URL, "3"))
+		server.until(of.start)
+		second.SendWaiting()
+		second.Wait(context.Background(), Patience)
+		close(server.held[of.start])
+		first.Wait(context.Background(), Patience)
+		if want := []string{of.start, of.end}; !reflect.DeepEqual(server.log, want) || waiting(t, dir) != 0 {
+			t.Errorf("%q, not %q; %d wait", server.log, want, waiting(t, dir))
+		}
 	}
 }
 

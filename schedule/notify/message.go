@@ -231,7 +231,7 @@ func (d *Delivery) sender() string { return d.Message.Task + " " + d.Hook }
 func (d *Delivery) pack() (m state.Message, err error) {
 	m = state.Message{
 		ID: d.Message.ID, Sender: d.sender(), Task: d.Message.Task, Run: d.Run, Hook: d.Hook,
-		Created: d.Message.At, Replaces: d.To.Ping != "" || d.To.Sentry != "", Limit: state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
+		Created: d.Message.At, Replaces: d.To.IsState(), Limit: state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}
 	if m.Target, err = json.Marshal(place{d.Folder, d.To}); err != nil {
 		return m, err

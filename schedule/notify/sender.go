@@ -184,11 +184,11 @@ func (s *Sender) take(sender string) *Delivery {
 	return d
 }
 
-// try makes one attempt for a delivery that this process has, and then for the ping that follows
-// it.
+// try makes one attempt for a delivery that this process has, and then for the one that follows it
+// if a newer one replaces it.
 func (s *Sender) try(d *Delivery) {
 	s.attempt(d)
-	if d.kept && d.To.Ping != "" {
+	if d.kept && d.To.IsState() {
 		if next := s.take(d.sender()); next != nil {
 			s.try(next)
 		}
