@@ -220,8 +220,10 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 	if out, _ := b.sched("list"); strings.Contains(out, "by hand") {
 		t.Error(out)
 	}
-	begins := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
-	if code, body := s.ask("POST", "/pauses", `{"tasks": ["hourly"], "from": "`+begins+`", "for": 3600, "stop": true}`); code != 201 || !strings.Contains(body, `"planned": true`) {
+	from := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second)
+	begins, ends := from.Format(time.RFC3339), from.Add(time.Hour).Format(time.RFC3339)
+	if code, body := s.ask("POST", "/pauses", `{"tasks": ["hourly"], "from": "`+begins+`", "for": 3600, "stop": true}`); code != 201 ||
+		!strings.Contains(body, `"planned": true`) || !strings.Contains(body, `"until": "`+ends+`"`) {
 		t.Error(code, body)
 	}
 	if code, body := s.ask("POST", "/pauses", `{"from": "`+begins+`"}`); code != 400 || !strings.Contains(body, "a planned pause needs an end: for or until") {

@@ -326,14 +326,17 @@ func (r *Visit) pausing(actor control.Actor, body PauseRequest) (p control.Pausi
 	if err != nil {
 		return p, err
 	}
+	if planned {
+		p.From = from.UTC().Truncate(time.Second)
+	}
 	if planned && body.For != nil {
-		until = until.Add(from.Sub(r.server.Now()))
+		d, _ := duration("for", *body.For) // later has seen it
+		until = p.From.Add(d)
 	}
 	if bounded {
 		p.Until = until.UTC().Truncate(time.Second)
 	}
 	if planned {
-		p.From = from.UTC().Truncate(time.Second)
 		err = actor.CheckPlanned(p.From, p.Until, "")
 	}
 	return p, err
