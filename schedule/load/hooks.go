@@ -192,14 +192,14 @@ func setMonitors(t *taskDraft) {
 var everyCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
 
 // monitorOf returns nil if Sentry could not know when the task is due: it takes one expression, and
-// no conditions.
+// neither conditions nor a first and a last time.
 func monitorOf(t *schedule.Task) *schedule.Monitor {
 	texts := t.When.Texts()
-	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero()
+	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero() || t.Bounds() != ""
 	if len(texts) != 1 || conditional || !everyCron.MatchString(texts[0]) {
 		return nil
 	}
-	return &schedule.Monitor{Cron: texts[0], Zone: t.When.Location.String(), Margin: startMargin + t.Spread, Longest: t.Timeout}
+	return &schedule.Monitor{Cron: texts[0], Zone: t.When.Location.String(), Margin: startMargin + t.Spread, Longest: t.Longest()}
 }
 
 func readOTLP(l *loader, n *node) (string, bool) {
