@@ -57,8 +57,8 @@ func when(row view.Task, s *schedule.Schedule) string {
 	return words
 }
 
-// never says why a task does not run again: it is off, no slot meets its conditions, or no slot
-// comes before its `until`; else "-".
+// never says why a task does not run again: it is off, no slot meets its conditions,
+// pauses cover all slots, or no slot comes before its `until`; else "-".
 func never(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
@@ -69,6 +69,9 @@ func never(row view.Task, s *schedule.Schedule) string {
 	}
 	if len(row.Slots) > 0 && row.Slots[0].Unmet != "" {
 		return "never: " + row.Slots[0].Unmet
+	}
+	if row.PausedEachTime {
+		return "never: it is paused each time"
 	}
 	if t, err := view.FindTask(s, row.Name); err == nil && !t.When.Until.IsZero() {
 		return "never: until " + schedule.MomentText(t.When.Until, t.When.Location)

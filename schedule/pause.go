@@ -68,21 +68,24 @@ func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
 	if last := p.last.Load(); last != nil && !at.Before(last.begins) && at.Before(last.ends) {
 		return last.from, last.until, last.ok
 	}
-	when, starts := p.begins(), 0
-	for start := range when.Forward(at.Add(1-p.For), at.Add(1)) {
-		if starts++; starts == 1 {
-			from = start
+	when := p.begins()
+	first, found := when.Next(at.Add(-p.For)) // of the pauses that may cover at
+	if !found || first.After(at) {
+		if found {
+			p.last.Store(&pauseSpan{begins: at, ends: first})
 		}
-		until = start.Add(p.For)
+		return time.Time{}, time.Time{}, false
 	}
-	if next, again := when.Next(at); again && starts < 2 {
-		span := &pauseSpan{begins: at, ends: next, from: from, until: until, ok: starts > 0}
-		if span.ok && until.Before(next) {
+	newest, _ := when.Previous(at.Add(1))
+	from, until = first, newest.Add(p.For)
+	if next, again := when.Next(at); again && first.Equal(newest) {
+		span := &pauseSpan{begins: at, ends: next, from: from, until: until, ok: true}
+		if until.Before(next) {
 			span.ends = until
 		}
 		p.last.Store(span)
 	}
-	return from, until, starts > 0
+	return from, until, true
 }
 
 // Next returns the first time after at at which the pause begins; ok is false if it does not begin

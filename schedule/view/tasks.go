@@ -41,9 +41,10 @@ type Task struct {
 
 	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
 
-	Times      []time.Time `json:"-"` // the times of Next, in the task's zone
-	Conditions string      `json:"-"` // the conditions of time, in words
-	LastRun    state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
+	Times          []time.Time `json:"-"` // the times of Next, in the task's zone
+	PausedEachTime bool        `json:"-"` // it has times to come, and pauses cover all of them
+	Conditions     string      `json:"-"` // the conditions of time, in words
+	LastRun        state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
 }
 
 // A Due is a time at which a task is due. Unmet is the condition that will keep it from running
@@ -187,6 +188,7 @@ func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.P
 	for range n {
 		next, ok := nextRun(t, from, pauses)
 		if !ok {
+			_, row.PausedEachTime = t.NextRun(from)
 			break
 		}
 		row.Times = append(row.Times, next.In(t.When.Location))
@@ -222,9 +224,10 @@ func (row *Task) ShowIn(zone *time.Location) {
 
 // nextRun returns when a task will run next after a time, as far as time decides: its conditions,
 // and pauses that have an end. A pause without an end does not count, because nobody knows when it
-// is over.
+// is over. It returns false, too, if pauses of the schedule cover each time at which the task is
+// due.
 func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
-	for {
+	for range mostPaused {
 		next, ok := t.NextRun(after)
 		if !ok {
 			return next, false
@@ -235,7 +238,11 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 		}
 		after = pause.Until.Add(-1)
 	}
+	return time.Time{}, false
 }
+
+// mostPaused is how many pauses nextRun looks behind.
+const mostPaused = 1000
 
 // An Expect says how long a run of a task may take, and how often the task has to succeed.
 type Expect struct {
