@@ -698,6 +698,9 @@ var mistakes = []struct {
 		"schedule.yaml:7:46: until and for of a pause cannot both be given\n  hint: keep one of the two",
 		"schedule.yaml:8:11: every \"boot\": \"boot\" stands alone\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
 		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5"}},
+	{"a pause of nothing", "pauses: [{every: day, for: 1h, tasks: []}, {every: day, for: 1h, tags: []}]\n" + one("tags: y"), []string{
+		"schedule.yaml:1:39: pauses.tasks is an empty list\n  hint: leave the key out for all tasks",
+		"schedule.yaml:1:72: pauses.tags is an empty list\n  hint: leave the key out for all tasks"}},
 	{"a pause of what is not there", "pauses: {every: day, for: 1h, tasks: [tt], tags: [z]}\n" + one("tags: y"), []string{
 		"schedule.yaml:1:38: there is no task \"tt\"",
 		"schedule.yaml:1:50: no task has the tag \"z\""}},

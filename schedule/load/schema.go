@@ -273,7 +273,7 @@ func schemaKinds() jsonObject {
 		"filled", matching(textPattern),
 		"word", object("type", list("string", "number"), "pattern", textPattern), // in a place where true was hardly meant as a name
 		"words", oneOrMore(ref("word"), 0),
-		"names", oneOrMore(ref("name"), 0),
+		"names", oneOrMore(ref("name"), 1),
 		"someWords", oneOrMore(ref("word"), 1),
 		"servers", oneOrMore(object("type", list("string", "number"), "pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
 		"serverNames", oneOrMore(object("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
