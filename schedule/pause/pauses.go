@@ -97,6 +97,12 @@ func (p Pauses) Covering(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.Covers(at) })
 }
 
+// Touch reports whether a pause may cover a time from from through until, for the task.
+func (p Pauses) Touch(t *schedule.Task, from, until time.Time) bool {
+	touches := func(one Pause) bool { return one.Touches(from, until) }
+	return len(t.Pauses) > 0 || slices.ContainsFunc(p[t.Name], touches) || !t.EvenWhenPaused && slices.ContainsFunc(p[Everything], touches)
+}
+
 func (p Pauses) first(t *schedule.Task, at time.Time, is func(Pause) bool) (Pause, bool) {
 	if i := slices.IndexFunc(p[t.Name], is); i >= 0 {
 		return p[t.Name][i], true

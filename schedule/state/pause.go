@@ -71,6 +71,12 @@ func (p Pause) Covers(at time.Time) bool {
 	return p.By != "" && !at.Before(p.Since) && !over
 }
 
+// Touches reports whether the pause covers a time from from through until.
+func (p Pause) Touches(from, until time.Time) bool {
+	over := !p.Ended.IsZero() && !from.Before(p.Ended) || !p.Until.IsZero() && !from.Before(p.Until)
+	return p.By != "" && !until.Before(p.Since) && !over
+}
+
 // Text returns in words who paused since when, or from when on, and why, in the zone. The words
 // have the date when the day is not the day of near.
 func (p Pause) Text(near time.Time, zone *time.Location) string {

@@ -36,8 +36,10 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	s.Cleanup(func() { db.Close() })
 	a = &Ledger{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
-		ReadPauses: func() Paused { return func(*schedule.Task, time.Time) string { return "" } },
-		Problem:    func(format string, args ...any) { s.Logf(format, args...) },
+		ReadPauses: func() Paused {
+			return Paused{By: func(*schedule.Task, time.Time) string { return "" }, Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
+		},
+		Problem: func(format string, args ...any) { s.Logf(format, args...) },
 	}
 	starts, err := a.Open(s.schedule.Due(minute))
 	if err != nil {
@@ -176,12 +178,12 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 			if _, err := db.Values().Covered(context.Background()); err != nil {
 				t.Error(err)
 			}
-			return func(_ *schedule.Task, at time.Time) string {
+			return Paused{By: func(_ *schedule.Task, at time.Time) string {
 				if at.Equal(noon.Add(4 * time.Minute)) {
 					return "paused by ann"
 				}
 				return ""
-			}
+			}}
 		},
 		Problem: func(string, ...any) {},
 	}
@@ -205,21 +207,27 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 	db := state.At(s.dir, state.Patience)
 	t.Cleanup(func() { db.Close() })
 	minute := noon.Add(10 * time.Hour) // 599 slots of each, the newest 100 with rows of their own
+	for _, after := range []time.Duration{30 * time.Minute, 150 * time.Minute} { // one that was missed, and one in a pause, ran
+		ran := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon.Add(after), Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+		if err := db.Runs().Record(t.Context(), []state.Row{ran}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
 	a := &Ledger{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true, Problem: func(string, ...any) {},
 		ReadPauses: func() Paused {
-			return func(_ *schedule.Task, at time.Time) string {
+			return Paused{By: func(_ *schedule.Task, at time.Time) string {
 				if h := at.Sub(noon) / time.Hour; h == 2 || h == 5 || h == 9 {
 					return "paused by ann"
 				}
 				return ""
-			}
+			}}
 		},
 	}
 	if _, err := a.Open(nil); err != nil {
 		t.Fatal(err)
 	}
-	for became, want := range map[outcome.Outcome]int{outcome.Skipped: 180, outcome.Missed: 599 - 180} {
+	for became, want := range map[outcome.Outcome]int{outcome.Skipped: 180 - 1, outcome.Missed: 599 - 180 - 1} {
 		rows, err := db.Runs().Find(t.Context(), state.Query{Task: "each", Outcomes: []outcome.Outcome{became}})
 		if err != nil {
 			t.Fatal(err)

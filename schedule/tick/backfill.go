@@ -192,7 +192,7 @@ func (b *backfill) paused(task *schedule.Task, at time.Time) string {
 		b.needsPauses = true
 		return "nobody knows yet"
 	}
-	return b.ledger.paused(task, at)
+	return b.ledger.paused.By(task, at)
 }
 
 // inGap reports whether a task was due in the gap.

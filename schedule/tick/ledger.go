@@ -38,7 +38,7 @@ type Ledger struct {
 	Problem func(format string, a ...any)
 
 	plan    *state.Plan        // while Open plans
-	paused  Paused             // nil before it was needed
+	paused  *Paused            // nil before it was needed
 	covered bool               // another tick has covered the minute
 	idle    bool               // see Idle
 	added   int                // see Recorded
@@ -55,8 +55,11 @@ type ExpiredSlot struct {
 	Reason string
 }
 
-// Paused says in words which pause covered a slot of the past; "" if none did.
-type Paused func(task *schedule.Task, at time.Time) string
+// Paused is what is known of pauses.
+type Paused struct {
+	By      func(task *schedule.Task, at time.Time) string        // which pause covered a slot of the past; "" for none
+	Touches func(task *schedule.Task, from, until time.Time) bool // whether one may cover a slot in that time; nil: it may
+}
 
 // A due is a slot, by the name of its task, in UTC.
 type due struct {
@@ -84,7 +87,7 @@ func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error)
 		starts, err = l.tryToPlan(slots)
 		switch {
 		case errors.Is(err, errPauses):
-			l.paused = l.ReadPauses()
+			l.paused = new(l.ReadPauses())
 			continue
 		case state.Damaged(err) && !setAside: // there is a new database now
 			setAside = true

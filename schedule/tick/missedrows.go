@@ -75,18 +75,29 @@ func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 // addRanges adds rows for the slots of a task from first through last that are not settled: a row
 // for those that were missed or paused together.
 func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason string) {
+	if known := b.ledger.paused; known != nil && known.Touches != nil && !known.Touches(task, first, last) {
+		end := last.Add(time.Second) // the slots need no look at each: there may be millions
+		b.add(task.Name, first, last, task.When.Count(first, end)-b.settled.inRanges(task, first, end), reason, "")
+		return
+	}
 	var ranges []slotRange
+	between := 0 // slots with rows of their own: Record takes them out of the row around them
 	for at := range task.When.Forward(first, last.Add(time.Second)) {
-		if b.settled.has(task.Name, at) {
+		if b.settled.inRange(task.Name, at) {
+			continue
+		}
+		if b.settled.itself(task.Name, at) {
+			between++
 			continue
 		}
 		paused := b.paused(task, at)
 		if i := len(ranges) - 1; i >= 0 && ranges[i].paused == paused {
 			ranges[i].until = at
-			ranges[i].slots++
+			ranges[i].slots += between + 1
 		} else {
 			ranges = append(ranges, slotRange{at, at, 1, paused})
 		}
+		between = 0
 	}
 	for _, one := range ranges {
 		b.add(task.Name, one.at, one.until, one.slots, reason, one.paused)

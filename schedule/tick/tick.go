@@ -186,12 +186,12 @@ func (r *running) newLedger() *Ledger {
 		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		ReadPauses: func() Paused {
 			pauses := r.controls.now().Pauses
-			return func(task *schedule.Task, at time.Time) string {
+			return Paused{Touches: pauses.Touch, By: func(task *schedule.Task, at time.Time) string {
 				if one, covered := pauses.Covering(task, at); covered {
 					return one.Text(at, r.Schedule.Location)
 				}
 				return ""
-			}
+			}}
 		},
 		Problem: r.Report.Problem,
 	}
