@@ -36,7 +36,7 @@ func (c Caller) TakeOver(row state.Row) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.output, err = reopenOutput(r.row.Output); err != nil {
+	if r.output, err = c.reopenOutput(r.row.Output); err != nil {
 		return nil, err
 	}
 	r.adopt(nil)

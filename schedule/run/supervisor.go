@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/schedule/clock"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -63,7 +65,7 @@ func supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.queues = &Leases{}, &queueView{}
+	caller.Leases, caller.queues, caller.Terminate = &Leases{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishes{self: self, awaitStarts: s.awaitStarts}
@@ -242,14 +244,14 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
 // read-only disk, it tries again each second. After hooksAnyway the run goes on, and what its next
-// attempts print is lost.
-func reopenOutput(path string) (*os.File, error) {
-	for begun := time.Now(); ; time.Sleep(tryEvery) {
+// attempts print is lost. So it is at once when this process is asked to end.
+func (c Caller) reopenOutput(path string) (*os.File, error) {
+	for begun := time.Now(); ; {
 		file, err := output.Open(path)
 		if err == nil {
 			return file, nil
 		}
-		if time.Since(begun) >= hooksAnyway {
+		if time.Since(begun) >= hooksAnyway || !clock.Wait(cmp.Or(c.Terminate, context.Background()), tryEvery) {
 			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
 			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		}
