@@ -206,7 +206,7 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 	s.tick(noon)
 	db := state.At(s.dir, state.Patience)
 	t.Cleanup(func() { db.Close() })
-	minute := noon.Add(10 * time.Hour) // 599 slots of each, the newest 100 with rows of their own
+	minute := noon.Add(10 * time.Hour)                                           // 599 slots of each, the newest 100 with rows of their own
 	for _, after := range []time.Duration{30 * time.Minute, 150 * time.Minute} { // one that was missed, and one in a pause, ran
 		ran := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon.Add(after), Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
 		if err := db.Runs().Record(t.Context(), []state.Row{ran}, false); err != nil {

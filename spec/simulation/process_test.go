@@ -192,7 +192,7 @@ func (p *process) newAccount() *tick.Ledger {
 	a := &tick.Ledger{
 		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true, Minute: p.minute, Server: p.name,
 		Covers:     !(p.minute.Before(p.newest) && p.world.defects["again"]),
-		ReadPauses: func() tick.Paused { return func(*schedule.Task, time.Time) string { return "" } },
+		ReadPauses: func() tick.Paused { return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" }} },
 		Problem:    func(format string, args ...any) { p.world.note(p.server, format, args...) },
 	}
 	if p.world.defects["placement"] {
