@@ -213,3 +213,35 @@ func TestTheModelsNameFunctionsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// The patches that break a rule of the code on purpose (spec/compare) change what is there: each
+// part of a file that they replace is in it, once.
+func TestThePatchesThatBreakTheCodeApply(t *testing.T) {
+	patches, _ := filepath.Glob("broken/*.patch")
+	if len(patches) == 0 {
+		t.Fatal("there are no patches")
+	}
+	for _, name := range patches {
+		patch, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, rest, _ := strings.Cut(string(patch), "\n+++ b/")
+		path, rest, _ := strings.Cut(rest, "\n")
+		code, err := os.ReadFile(filepath.Join("..", path))
+		if err != nil || !strings.HasPrefix(head, "--- a/"+path) {
+			t.Fatalf("%s is of %q: %v", name, path, err)
+		}
+		for _, hunk := range strings.Split("\n"+rest, "\n@@ ")[1:] {
+			old := ""
+			for line := range strings.Lines(hunk[strings.Index(hunk, "\n")+1:]) {
+				if line[0] != '+' {
+					old += line[1:]
+				}
+			}
+			if n := strings.Count(string(code), strings.TrimSuffix(old, "\n")); n != 1 {
+				t.Errorf("%s has %d times what %s replaces:\n%s", path, n, name, old)
+			}
+		}
+	}
+}
