@@ -368,15 +368,15 @@ type box struct {
 
 func newBox(t *testing.T, schedule string) *box {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sched-box-")
-	if err != nil {
+	private, err := os.MkdirTemp("", "sched-box-") // some tests open it to other users, and a folder of its own with it
+	b := &box{t, filepath.Join(private, "box")}
+	if err = errors.Join(err, os.Mkdir(b.dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	b := &box{t, dir}
 	b.write("schedule.yaml", schedule)
 	t.Cleanup(func() {
 		b.settle()
-		b.until("the folder is removed: the last process may still write", func() bool { return os.RemoveAll(dir) == nil })
+		b.until("the folder is removed: the last process may still write", func() bool { return os.RemoveAll(private) == nil })
 	})
 	return b
 }
