@@ -74,7 +74,7 @@ func (r *Visit) actor() control.Actor {
 
 // later returns the time that somebody names, as a number of seconds from now or as a time; ok is
 // false if they name no time.
-func (r *Visit) later(in *float64, inName, at, atName string) (later time.Time, ok bool, err error) {
+func later(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
@@ -83,11 +83,11 @@ func (r *Visit) later(in *float64, inName, at, atName string) (later time.Time, 
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
-		later, err := r.readTime(atName, at, view.ReadTime)
-		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
+		t, err = r.readTime(atName, at, view.ReadTime)
+		if err == nil && (!t.After(now) || t.Sub(now) > longest) {
 			err = NewProblem(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
-		return later, true, err
+		return t, true, err
 	}
 	return now, false, nil
 }
@@ -96,7 +96,7 @@ func postTrigger(r *Visit, a Asking) (any, error) { return r.Trigger(r.PathValue
 
 // Trigger asks for a run of a task.
 func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
-	at, atOnce, err := r.when(a)
+	at, atOnce, err := a.when(r)
 	if err != nil {
 		return asked, err
 	}
@@ -114,7 +114,7 @@ func postRetry(r *Visit, a Asking) (any, error) { return r.Retry(r.PathValue("id
 
 // Retry asks for a run again.
 func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
-	at, atOnce, err := r.when(a)
+	at, atOnce, err := a.when(r)
 	if err != nil {
 		return asked, err
 	}
@@ -134,8 +134,8 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 }
 
 // when returns the time for which a run is wanted, with the precision of the history.
-func (r *Visit) when(a Asking) (at time.Time, atOnce bool, err error) {
-	at, given, err := r.later(a.In, "in", a.At, "at")
+func (a Asking) when(r *Visit) (at time.Time, atOnce bool, err error) {
+	at, given, err := later(r, a.In, "in", a.At, "at")
 	return at.UTC().Round(0).Truncate(time.Microsecond), !given, err
 }
 
@@ -283,7 +283,7 @@ func postPause(r *Visit, body PauseRequest) (any, error) {
 // Pause pauses tasks, and returns their pauses.
 func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	actor := r.actor()
-	p, err := r.pausing(actor, body)
+	p, err := body.pausing(r, actor)
 	if err != nil {
 		return nil, err
 	}
@@ -315,14 +315,14 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	return slices.DeleteFunc(r.Pauses(), func(p Pausing) bool { return !ids[p.ID] }), nil
 }
 
-// pausing returns the pause that a request asks for.
-func (r *Visit) pausing(actor control.Actor, body PauseRequest) (p control.Pausing, err error) {
+// pausing returns the pause that the request asks for.
+func (body PauseRequest) pausing(r *Visit, actor control.Actor) (p control.Pausing, err error) {
 	p = control.Pausing{Stop: body.Stop, Reason: body.Reason}
-	from, planned, err := r.later(nil, "from", body.From, "from")
+	from, planned, err := later(r, nil, "from", body.From, "from")
 	if err != nil {
 		return p, err
 	}
-	until, bounded, err := r.later(body.For, "for", body.Until, "until")
+	until, bounded, err := later(r, body.For, "for", body.Until, "until")
 	if err != nil {
 		return p, err
 	}

@@ -48,6 +48,9 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	return a, starts
 }
 
+// pausesTouch says that a pause may cover any slot.
+func pausesTouch(*schedule.Task, time.Time, time.Time) bool { return true }
+
 // kill ends a tick as kill -9 does: the kernel unlocks its file, and its rows stay.
 func (a *Ledger) kill() { a.Self.Close() }
 
@@ -178,7 +181,7 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 			if _, err := db.Values().Covered(context.Background()); err != nil {
 				t.Error(err)
 			}
-			return Paused{By: func(_ *schedule.Task, at time.Time) string {
+			return Paused{Touches: pausesTouch, By: func(_ *schedule.Task, at time.Time) string {
 				if at.Equal(noon.Add(4 * time.Minute)) {
 					return "paused by ann"
 				}
@@ -216,7 +219,7 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 	a := &Ledger{
 		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true, Problem: func(string, ...any) {},
 		ReadPauses: func() Paused {
-			return Paused{By: func(_ *schedule.Task, at time.Time) string {
+			return Paused{Touches: pausesTouch, By: func(_ *schedule.Task, at time.Time) string {
 				if h := at.Sub(noon) / time.Hour; h == 2 || h == 5 || h == 9 {
 					return "paused by ann"
 				}

@@ -67,21 +67,16 @@ func (r *running) stopPaused() {
 			continue
 		}
 		if one, ok := pauses.Stopping(task, now); ok && row.Started.Before(one.Since) {
-			all.Go(func() { r.stopFor(row, one.By, "because it is "+one.Text(now, r.Schedule.Location)) })
+			all.Go(func() {
+				err := r.launcher.caller().StopFor(row.ID, one.By, "because it is "+one.Text(now, r.Schedule.Location))
+				gone := errors.Is(err, run.ErrNotRunning) || errors.Is(err, run.ErrVanished) || errors.Is(err, state.ErrNotFound)
+				if err != nil && !gone {
+					r.Report.Problem("%s is not stopped: %v", row.Task, err)
+				}
+			})
 		}
 	}
 	all.Wait()
-}
-
-// stopFor stops a run for a reason. That it has ended meanwhile, or vanished, is no problem.
-func (r *running) stopFor(row state.Row, by, reason string) {
-	err := r.launcher.caller().StopFor(row.ID, by, reason)
-	if errors.Is(err, run.ErrNotRunning) || errors.Is(err, run.ErrVanished) || errors.Is(err, state.ErrNotFound) {
-		return
-	}
-	if err != nil {
-		r.Report.Problem("%s is not stopped: %v", row.Task, err)
-	}
 }
 
 // collectedAtOnce is how many runs are collected at the same time: their hooks may be slow.

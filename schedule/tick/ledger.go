@@ -58,7 +58,7 @@ type ExpiredSlot struct {
 // Paused is what is known of pauses.
 type Paused struct {
 	By      func(task *schedule.Task, at time.Time) string        // which pause covered a slot of the past; "" for none
-	Touches func(task *schedule.Task, from, until time.Time) bool // whether one may cover a slot in that time; nil: it may
+	Touches func(task *schedule.Task, from, until time.Time) bool // whether one may cover a slot from from through until
 }
 
 // A due is a slot, by the name of its task, in UTC.

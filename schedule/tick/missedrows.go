@@ -75,7 +75,12 @@ func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 // addRanges adds rows for the slots of a task from first through last that are not settled: a row
 // for those that were missed or paused together.
 func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason string) {
-	if known := b.ledger.paused; known != nil && known.Touches != nil && !known.Touches(task, first, last) {
+	known := b.ledger.paused
+	if known == nil {
+		b.needsPauses = true // the plan begins anew
+		return
+	}
+	if !known.Touches(task, first, last) {
 		end := last.Add(time.Second) // the slots need no look at each: there may be millions
 		b.add(task.Name, first, last, task.When.Count(first, end)-b.settled.inRanges(task, first, end), reason, "")
 		return

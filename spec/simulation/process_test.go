@@ -191,9 +191,11 @@ func (p *process) plan() (starts []schedule.Slot) {
 func (p *process) newAccount() *tick.Ledger {
 	a := &tick.Ledger{
 		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true, Minute: p.minute, Server: p.name,
-		Covers:     !(p.minute.Before(p.newest) && p.world.defects["again"]),
-		ReadPauses: func() tick.Paused { return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" }} },
-		Problem:    func(format string, args ...any) { p.world.note(p.server, format, args...) },
+		Covers: !(p.minute.Before(p.newest) && p.world.defects["again"]),
+		ReadPauses: func() tick.Paused {
+			return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" }, Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
+		},
+		Problem: func(format string, args ...any) { p.world.note(p.server, format, args...) },
 	}
 	if p.world.defects["placement"] {
 		everywhere := *p.schedule
