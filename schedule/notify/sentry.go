@@ -19,7 +19,7 @@ import (
 func (t Target) checkDSN(dsn string) error {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User.Username() == "" || !isProject(path.Base(u.Path)) {
-		return t.permanent("the DSN is none", "copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
+		return t.permanent("the DSN is not one of Sentry", "copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
 	}
 	return nil
 }
