@@ -16,6 +16,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -178,4 +179,126 @@ const HeatLevels = 4
 func Heat(level int) Tone {
 	shades := [...]Tone{"", "48;5;153;38;5;16", "48;5;75;38;5;16", "48;5;26;38;5;231", "48;5;18;38;5;231"}
 	return shades[max(0, min(level, HeatLevels))]
+}
+
+// A Table aligns cells in columns, Gap columns apart, when Flush writes it. On a narrow terminal
+// columns shrink in the caller's order, then vanish, and later ones get back what is left. No
+// library that we know has such an order.
+type Table struct {
+	out     Stream
+	shrinks []Shrink
+	rows    [][]string
+}
+
+// A Shrink says that a column may become as narrow as Least, or vanish if Least is 0.
+type Shrink struct{ Column, Least int }
+
+// Table returns an empty table. On a narrow terminal its columns shrink in this order, each as far
+// as it may before the next one. If that is not enough, lines are cut. Without shrinks, and in a
+// pipe, nothing is cut.
+func (s Stream) Table(shrinks ...Shrink) *Table { return &Table{out: s, shrinks: shrinks} }
+
+// Head adds a row with the names of the columns.
+func (t *Table) Head(names ...string) {
+	row := make([]string, len(names))
+	for i, name := range names {
+		row[i] = t.out.Paint(Faint, name)
+	}
+	t.Row(row...)
+}
+
+// Row adds a row. All rows of a table have the same number of cells; a cell is one line, and may
+// have colours.
+func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Flush writes the table at once, and empties it.
+func (t *Table) Flush() error {
+	limit := 0
+	if len(t.shrinks) > 0 {
+		limit = t.out.Width()
+	}
+	text := t.layOut(limit)
+	t.rows = nil
+	_, err := io.WriteString(t.out, text)
+	return err
+}
+
+func (t *Table) layOut(limit int) string {
+	widths := fit(widest(t.rows), t.shrinks, limit)
+	var all strings.Builder
+	for _, row := range t.rows {
+		all.WriteString(t.line(row, widths, limit) + "\n")
+	}
+	return all.String()
+}
+
+// line is one row. In a pipe each column has its place in each line. Blanks at the end stay, too,
+// because programs may count them. On a terminal a column without text takes no place. Blanks at
+// the end are left out because they might wrap.
+func (t *Table) line(row []string, widths []int, limit int) string {
+	line := ""
+	for i, cell := range row {
+		switch {
+		case t.out.IsTerminal() && widths[i] == 0:
+			continue
+		case limit > 0:
+			cell = t.out.Cut(cell, widths[i])
+		}
+		if i < len(row)-1 {
+			cell = Pad(cell, widths[i]+Gap)
+		}
+		line += cell
+	}
+	if t.out.IsTerminal() {
+		line = strings.TrimRight(line, " ")
+	}
+	if limit > 0 {
+		line = t.out.Cut(line, limit)
+	}
+	return line
+}
+
+func widest(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	return widths
+}
+
+// fit makes columns narrower until a row has at most limit columns, if they can become that narrow.
+// Each column shrinks as far as it may before the next one. If a column vanishes, the others get
+// back the space that is left over.
+func fit(widths []int, shrinks []Shrink, limit int) []int {
+	if limit == 0 {
+		return widths
+	}
+	natural, over := slices.Clone(widths), -Gap-limit
+	for _, w := range widths {
+		if w > 0 {
+			over += w + Gap
+		}
+	}
+	for _, s := range shrinks {
+		w := widths[s.Column]
+		switch {
+		case over <= 0 || w == 0:
+		case s.Least == 0:
+			widths[s.Column], over = 0, over-w-Gap
+		case w > s.Least:
+			widths[s.Column] = max(s.Least, w-over)
+			over -= w - widths[s.Column]
+		}
+	}
+	for _, s := range shrinks {
+		if w := widths[s.Column]; over < 0 && w > 0 {
+			widths[s.Column] = min(natural[s.Column], w-over)
+			over += widths[s.Column] - w
+		}
+	}
+	return widths
 }

@@ -17,14 +17,27 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 const (
@@ -77,3 +90,249 @@ func Forget(ctx context.Context, store mutex.Board, name string) (found bool, er
 	}
 	return found, err
 }
+
+const (
+	listedFor  = 10 * time.Minute // after its last announcement a server is still listed
+	quietAfter = 3 * time.Minute  // after that, a server does not count as one that ticks
+	maxRunning = 100              // runs that one server announces; it only counts the others
+)
+
+// A Server is a machine that announced lately that it ticks a schedule. It is a value of the table
+// of servers.
+type Server struct {
+	Name        string    `json:"name"`
+	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
+	Version     string    `json:"version"`           // of its sched
+	Minute      time.Time `json:"minute"`            // of its last tick
+	File        string    `json:"file"`              // the schedule that it ticks, absolute
+	Digest      string    `json:"digest"`            // of the text of the schedule and of what it includes
+	Labels      []string  `json:"labels,omitempty"`
+	Environment string    `json:"environment"`
+	Zone        string    `json:"zone,omitempty"` // see ZoneOf
+	Running     []Running `json:"running,omitempty"`
+	More        int       `json:"more,omitempty"` // how many more runs than those in Running
+
+	// Announce and List set these.
+	Seen       time.Time     `json:"seen"`                  // when it announced this, by the clock of the store
+	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
+	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
+	Age        time.Duration `json:"-"`                     // how long ago Seen was
+}
+
+// A Running is a run that lived when its server last said what runs there.
+type Running struct {
+	Run   string    `json:"run"`
+	Task  string    `json:"task"`
+	Slot  time.Time `json:"slot"`
+	PID   int       `json:"pid,omitempty"` // 0 until its command has started
+	Since time.Time `json:"since"`
+}
+
+// place is the key in the table of servers. Each machine of a name, and each schedule of a machine,
+// has a key of its own.
+func (s Server) place() string {
+	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
+	return s.Name + "@" + hex.EncodeToString(hash[:8])
+}
+
+// Silent reports whether the server has said nothing for three minutes.
+func (s Server) Silent() bool { return s.Age >= quietAfter }
+
+// Announce announces that a tick of self begins or goes on, and which runs live there. Offset is
+// how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
+// round trip). Found is what is wrong with the servers. Announce takes three calls.
+func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
+	all, now, err := readServers(ctx, store)
+	if err != nil {
+		return 0, nil, err
+	}
+	offset = clock().Sub(now)
+	found, self.Seen = findingsOf(self, all, now), now.UTC()
+	self.SharedName = slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == KindName })
+	if last := all[self.place()]; last.Minute.After(self.Minute) { // this tick began before the last one
+		self.Minute, self.Version, self.Digest = last.Minute, last.Version, last.Digest
+	}
+	self.More = max(0, len(self.Running)-maxRunning)
+	self.Running = self.Running[:len(self.Running)-self.More]
+	self.Minute, self.Offset = self.Minute.UTC(), offset
+	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
+}
+
+// readServers returns the servers by key, with only such runs as sched can have made, and then the
+// time of the store. It reads the time last, so that the clocks are not compared while it connects.
+func readServers(ctx context.Context, store mutex.Store) (all map[string]Server, now time.Time, err error) {
+	values, err := store.All(ctx, tableServers)
+	if err != nil {
+		return nil, now, err
+	}
+	all = map[string]Server{}
+	for key, value := range values {
+		s, ok := mutex.Decode[Server](value)
+		if !ok || s.Name == "" || s.Seen.IsZero() {
+			continue
+		}
+		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return !outcome.IsID(r.Run) || r.Task == "" })
+		s.Running, s.More = s.Running[:min(maxRunning, len(s.Running))], max(0, s.More)
+		all[key] = s
+	}
+	now, err = store.Now(ctx)
+	return all, now, err
+}
+
+// List returns the servers of the last ten minutes, by name, the newest first. A machine has an
+// entry for each schedule that it ticks, and a new entry after a boot. Running does not have the
+// last thousand ended runs.
+func List(ctx context.Context, store mutex.Store) ([]Server, error) {
+	announced, now, err := readServers(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Collect(maps.Values(announced))
+	known := map[string]bool{} // runs that have ended, or that a newer entry has
+	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
+		ended, err := Recent(ctx, store, "", state.Query{}, PageSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range ended {
+			known[r.ID] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })
+	slices.SortFunc(all, func(a, b Server) int { return cmp.Or(strings.Compare(a.Name, b.Name), b.Seen.Compare(a.Seen)) })
+	for i := range all {
+		all[i].Age = max(0, now.Sub(all[i].Seen))
+		if i > 0 && all[i-1].Name == all[i].Name {
+			all[i].SharedName = all[i-1].SharedName // the newer entry knows better
+		}
+		all[i].Running = slices.DeleteFunc(all[i].Running, func(r Running) bool { return known[r.Run] })
+		for _, r := range all[i].Running {
+			known[r.Run] = true
+		}
+	}
+	return all, nil
+}
+
+// A Finding is one thing that a tick finds wrong with the servers of a store.
+type Finding struct{ Kind, Text, Hint string }
+
+// The kinds of findings.
+const (
+	KindName        = "name"        // another machine ticks under the name of this one
+	KindEnvironment = "environment" // others tick in another environment
+	KindZone        = "zone"        // others tick in another time zone (ZoneOf)
+	KindSilent      = "silent"      // silent servers (Server.Silent) where something ran
+)
+
+// findingsOf finds what is wrong with the servers, at the time now of the store.
+func findingsOf(self Server, all map[string]Server, now time.Time) (found []Finding) {
+	before, ticked := all[self.place()]
+	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
+	about := map[string][]string{} // by kind
+	for key, s := range all {
+		silent := now.Sub(s.Seen) >= quietAfter
+		switch {
+		case key == self.place():
+		case s.Name == self.Name && s.Machine != self.Machine:
+			// A machine that was set up anew finds its own past. A machine that ticked later is
+			// another one.
+			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
+				about[KindName] = []string{self.Name}
+			}
+		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
+			about[KindSilent] = append(about[KindSilent], s.Name)
+		case !silent:
+			if differs(s.Environment, self.Environment) {
+				about[KindEnvironment] = append(about[KindEnvironment], s.Environment)
+			}
+			if differs(s.Zone, self.Zone) {
+				about[KindZone] = append(about[KindZone], s.Zone)
+			}
+		}
+	}
+	for _, f := range []Finding{
+		{KindName, "another machine ticks under the name …, too", "name each with `server:` or $SCHED_SERVER"},
+		{KindEnvironment, "servers of this schedule tick in another environment: … (" + self.Name + " is in " + self.Environment + ")",
+			"give each environment a `name` or a store of its own"},
+		{KindZone, "servers of this schedule are in another time zone: … (" + self.Name + " is in " + self.Zone + ")",
+			"write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone"},
+		{KindSilent, "nothing was heard for three minutes or more of …, where tasks were running", ""},
+	} {
+		names := about[f.Kind]
+		slices.Sort(names)
+		names = slices.Compact(names)
+		names = names[:min(10, len(names))] // others may have written thousands
+		if f.Text = strings.Replace(f.Text, "…", strings.Join(names, ", "), 1); len(names) > 0 {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// ZoneOf returns the zone of the one_server tasks that name no zone, as offsets from UTC in January
+// and July; "" without such tasks. Servers with different zones would each run such a task.
+func ZoneOf(s *schedule.Schedule, year int) string {
+	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
+	if s.Location == nil || !slices.ContainsFunc(s.Tasks, depends) {
+		return ""
+	}
+	offset := func(month time.Month) string {
+		return time.Date(year, month, 1, 12, 0, 0, 0, time.UTC).In(s.Location).Format("-07:00")
+	}
+	if january, july := offset(time.January), offset(time.July); january != july {
+		return january + "/" + july
+	}
+	return offset(time.January)
+}
+
+// Machine returns a text that tells machines of one name apart, by state folder and boot; "" if dir
+// is not writable.
+func Machine(dir string) string {
+	path := filepath.Join(dir, "machine")
+	id, err := statedir.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		id = []byte(rand.Text() + "\n")
+		err = statedir.Replace(path, id)
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id)) + " " + clock.BootID()
+}
+
+// Notes are what the last tick of this machine found out about the store and its servers.
+type Notes struct {
+	Findings []Finding `json:"findings,omitempty"`
+	Outage   *Outage   `json:"outage,omitempty"` // nil: the store answered
+}
+
+// An Outage is what ticks of this machine found: the store does not answer, or grants nothing.
+type Outage struct {
+	Since time.Time `json:"since"` // the first tick that found it
+	Why   string    `json:"why"`
+}
+
+// NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
+func NotesIn(dir string) (n Notes) {
+	text, _ := statedir.ReadFile(notesPath(dir))
+	json.Unmarshal(text, &n) //nolint: see above
+	return n
+}
+
+// Note notes what a tick found. The tick began in the given minute. An error means that the store
+// was of no use to the tick; then the findings of the last tick stay.
+func Note(dir string, minute time.Time, found []Finding, err error) {
+	before := NotesIn(dir)
+	after := Notes{Findings: found}
+	if err != nil {
+		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Why: err.Error()}}
+		if before.Outage != nil {
+			after.Outage.Since = before.Outage.Since
+		}
+	}
+	if text := encode(after); !bytes.Equal(text, encode(before)) {
+		statedir.Replace(notesPath(dir), append(text, '\n')) //nolint: ticks say it, too
+	}
+}
+
+func notesPath(dir string) string { return filepath.Join(dir, "store.json") }

@@ -14,10 +14,9 @@
 //
 // # Where to find what
 //
-// Text becomes an Expression in expression.go, field.go (the grammar of a field) and compile.go
-// (sets of due values, by gronx). Words become expressions in every*.go (the grammar of every:).
-// expression.go searches the wall clock, by days.go; wallclock.go maps wall times to instants;
-// when.go joins the expressions of a task.
+// Text becomes an Expression in expression.go and field.go (the grammar of a field). Words become
+// expressions in every*.go (the grammar of every:). expression.go searches the wall clock, by
+// days.go; wallclock.go maps wall times to instants; when.go joins the expressions of a task.
 package cron
 
 import (

@@ -16,9 +16,13 @@
 package crontab
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/humanize"
 )
 
 // A Task is a line of a crontab as a task.
@@ -78,4 +82,111 @@ func (s *Schedule) TaskOf(line int, name string) *Task {
 		return s.Tasks[i]
 	}
 	return nil
+}
+
+var (
+	tilde     = humanize.Pattern(`(\d+)?~(\d+)?`)
+	fieldTops = []string{"59", "23", "28", "12", "6"}
+)
+
+// everyMinute is a nickname of FreeBSD's cron.
+const everyMinute = "@every_minute"
+
+// wrongTimes returns no problem for times that Debian's cron, another cron or sched takes.
+func wrongTimes(when string) (problem, hint string) {
+	if strings.Contains(when, "_") && when != everyMinute {
+		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
+	}
+	_, notVixie := vixie.Parse(when)
+	_, err := cron.Parse(untilde(when), "")
+	if notVixie == nil || err == nil || when == "@reboot" || when == everyMinute {
+		return "", ""
+	}
+	if wrong, ok := err.(*cron.Error); ok {
+		hint = wrong.Hint
+	}
+	return fmt.Sprintf("%q: %v", when, err), hint
+}
+
+func (c *converter) times(t *Task, name string) bool {
+	when := c.entry.When
+	switch {
+	case when == "@reboot":
+		t.Cron, t.Boot = when, true
+		c.remark("", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later")
+		return true
+	case when == everyMinute:
+		when = "* * * * *"
+		c.remark("", "Debian's cron refuses %s, and with it the whole file; FreeBSD's takes it, and so does the schedule", everyMinute)
+	case strings.Contains(when, "~"):
+		when = untilde(when)
+		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, and Debian's does not know it; "+
+			"the schedule always takes the same, made from the name (%s)", when)
+	}
+	if times, err := vixie.Parse(when); err == nil {
+		return c.cronTimes(t, when, name, times)
+	}
+	e, err := cron.Parse(when, name)
+	if err != nil {
+		c.leave("", "%q: %v", when, err)
+		return false
+	}
+	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
+		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
+	} else if len(strings.Fields(when)) == 6 && !c.entry.Off {
+		c.remark("", "seconds are supercronic's: cron would take the last fields for the command")
+	} else if when == c.entry.When && !c.entry.Off {
+		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
+	}
+	t.Cron = when
+	return true
+}
+
+// cronTimes writes times out if sched refuses their text, or takes it otherwise.
+func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
+	if times.Never() {
+		hint := ""
+		if strings.Contains(when, "-") {
+			hint = "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"
+		}
+		c.leave(hint, "cron never starts this line: no date matches %q", when)
+		return false
+	}
+	t.Cron, t.Times = when, &times
+	if _, err := cron.Parse(when, name); err == nil && !backwards().MatchString(when) {
+		return true
+	}
+	t.Cron = times.String()
+	e, err := cron.Parse(t.Cron, name)
+	if err != nil {
+		c.leave("", "%q: %v", when, err)
+		return false
+	}
+	c.remark("", "%q is written as %q, which is what it is to cron", when, e)
+	return true
+}
+
+// backwards matches ranges that end on Sunday. sched reads them as people mean them; to cron they
+// are empty.
+var backwards = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
+
+// untilde writes the random ~ of OpenBSD and cronie as H.
+func untilde(when string) string {
+	words := strings.Fields(when)
+	for i, word := range words {
+		words[i] = tilde().ReplaceAllStringFunc(word, func(found string) string {
+			low, high, _ := strings.Cut(found, "~")
+			if low == "" && high == "" {
+				return "H"
+			}
+			if low == "" {
+				low = map[bool]string{true: "1", false: "0"}[i == 2 || i == 3]
+			}
+			if high == "" && i < len(fieldTops) {
+				high = fieldTops[i]
+			}
+			return "H(" + low + "-" + high + ")"
+		})
+	}
+	return strings.Join(words, " ")
 }
