@@ -106,6 +106,9 @@ func (r requests) each(ctx context.Context, waiting []state.Row, start func(stat
 // Neither the task's conditions nor one_server count: a person asked for the run, and on this
 // server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
+	if now, err := r.rows().Row(context.Background(), row.ID); err != nil || !now.Requested() {
+		return nil, false // another process has answered it: its mutex is not to be held for a moment now
+	}
 	here := *task
 	here.OneServer, here.Background = false, inBackground(row, task)
 	record := r.requestRow(row, &here)
