@@ -27,27 +27,18 @@ const (
 // hooks, it goes on after those.
 func (h *hooks) before(terminate context.Context) (note string) {
 	defer h.send()
-	begun := map[string]state.Hook{}
-	if h.run.leftover != nil {
-		for _, hook := range h.marks.all() {
-			begun[hook.Name] = hook
-		}
-	}
 	h.queueStartPings()
-	last, over := lastBegun(h.run.task.Hooks.Before, begun)
-	for i, hook := range h.run.task.Hooks.Before {
+	hooks := h.run.task.Hooks.Before
+	started := h.startedBefore(hooks)
+	for i, hook := range hooks {
 		name := hookName("before", i)
-		switch {
-		case hook.Notify != nil:
+		if hook.Notify != nil {
 			h.queueMessage(name, name, notify.Start, *hook.Notify, h.run.row.soFar())
 			h.send()
-		case i < last, i == last && over && begun[name].Note == "": // it succeeded, or the next one would not have been started
-		case i == last && over:
-			note = begun[name].Note
-		case i == last && h.run.leftover != nil && h.run.leftover.hookPID != 0:
-			note = h.awaitOrphan(terminate, name)
-			h.marks.ended(name, note)
-		default:
+			continue
+		}
+		note, over := h.awaitStarted(terminate, i, started)
+		if !over {
 			note = h.runOne(terminate, name, hook, variables(h.run, 1))
 		}
 		if note != "" {

@@ -108,24 +108,48 @@ func (l *leftover) ends(attempt int) *state.Row {
 	return l.ending
 }
 
-// lastBegun returns the index of the last command among the before-hooks that was started, and
-// whether that has ended. It returns -1 if none was started.
-func lastBegun(before []schedule.Hook, begun map[string]state.Hook) (last int, ended bool) {
-	last = -1
-	for i, hook := range before {
-		if mark, ok := begun[hookName("before", i)]; ok && hook.Notify == nil {
-			last, ended = i, !mark.Ended.IsZero()
-		}
-	}
-	return last, ended
+// A startedHook is the last command among the before-hooks that a killed supervisor had started.
+type startedHook struct {
+	index int // -1 for none
+	mark  state.Hook
 }
 
-// awaitOrphan goes on with a before-hook that a supervisor had started when it was killed.
-func (h *hooks) awaitOrphan(ctx context.Context, name string) (note string) {
-	pid := h.run.leftover.hookPID
+// startedBefore returns which of the before-hooks the killed supervisor had started last.
+func (h *hooks) startedBefore(before []schedule.Hook) (last startedHook) {
+	last.index = -1
+	if h.run.leftover == nil {
+		return last
+	}
+	for _, mark := range h.marks.all() {
+		for i, hook := range before {
+			if hook.Notify == nil && hookName("before", i) == mark.Name && i > last.index {
+				last = startedHook{i, mark}
+			}
+		}
+	}
+	return last
+}
+
+// awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
+// for its end. It reports false for a hook that has yet to run.
+func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note string, over bool) {
+	switch {
+	case i < last.index: // it succeeded, or the next one would not have been started
+		return "", true
+	case i > last.index:
+		return "", false
+	case !last.mark.Ended.IsZero():
+		return last.mark.Note, true
+	case h.run.leftover.hookPID == 0:
+		return "", false
+	}
+	name, pid := last.mark.Name, h.run.leftover.hookPID
 	age := process.Age(pid)
 	if p, ok := process.Adopt(pid); ok {
-		return awaitHook(ctx, name, p, age)
+		note = awaitHook(ctx, name, p, age)
+	} else {
+		note = fmt.Sprintf("hook %s: nobody saw how it ended, since its supervisor was killed", name)
 	}
-	return fmt.Sprintf("hook %s: nobody saw how it ended, since its supervisor was killed", name)
+	h.marks.ended(name, note)
+	return note, true
 }

@@ -345,7 +345,7 @@ const startDeliveryPatience = 5 * time.Second
 // trailing `sched finish`. finish returns nil when that process owns the run; after an error the
 // run is still ours. A run without hooks ends here. If the next attempt was deferred, finish is not
 // called. When terminate is done it stops the command, when kill is done too it kills it.
-func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) error) {
+func (r *Run) Supervise(terminate, kill context.Context, finish func(*Run) error) {
 	r.Terminate = terminate
 	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
@@ -372,7 +372,7 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(Trailing) e
 		}
 		r.Sender.Wait(terminate, startDeliveryPatience)
 	}
-	if err != nil || finish(Trailing{r, result}) != nil { // this process finishes the run
+	if err != nil || finish(r) != nil { // this process finishes the run
 		defer r.sendAlone()()
 		r.finish(result)
 	}

@@ -34,7 +34,7 @@ const messageBytes = 1 + 36
 // A supervisor watches runs in this process.
 type supervisor struct {
 	caller          Caller
-	finishes        *finishes
+	finishes        *finishStarter
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
@@ -68,7 +68,7 @@ func supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	caller.Leases, caller.queues, caller.Terminate = &Leases{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
-	s.finishes = &finishes{self: self, awaitStarts: s.awaitStarts}
+	s.finishes = &finishStarter{self: self, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(func() {
 			s.takeOver(s.caller.HasStarted)

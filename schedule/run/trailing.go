@@ -22,13 +22,6 @@ import (
 // same moment share one such process, which has these four arguments for each of them
 // (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
-// A Trailing is a run whose command has ended, and whose result is written down. Only its `sched
-// finish` is left to do.
-type Trailing struct {
-	run    *Run
-	result state.Row
-}
-
 // The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
 // run the locks of its mutex and of its seat. A run without such a lock has /dev/null in its place.
 const (
@@ -37,16 +30,16 @@ const (
 	descriptorsEach = 2
 )
 
-// StartFinish starts the trailing `sched finish` of the runs, which are of one state folder, with
-// the program at the path self. The part of this process in the runs ends with that. After an error
-// no `sched finish` was started.
-func StartFinish(self string, ended []Trailing) error {
+// startFinish starts one `sched finish` for runs of one state folder whose results are written
+// down, with the program at the path self. The part of this process in the runs ends with that.
+// After an error no process was started.
+func startFinish(self string, ended []*Run) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
-	ctx, first := context.Background(), ended[0].run
+	ctx, first := context.Background(), ended[0]
 	owner, err := first.DB.Owners().New(state.Finish)
 	if err != nil {
 		return err
@@ -58,10 +51,10 @@ func StartFinish(self string, ended []Trailing) error {
 	}
 	argv, files := []string{self, "finish"}, owner.Files()
 	var ids []string
-	for _, t := range ended {
-		argv = append(argv, t.run.row.Mutex, strconv.Itoa(t.code()), "--run", t.run.row.ID)
-		files = append(files, append(inherited(t.run.lock), null, null)[:descriptorsEach]...)
-		ids = append(ids, t.run.row.ID)
+	for _, r := range ended {
+		argv = append(argv, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
+		files = append(files, append(inherited(r.lock), null, null)[:descriptorsEach]...)
+		ids = append(ids, r.row.ID)
 	}
 	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err
@@ -73,21 +66,21 @@ func StartFinish(self string, ended []Trailing) error {
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, finisher.HandOver(ctx, first.row.own.ID, ids...))
 	}
-	for _, t := range ended {
-		t.run.Close()
+	for _, r := range ended {
+		r.Close()
 	}
 	return nil
 }
 
-// code is the exit code of the command, for people who look at the processes.
-func (t Trailing) code() int {
-	if t.result.ExitCode == nil {
+// shownCode is an exit code for people who look at the processes: 1 if there is none.
+func shownCode(code *int) int {
+	if code == nil {
 		return 1
 	}
-	return *t.result.ExitCode
+	return *code
 }
 
-// FinishInherited finishes background runs that this process inherited (StartFinish), with the
+// FinishInherited finishes background runs that this process inherited (startFinish), with the
 // results that their supervisor wrote down: all at the same time, so that none delays another.
 func (c Caller) FinishInherited(ids []string) error {
 	ctx := context.Background()
@@ -165,21 +158,21 @@ func (r *Run) complain(format string, args ...any) {
 	fmt.Fprintf(to, "sched: "+format+"\n", args...)
 }
 
-// finishes starts the trailing `sched finish` of runs: one process for the runs that have ended
-// after the last process was started. Safe for concurrent use.
-type finishes struct {
+// A finishStarter starts the trailing `sched finish` of runs: one process for the runs that have
+// ended since it started the last one. Safe for concurrent use.
+type finishStarter struct {
 	self        string // the path of sched
 	awaitStarts func() // waits while other runs are being started
 
 	mu      sync.Mutex
-	waiting []pendingFinish
+	waiting []endedRun
 	busy    bool // a goroutine is about to start what waits
 }
 
-// A trailing run waits for its `sched finish`.
-type pendingFinish struct {
-	Trailing
-	started chan error
+// An endedRun waits for its `sched finish`.
+type endedRun struct {
+	run     *Run
+	started chan error // gets what startFinish returned
 }
 
 const (
@@ -192,10 +185,10 @@ const (
 	mostTogether = 32
 )
 
-// start has the run finished. It returns when the process that finishes it was started. After an
-// error no process was started.
-func (f *finishes) start(t Trailing) error {
-	one := pendingFinish{t, make(chan error, 1)}
+// start returns when the process that finishes the run was started, or after an error, when none
+// was.
+func (f *finishStarter) start(r *Run) error {
+	one := endedRun{r, make(chan error, 1)}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, one)
 	first := !f.busy
@@ -208,20 +201,20 @@ func (f *finishes) start(t Trailing) error {
 }
 
 // startAll starts processes until nothing waits. The first comes at once.
-func (f *finishes) startAll() {
+func (f *finishStarter) startAll() {
 	for {
 		f.awaitStarts()
 		together := f.take()
 		if len(together) == 0 {
 			return
 		}
-		var runs []Trailing
-		for _, t := range together {
-			runs = append(runs, t.Trailing)
+		var runs []*Run
+		for _, one := range together {
+			runs = append(runs, one.run)
 		}
-		err := StartFinish(f.self, runs)
-		for _, t := range together {
-			t.started <- err
+		err := startFinish(f.self, runs)
+		for _, one := range together {
+			one.started <- err
 		}
 		if len(together) < mostTogether {
 			time.Sleep(finishInterval)
@@ -231,7 +224,7 @@ func (f *finishes) startAll() {
 
 // take returns the runs that one process finishes now. If nothing waits it returns none, and
 // startAll ends.
-func (f *finishes) take() (together []pendingFinish) {
+func (f *finishStarter) take() (together []endedRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := min(len(f.waiting), mostTogether)

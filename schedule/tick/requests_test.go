@@ -14,8 +14,8 @@ import (
 )
 
 // Two processes list the same request, and one of them answers it first. The other once took the
-// mutex of the task until it saw that: a slot that was due at that moment was skipped, though no run
-// had the mutex.
+// mutex of the task until it saw that: a slot that was due at that moment was skipped, though no
+// run had the mutex.
 func TestARequestThatWasAnsweredMeanwhileTakesNoMutex(t *testing.T) {
 	w := newWorld(t, 1, `
   - {name: task, cron: "0 5 * * *", without_overlapping: true, command: "true"}
