@@ -12,7 +12,7 @@
  *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.AwaitRetry, state.Owned.Defer,
  *              state.Owned.Finish
  *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
- *   fin        run.StartFinish, run.Caller.FinishInherited
+ *   fin        run.startFinish, run.Caller.FinishInherited
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
  * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is
