@@ -72,7 +72,7 @@ func startFinish(self string, ended []*Run) error {
 	return nil
 }
 
-// shownCode is an exit code for people who look at the processes: 1 if there is none.
+// shownCode is an exit code for people who look at the processes: 1 if the code is not known.
 func shownCode(code *int) int {
 	if code == nil {
 		return 1
@@ -185,8 +185,8 @@ const (
 	mostTogether = 32
 )
 
-// start returns when the process that finishes the run was started, or after an error, when none
-// was.
+// start has the run finished. It returns when the process for that was started; after an error no
+// process was started.
 func (f *finishStarter) start(r *Run) error {
 	one := endedRun{r, make(chan error, 1)}
 	f.mu.Lock()
