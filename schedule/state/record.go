@@ -12,8 +12,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file adds rows that have ended already: runs that another file has reported, and slots that
-// did not run.
+// This file adds rows that have ended already, such as slots that did not run.
 
 // Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
 // new notes, so a process that was killed may record it again.
@@ -54,7 +53,7 @@ func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 func recordFirst(a, b Row) int {
 	rank := func(r Row) int {
 		switch {
-		case !r.LastSlot.IsZero():
+		case r.IsRange():
 			return 2
 		case r.GivesWay():
 			return 1
@@ -102,41 +101,46 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	return rec, err
 }
 
+// record adds a row by the rules of Record. A run that has a row already only gets new notes.
 func (rec *recorder) record(row Row) error {
 	if err := rec.endWaiting(row); err != nil {
 		return err
 	}
-	var known, own bool // own: the slot has a row of its own
-	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &own); err != nil {
+	var known, slotKnown bool // the run has a row; the slot has a row of its own
+	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown); err != nil {
 		return err
 	}
-	if known {
-		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
-	}
 	switch {
-	case !row.LastSlot.IsZero():
+	case known:
+		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
+	case row.IsRange():
 		if err := rec.leaveOut(&row); err != nil || row.Slots == 0 {
 			return err
 		}
 	case row.Origin == "":
-		if row.GivesWay() && own || row.Outcome == outcome.Missed && rec.rangeOf(row) != nil {
-			return nil
-		}
-		if r := rec.rangeOf(row); r != nil && !own {
-			if err := rec.shrink(r); err != nil {
-				return err
-			}
-		}
-		row.Scheduled = true
-		if own {
-			var err error
-			if row.Scheduled, err = rec.remove(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL"); err != nil {
-				return err
-			}
+		if wanted, err := rec.replaceSlot(&row, slotKnown); err != nil || !wanted {
+			return err
 		}
 	}
 	_, err := rec.insert(row)
 	return err
+}
+
+// replaceSlot makes room for the row of a slot, and reports false if the slot has a better row. Own
+// says that the slot has a row of its own.
+func (rec *recorder) replaceSlot(row *Row, own bool) (wanted bool, err error) {
+	several := rec.rangeOf(*row)
+	switch {
+	case own && row.GivesWay(), several != nil && row.Outcome == outcome.Missed:
+		return false, nil
+	case own: // a second run of the slot, unless its row gives way
+		row.Scheduled, err = rec.remove(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
+		return true, err
+	case several != nil:
+		err = rec.shrink(several)
+	}
+	row.Scheduled = true
+	return true, err
 }
 
 // begin adds a row that must belong to its owner afterwards.
@@ -159,7 +163,7 @@ func (rec *recorder) endWaiting(row Row) error {
 		return nil
 	}
 	_, err := rec.waiting.ExecContext(rec.ctx, row.ID)
-	if err != nil || row.Origin != "" || !row.LastSlot.IsZero() {
+	if err != nil || row.Origin != "" || row.IsRange() {
 		return err
 	}
 	_, err = rec.waitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())

@@ -250,7 +250,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		return nil, err
 	}
 	for _, r := range rows {
-		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(ranges, func(s slotRange) bool { return s.has(r) }) {
+		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, func(s slotRange) bool { return s.has(r) }) {
 			continue
 		}
 		did, err := inserter.insert(r)
@@ -260,7 +260,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		if did {
 			added = append(added, r)
 		}
-		if !r.LastSlot.IsZero() {
+		if r.IsRange() {
 			ranges = append(ranges, slotRange{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
 		}
 	}
