@@ -401,7 +401,7 @@ func (c *check) overlaps() {
 	newest := map[string]attemptOf{}      // the attempt that began last, of each mutex
 	follower := map[attemptOf]attemptOf{} // the attempt that began after this one, with the same mutex
 	for _, e := range c.events {
-		name, this := c.tasks[e.task].lock(), attemptOf{e.run, e.attempt}
+		name, this := c.tasks[e.task].lock(), attemptOf{e.run, e.attempt, e.tick}
 		switch {
 		case name == "" || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded:
 		case follower[this] != attemptOf{}:
@@ -415,8 +415,10 @@ func (c *check) overlaps() {
 	}
 }
 
-// An attemptOf names one command that ran.
+// An attemptOf names one command that ran. An attempt that nobody could write down, because the
+// folder was read-only, may run again in a later tick.
 type attemptOf struct {
 	run    string
 	number int
+	tick   string
 }

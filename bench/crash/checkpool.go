@@ -17,7 +17,7 @@ func (c *check) pool() {
 		if !c.tasks[e.task].pool || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded {
 			continue
 		}
-		this := attemptOf{e.run, e.attempt}
+		this := attemptOf{e.run, e.attempt, e.tick}
 		if first[this] == 0 {
 			first[this] = e.at
 		}

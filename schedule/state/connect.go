@@ -358,7 +358,6 @@ func (f *file) setFileAside(info os.FileInfo, damage error) error {
 		}
 		to := freePath(f.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
 		for _, suffix := range fileSuffixes { // a log without its database means nothing (make), so the file goes first
-
 			err := os.Rename(f.path()+suffix, to+suffix)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w, and it cannot be renamed: %w", damage, err)
