@@ -306,10 +306,7 @@ func asUser(uid int) string {
 	}
 	words := []string{"sudo", "-u", name, "sched"}
 	for _, arg := range os.Args[1:] {
-		if strings.ContainsAny(arg, " '\"$`\\*?;&|<>()#") {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		words = append(words, arg)
+		words = append(words, humanize.ShellWord(arg))
 	}
 	return strings.Join(words, " ")
 }

@@ -178,15 +178,8 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
-	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", shellWord(o.output))
+	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output))
 	return nil
-}
-
-func shellWord(path string) string {
-	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 func (a importCommand) printDiffs(s *crontab.Schedule) {

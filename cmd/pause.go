@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,20 +96,9 @@ func (a pauseCommand) pausing(o pauseOptions, s *schedule.Schedule) (p control.P
 		p.From = begin
 	}
 	if p.Until, err = a.pauseEnd(o, begin, s.Location); err == nil && o.begin != "" {
-		if err = a.actor(s).CheckPlanned(p.From, p.Until, "--"); err != nil {
-			err = usageOf(err)
-		}
+		err = a.actor(s).CheckPlanned(p.From, p.Until, "--")
 	}
 	return p, err
-}
-
-// usageOf returns an error about flags as one of usage.
-func usageOf(err error) error {
-	hint := ""
-	if wrong, ok := errors.AsType[*view.Error](err); ok {
-		hint = wrong.Hint
-	}
-	return usage(hint, "%w", err)
 }
 
 // pauseEnd returns the zero time for a pause without an end.

@@ -18,6 +18,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
 
@@ -191,20 +192,11 @@ func (c *console) printAside() {
 	out := &printer{moved: make(chan struct{}, 1)}
 	c.printers = []*printer{out}
 	errs := out
-	if !sameFile(terminal.File(c.out), terminal.File(c.err)) {
+	if !statedir.SameFile(terminal.File(c.out), terminal.File(c.err)) {
 		errs = &printer{moved: make(chan struct{}, 1)}
 		c.printers = append(c.printers, errs)
 	}
 	c.out, c.err = printerStream{out, c.out}, printerStream{errs, c.err}
-}
-
-func sameFile(a, b *os.File) bool {
-	if a == nil || b == nil {
-		return false
-	}
-	x, err := a.Stat()
-	y, yerr := b.Stat()
-	return err == nil && yerr == nil && os.SameFile(x, y)
 }
 
 // endPrinting waits for the printers, says what was lost, and returns the exit code of sched.

@@ -51,7 +51,7 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 }
 
 func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
-	folder, err := s.lockFolder(ctx)
+	folder, err := s.lockFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(file, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		held := &HeldError{name, readHolder(file)}
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -75,7 +75,7 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 	}
 	last := readHolder(file)
 	if s.GoesOn != nil && last.Run != "" && last.Run != holder.Run && s.GoesOn(name, last) {
-		flock(file, unix.LOCK_UN)
+		unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		file.Close()
 		return nil, &HeldError{name, last}
 	}
@@ -100,7 +100,7 @@ func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
 // lockAgain takes the lock of a run again whose processes with the descriptor were killed. It
 // returns nil if one of them lives, or if the mutex is not the run's any more.
 func (s Files) lockAgain(name, run string) *os.File {
-	folder, err := s.lockFolder(context.Background())
+	folder, err := s.lockFolder()
 	if err != nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s Files) lockAgain(name, run string) *os.File {
 	if err != nil {
 		return nil
 	}
-	if flock(file, unix.LOCK_EX|unix.LOCK_NB) != nil || readHolder(file).Run != run {
+	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || readHolder(file).Run != run {
 		file.Close()
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 		return Holder{}, false
 	}
 	defer file.Close()
-	if !errors.Is(flock(file, unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
+	if !errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return Holder{}, false
 	}
 	return readHolder(file), true
@@ -137,12 +137,12 @@ func (s Files) Last(name string) (holder Holder, ok bool) {
 }
 
 // Break removes the file of a held lock: its holder keeps a lock that nobody can open.
-func (s Files) Break(ctx context.Context, name string) (Holder, error) {
-	return s.breakIf(ctx, name, func(*os.File, Holder) bool { return true })
+func (s Files) Break(_ context.Context, name string) (Holder, error) {
+	return s.breakIf(name, func(*os.File, Holder) bool { return true })
 }
 
-func (s Files) breakIf(ctx context.Context, name string, match func(*os.File, Holder) bool) (Holder, error) {
-	folder, err := s.lockFolder(ctx)
+func (s Files) breakIf(name string, match func(*os.File, Holder) bool) (Holder, error) {
+	folder, err := s.lockFolder()
 	if err != nil {
 		return Holder{}, err
 	}
@@ -156,7 +156,7 @@ func (s Files) breakIf(ctx context.Context, name string, match func(*os.File, Ho
 		return Holder{}, err
 	}
 	defer file.Close()
-	if flock(file, unix.LOCK_EX|unix.LOCK_NB) == nil {
+	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		return Holder{}, ErrFree
 	}
 	holder := readHolder(file)
@@ -210,7 +210,7 @@ func (l *fileLock) describe(holder Holder) error {
 		return err
 	}
 	defer file.Close()
-	if !sameFile(file, l.file) {
+	if !statedir.SameFile(file, l.file) {
 		return nil // this lock was broken, and the file there is of another one
 	}
 	text, err := json.Marshal(holder)
@@ -226,14 +226,14 @@ func (l *fileLock) describe(holder Holder) error {
 
 // Release unlocks for all processes of the run, so a daemon that the command left behind keeps
 // nothing. Without the descriptor it breaks the lock if it still names the run.
-func (l *fileLock) Release(ctx context.Context) error {
+func (l *fileLock) Release(context.Context) error {
 	if l.file != nil {
-		err := flock(l.file, unix.LOCK_UN)
+		err := unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 		l.file.Close()
 		l.file = nil
 		return err
 	}
-	_, err := l.store.breakIf(ctx, l.name, func(file *os.File, h Holder) bool {
+	_, err := l.store.breakIf(l.name, func(file *os.File, h Holder) bool {
 		return h.Run == l.run && (l.store.HeldByOther == nil || !l.store.HeldByOther(file, l.run))
 	})
 	if errors.Is(err, ErrFree) {
@@ -242,18 +242,12 @@ func (l *fileLock) Release(ctx context.Context) error {
 	return err
 }
 
-func sameFile(a, b *os.File) bool {
-	x, xerr := a.Stat()
-	y, yerr := b.Stat()
-	return xerr == nil && yerr == nil && os.SameFile(x, y)
-}
-
 // folderTimeout bounds the wait for a process that stopped while it opened or broke a lock.
 const folderTimeout = 2 * time.Second
 
 // lockFolder locks the folder of the locks until the result is closed. No other process opens or
 // breaks a lock meanwhile: it could lock a file that another has just removed.
-func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
+func (s Files) lockFolder() (*os.File, error) {
 	folder, err := statedir.OpenDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := statedir.MakeDir(s.Dir); err != nil {
@@ -264,29 +258,11 @@ func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, folderTimeout)
-	defer cancel()
-	for {
-		err := flock(folder, unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return folder, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) || ctx.Err() != nil {
-			folder.Close()
-			return nil, fmt.Errorf("lock the folder %s: %w", s.Dir, err)
-		}
-		time.Sleep(time.Millisecond)
+	if err := statedir.LockWithin(folder, folderTimeout); err != nil {
+		folder.Close()
+		return nil, fmt.Errorf("lock the folder %s: %w", s.Dir, err)
 	}
-}
-
-// flock is flock(2), again after a signal.
-func flock(file *os.File, how int) error {
-	for {
-		err := unix.Flock(int(file.Fd()), how)
-		if err != unix.EINTR {
-			return err
-		}
-	}
+	return folder, nil
 }
 
 // claimHour names the folder of the claims that end in one hour (UTC). The names sort by time.

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
+	"sched/schedule/process"
 	"sched/schedule/view"
 )
 
@@ -105,22 +106,13 @@ func (c call) isOf(file string) bool {
 }
 
 func (s *Subject) callers(lines []cronLine) (ours []cronLine, calls []call) {
-	home := s.variable("HOME")
+	home, _ := process.Lookup(s.Environ)("HOME")
 	for _, l := range lines {
 		if c, ok := callOf(l.Command, home); ok && c.isOf(s.Schedule.File) {
 			ours, calls = append(ours, l), append(calls, c)
 		}
 	}
 	return ours, calls
-}
-
-func (s *Subject) variable(name string) string {
-	for _, pair := range s.Environ {
-		if value, ok := strings.CutPrefix(pair, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }
 
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
@@ -136,10 +128,7 @@ func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	for i, line := range ours {
 		found = append(found, s.lineFindings(line, calls[i])...)
 	}
-	if len(found) == 0 {
-		return fine("%s calls this schedule", ours[0].place())
-	}
-	return found
+	return found.orFine("%s calls this schedule", ours[0].place())
 }
 
 // noLine says what a missing line means: nothing if ticks come all the same.
@@ -225,13 +214,10 @@ func checkSystemd(_ context.Context, s *Subject) (found findings) {
 				"%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path)
 		}
 	}
-	switch {
-	case len(found) > 0:
-		return found
-	case len(paths) > 0:
-		return fine("%s calls this schedule, with KillMode=process", strings.Join(paths, " and "))
+	if len(paths) > 0 {
+		return found.orFine("%s calls this schedule, with KillMode=process", strings.Join(paths, " and "))
 	}
-	return fine("no unit calls this schedule")
+	return found.orFine("no unit calls this schedule")
 }
 
 // starter is the unit that starts the service: the timer of its name, if that exists, or the
@@ -255,10 +241,11 @@ func (u unit) enabled() bool {
 }
 
 func (s *Subject) units() (units []unit) {
+	home, _ := process.Lookup(s.Environ)("HOME")
 	seen := map[string]bool{} // /lib may be a link to /usr/lib
 	for _, folder := range unitFolders {
 		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
-			folder = filepath.Join(s.variable("HOME"), rest)
+			folder = filepath.Join(home, rest)
 		}
 		files, _ := filepath.Glob(filepath.Join(folder, "*.service"))
 		for _, file := range files {

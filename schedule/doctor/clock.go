@@ -76,10 +76,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 		}
 		found.add(OK, hint, "%s", says)
 	}
-	if len(found) == 0 {
-		return fine("none in the next 30 days")
-	}
-	return found
+	return found.orFine("none in the next 30 days")
 }
 
 // dueAround returns the tasks of a zone with a fixed time near the instant. It leaves out tasks of
@@ -122,13 +119,10 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 	if s.Zone == "Local" {
 		found = append(found, s.namelessZone()...)
 	}
-	switch {
-	case len(found) > 0:
-		return found
-	case version == "":
-		return fine("of which version they are is not known on this system")
+	if version == "" {
+		return found.orFine("of which version they are is not known on this system")
 	}
-	return fine("of %s", version)
+	return found.orFine("of %s", version)
 }
 
 // namelessZone warns of a machine's zone without a name, unless the schedule has its own.
@@ -138,7 +132,7 @@ func (s *Subject) namelessZone() findings {
 	}
 	offset := s.Now.In(s.Schedule.Location).Format("-07:00")
 	why := "/etc/localtime is no link to it"
-	if zone := s.variable("TZ"); zone != "" {
+	if zone, _ := process.Lookup(s.Environ)("TZ"); zone != "" {
 		why = "TZ is " + zone
 	}
 	return one(Warning, "name it in the schedule: timezone: Europe/Berlin",

@@ -91,6 +91,14 @@ func one(level Level, hint, format string, args ...any) (f findings) {
 	return f
 }
 
+// orFine returns the findings; without findings, what is fine.
+func (f findings) orFine(format string, args ...any) findings {
+	if len(f) > 0 {
+		return f
+	}
+	return fine(format, args...)
+}
+
 func fine(format string, args ...any) findings { return one(OK, "", format, args...) }
 
 // checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.

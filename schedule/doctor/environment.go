@@ -42,10 +42,7 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 		}
 	}
 	found = append(found, s.lackedByCommands(note)...)
-	if len(found) == 0 {
-		return fine("ticks have all variables that the schedule and its commands name")
-	}
-	return found
+	return found.orFine("ticks have all variables that the schedule and its commands name")
 }
 
 // lackedByCommands names variables of this shell that commands use and do not have in a tick.
@@ -97,10 +94,7 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "add to the top of the schedule: env: {PATH: "+folders[says]+"}",
 			"%s: %s", says, humanize.Names(needs[says], 3))
 	}
-	if len(found) == 0 {
-		return fine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
-	}
-	return found
+	return found.orFine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
 }
 
 // checkZone compares the machine's zone in ticks and here, unless the schedule names its own.
@@ -137,14 +131,11 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 	if note.UID == mine.UID && note.Umask != mine.Umask {
 		found.add(Warning, "set `umask:` where it matters", "files of ticks get the umask %s, yours %s", note.Umask, mine.Umask)
 	}
-	if len(found) > 0 {
-		return found
-	}
 	files := "any number of"
 	if most, limited := note.Limits["open files"]; limited {
 		files = fmt.Sprintf("up to %d", most)
 	}
-	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
+	return found.orFine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
 // needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
@@ -188,10 +179,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		}
 		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
 	}
-	if len(found) == 0 {
-		return fine("nothing is missing here for %s", humanize.Count(active, "active task"))
-	}
-	return found
+	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
 }
 
 // checkCgroups is about tasks with limits that a cgroup keeps.
@@ -226,9 +214,6 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", wrong)
 	}
 	found = append(found, s.otherVariables()...)
-	if len(found) > 0 {
-		return found
-	}
 	var elsewhere []string
 	for _, t := range s.Schedule.Tasks {
 		if s.Schedule.InUse(t) && !s.Schedule.Here(t) {
@@ -236,9 +221,9 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 		}
 	}
 	if len(elsewhere) == 0 {
-		return fine("all tasks are for this server: %s", s.Schedule.Machine)
+		return found.orFine("all tasks are for this server: %s", s.Schedule.Machine)
 	}
-	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
+	return found.orFine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
 }
 
 // otherVariables names variables that make ticks take this machine for another one than this

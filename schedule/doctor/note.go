@@ -3,7 +3,6 @@ package doctor
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -126,8 +125,7 @@ func (n Note) Environ(here Environment, environ []string) (as []string) {
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
 // Keep writes down the environment of a tick, in the state folder, if it differs from the one
-// before. Most ticks only read. Nothing is synced to disk: if a power cut takes the note away, the
-// next tick writes it again.
+// before. Most ticks only read.
 func Keep(dir string, e Environment, now time.Time) error {
 	if before, ok := Noted(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil
@@ -146,10 +144,5 @@ func write(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(text, '\n'))
-	return errors.Join(err, file.Close())
+	return statedir.WriteSynced(path, append(text, '\n'))
 }

@@ -1,12 +1,9 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
+	"sched/schedule/notify"
 	"sched/schedule/process"
 	"sched/schedule/state"
 )
@@ -33,13 +31,10 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 			found.add(Problem, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(targets[server], 3))
 		}
 	}
-	switch {
-	case len(found) > 0:
-		return found
-	case len(targets) > 0:
-		return fine("nothing waits, and the way for mail is open")
+	if len(targets) > 0 {
+		return found.orFine("nothing waits, and the way for mail is open")
 	}
-	return fine("nothing waits")
+	return found.orFine("nothing waits")
 }
 
 // undelivered returns the notifications that could not be delivered. If the database cannot be
@@ -65,7 +60,7 @@ func (s *Subject) mailServers() map[string][]string {
 			if err != nil {
 				continue // check says so
 			}
-			server := mailServer(expanded.MailURL)
+			server := notify.MailServer(expanded.MailURL)
 			if !slices.Contains(tasks[server], t.Name) {
 				tasks[server] = append(tasks[server], t.Name)
 			}
@@ -74,24 +69,13 @@ func (s *Subject) mailServers() map[string][]string {
 	return tasks
 }
 
-// mailServer returns host:port of smtp://user:password@host; empty for an empty URL.
-func mailServer(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"smtps": "465"}[u.Scheme], "25"))
-}
-
 const dialTime = 3 * time.Second
 
 // mailProblem says why mail does not go out by a server; "" if it may go out.
 func mailProblem(ctx context.Context, server string) string {
 	if server == "" {
-		for _, path := range []string{"/usr/sbin/sendmail", "/usr/lib/sendmail", "/usr/bin/sendmail"} {
-			if _, err := os.Stat(path); err == nil {
-				return ""
-			}
+		if notify.FindSendmail() != "" {
+			return ""
 		}
 		return "this machine has no sendmail, and the schedule names no mail server"
 	}
@@ -131,10 +115,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	found = append(found, s.mixed(all)...)
 	found = append(found, risks(ctx, s.Store)...)
 	found = append(found, s.namesakes(all)...)
-	if len(found) == 0 {
-		return fine("it answers in %s; %s of this schedule", humanize.Duration(took), humanize.Count(len(all), "server"))
-	}
-	return found
+	return found.orFine("it answers in %s; %s of this schedule", humanize.Duration(took), humanize.Count(len(all), "server"))
 }
 
 // mixed are servers that share a name, or that tick in another environment than this one.

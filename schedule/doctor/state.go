@@ -40,10 +40,7 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	if err := statedir.CheckAbove(file); err != nil && os.Geteuid() == 0 {
 		found.add(Problem, "", "%s, and root would run what is put there in place of the schedule", err.Error())
 	}
-	if len(found) == 0 {
-		return fine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
-	}
-	return found
+	return found.orFine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
 }
 
 // openFolder returns the first folder above a path in which every user can replace files; "" if
@@ -71,10 +68,7 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 		found.add(Warning, "set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
-	if len(found) == 0 {
-		return fine("%s can be written", dir)
-	}
-	return found
+	return found.orFine("%s can be written", dir)
 }
 
 // tryLock asks the file system whether it has locks, without writing and without waiting. A file

@@ -89,10 +89,7 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 	}
 	found = append(found, s.laravelTwice(lines)...)
 	found = append(found, s.linesBesideTasks(lines)...)
-	if len(found) == 0 {
-		return fine("no minute of the last hour was ticked twice")
-	}
-	return found
+	return found.orFine("no minute of the last hour was ticked twice")
 }
 
 // laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's

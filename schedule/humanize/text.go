@@ -33,6 +33,14 @@ func Names(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
+// ShellWord writes a text as one word for a POSIX shell: in quotes if it needs them.
+func ShellWord(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%=") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // Pattern returns a regular expression that is compiled at its first use: a tick starts each
 // minute, and needs few.
 func Pattern(text string) func() *regexp.Regexp {

@@ -25,6 +25,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
@@ -228,7 +230,7 @@ func (l Line) replaced() string { return "# replaced by sched " + l.ID() + ": " 
 
 // Command is the command that starts a tick, for a POSIX shell.
 func (l Line) Command() string {
-	return shellWord(l.Program) + " run -q -c " + shellWord(l.File)
+	return humanize.ShellWord(l.Program) + " run -q -c " + humanize.ShellWord(l.File)
 }
 
 // Cron is the line in the crontab of a user.
@@ -236,10 +238,3 @@ func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.ma
 
 // percents escapes each % for a crontab, because a plain % ends the command there.
 func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
-
-func shellWord(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%=") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 )
 
@@ -143,7 +144,7 @@ func (p Place) base() string {
 // CronD returns the file in /etc/cron.d. The file sets the shell and PATH of the tick, because the
 // settings of no other file count for it.
 func (p Place) CronD() File {
-	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " + shellWord(p.File) + "` removes it.\n" +
+	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " + humanize.ShellWord(p.File) + "` removes it.\n" +
 		"SHELL=/bin/sh\n" +
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" +
 		"* * * * * " + p.User + " " + percents(p.Command()) + p.mark() + "\n"}

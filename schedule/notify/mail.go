@@ -221,6 +221,15 @@ func parseMailURL(text string) (s smtpServer, problem string) {
 	return s, ""
 }
 
+// MailServer returns the host:port of the URL of a mail; "" for an empty URL, which means sendmail,
+// and for a wrong one.
+func MailServer(url string) string {
+	if s, problem := parseMailURL(url); problem == "" {
+		return s.address()
+	}
+	return ""
+}
+
 // address is the host and port to connect to. Errors name the server by it.
 func (s smtpServer) address() string { return net.JoinHostPort(s.host, s.port) }
 
@@ -235,7 +244,7 @@ var permanentExitCodes = []int{64, 65, 67, 68}
 // sendmail hands the mail to the mail system of this machine. Nil means that the mail system has
 // queued it. The mail system sends a bounce if the mail does not arrive.
 func (t Target) sendmail(ctx context.Context, e email) error {
-	path := findSendmail()
+	path := FindSendmail()
 	if path == "" {
 		return t.temporary("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")
 	}
@@ -268,7 +277,8 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	return t.temporary(line(err.Error()), "") // it could not be started
 }
 
-func findSendmail() string {
+// FindSendmail returns the path of the program; "" if this machine has none.
+func FindSendmail() string {
 	for _, name := range sendmailPaths {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

@@ -235,6 +235,13 @@ func OpenLocked(path string, flags int) (*os.File, error) {
 	}
 }
 
+// SameFile reports whether two open files are the same one.
+func SameFile(a, b *os.File) bool {
+	x, err := a.Stat()
+	y, yerr := b.Stat()
+	return err == nil && yerr == nil && os.SameFile(x, y)
+}
+
 // IsAt reports whether the open file is the one that has the path now.
 func IsAt(file *os.File, path string) bool {
 	opened, err := file.Stat()

@@ -113,14 +113,8 @@ func Hold(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 10 { // Running holds it for a moment
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = statedir.Lock(file)
+	if errors.Is(err, statedir.ErrLocked) {
 		defer file.Close()
 		return nil, &WorkingError{readPID(file)}
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"sched/schedule/humanize"
@@ -112,13 +111,13 @@ func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	if info.Mode().Perm()&0o022 != 0 {
 		return &Problem{
 			Text: "others than its owner can write the file, and root would run what they write",
-			Hint: "chmod go-w " + shellWord(path),
+			Hint: "chmod go-w " + humanize.ShellWord(path),
 		}
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
 		return &Problem{
 			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes", stat.Uid),
-			Hint: "chown root " + shellWord(path),
+			Hint: "chown root " + humanize.ShellWord(path),
 		}
 	}
 	return nil
@@ -139,13 +138,6 @@ func refuseFolders(path string) *Problem {
 		return unreadable(path, err)
 	}
 	return nil
-}
-
-func shellWord(path string) string {
-	if !strings.ContainsAny(path, " \t\n'\"\\$`!*?[](){}<>|&;#~") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // An archive is the texts of several files, each after a line with its name and length. The archive
