@@ -291,6 +291,9 @@ func (at *folder) read(f *follower, path, task, since string) {
 	if err != nil {
 		return
 	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { // most hooks come after the command: ID.log before ID.hooks.log
+		return strings.Compare(strings.TrimSuffix(a.Name(), ".log"), strings.TrimSuffix(b.Name(), ".log"))
+	})
 	known := map[string]bool{}
 	for _, entry := range entries {
 		name := entry.Name()
