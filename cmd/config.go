@@ -169,7 +169,7 @@ func checkState(s *schedule.Schedule) error {
 
 // checkNotification says what is wrong with the target of a notification; empty for nothing.
 func checkNotification(n schedule.Notification) (problem, hint string) {
-	target := notify.TargetOf(n)
+	target := notify.Target(n)
 	err := target.Check()
 	if err == nil {
 		return "", ""

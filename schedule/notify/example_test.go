@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/notify"
 )
 
@@ -33,7 +34,7 @@ func ExampleTarget_Send() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
-	target := notify.Target{Webhook: &notify.Webhook{URL: server.URL + "/services/T0/B1", Format: notify.Slack}}
+	target := notify.Target{Webhook: server.URL + "/services/T0/B1", Format: notify.Slack}
 	if err := target.Send(ctx, aMessage()); err != nil {
 		fmt.Println(err)
 	}
@@ -49,7 +50,7 @@ func ExampleTarget_Send_error() {
 	}))
 	defer server.Close()
 
-	target := notify.Target{Webhook: &notify.Webhook{URL: server.URL + "/services/s3cret"}}
+	target := notify.Target{Webhook: server.URL + "/services/s3cret"}
 	err := target.Send(context.Background(), aMessage())
 	var e *notify.Error
 	if errors.As(err, &e) {
@@ -64,7 +65,7 @@ func ExampleTarget_Send_error() {
 }
 
 // A ping in the protocol of healthchecks.io says by its path how the run ended.
-func ExamplePing() {
+func ExampleTarget_ping() {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Printf("%s %s\n%s", r.Method, r.URL, body)
@@ -74,7 +75,7 @@ func ExamplePing() {
 	code := 7
 	m := aMessage()
 	m.ExitCode = &code
-	target := notify.Target{Ping: &notify.Ping{URL: server.URL + "/uuid", Protocol: true}}
+	target := notify.Target{Ping: server.URL + "/uuid", On: []schedule.Moment{}}
 	if err := target.Send(context.Background(), m); err != nil {
 		fmt.Println(err)
 	}
@@ -86,9 +87,9 @@ func ExamplePing() {
 // Check sees what is wrong with a target without connecting to it.
 func ExampleTarget_Check() {
 	for _, target := range []notify.Target{
-		{Ping: &notify.Ping{URL: "hc-ping.com/uuid"}},
-		{Mail: &notify.Mail{To: []string{"ops"}}},
-		{Mail: &notify.Mail{To: []string{"Ops <ops@example.com>"}, URL: "smtp://mail.example.com"}},
+		{Ping: "hc-ping.com/uuid"},
+		{Mail: []string{"ops"}},
+		{Mail: []string{"Ops <ops@example.com>"}, MailURL: "smtp://mail.example.com"},
 	} {
 		fmt.Println(target.Check())
 	}
@@ -100,8 +101,8 @@ func ExampleTarget_Check() {
 
 // String names a target without its secrets.
 func ExampleTarget_String() {
-	fmt.Println(notify.Target{Webhook: &notify.Webhook{URL: "https://hooks.slack.com/services/T0/B1/s3cret"}})
-	fmt.Println(notify.Target{Mail: &notify.Mail{To: []string{"Ops <ops@example.com>", "dev@example.com"}, URL: "smtps://user:password@mail.example.com"}})
+	fmt.Println(notify.Target{Webhook: "https://hooks.slack.com/services/T0/B1/s3cret"})
+	fmt.Println(notify.Target{Mail: []string{"Ops <ops@example.com>", "dev@example.com"}, MailURL: "smtps://user:password@mail.example.com"})
 	// Output:
 	// webhook hooks.slack.com
 	// mail to ops@example.com, dev@example.com

@@ -1,24 +1,19 @@
 package notify
 
 import (
-	"slices"
 	"strings"
 
 	"sched/schedule/humanize"
 )
 
-// A Format says what the body of a webhook looks like.
-type Format string
-
+// The formats of the body of a webhook.
 const (
-	Plain   Format = ""        // every field of the message as JSON, as docs/notifications.md lists them
-	Slack   Format = "slack"   // one text, for the incoming webhooks of Slack and Mattermost
-	Text    Format = "text"    // plain text, for ntfy and the like
-	Teams   Format = "teams"   // an adaptive card, for workflows of Microsoft Teams
-	Discord Format = "discord" // for the webhooks of Discord
+	Plain   = ""        // every field of the message as JSON, as docs/notifications.md lists them
+	Slack   = "slack"   // one text, for the incoming webhooks of Slack and Mattermost
+	Text    = "text"    // plain text, for ntfy and the like
+	Teams   = "teams"   // an adaptive card, for workflows of Microsoft Teams
+	Discord = "discord" // for the webhooks of Discord
 )
-
-func (f Format) known() bool { return slices.Contains([]Format{Plain, Slack, Text, Teams, Discord}, f) }
 
 // The bytes of output that a body carries.
 const (
@@ -30,8 +25,8 @@ const (
 )
 
 // body returns what is posted in a format, as a text or as a value for JSON.
-func (m Message) body(f Format) any {
-	switch f {
+func (m Message) body(format string) any {
+	switch format {
 	case Slack:
 		return map[string]string{"text": joinLines(m.summary(escapeSlack), "```", m.slackCode(), "```")}
 	case Text:
@@ -100,72 +95,42 @@ func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
-// A discordMessage is the body that the webhooks of Discord accept. Nothing in it calls anybody.
-type discordMessage struct {
-	Content  string              `json:"content"`
-	Mentions map[string][]string `json:"allowed_mentions"`
-}
+// An object is a value of JSON that is only written.
+type object = map[string]any
 
-func (m Message) discord() discordMessage {
+// discord is the body that the webhooks of Discord accept. Nothing in it calls anybody.
+func (m Message) discord() object {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "|", `\|`, "`", "\\`").Replace
 	lines := m.summary(escape)
 	rest := maxDiscord - len(strings.Join(lines, "\n"))
 	text := joinLines(lines, "```", m.codeOf(rest), "```")
-	return discordMessage{head(text, 2000), map[string][]string{"parse": {}}}
+	return object{"content": head(text, 2000), "allowed_mentions": object{"parse": []string{}}}
 }
 
-// A teamsMessage is the body that a workflow of Teams posts as a card.
-type teamsMessage struct {
-	Type        string            `json:"type"`
-	Attachments []teamsAttachment `json:"attachments"`
-}
-
-type teamsAttachment struct {
-	ContentType string    `json:"contentType"`
-	Content     teamsCard `json:"content"`
-}
-
-type teamsCard struct {
-	Type    string      `json:"type"`
-	Version string      `json:"version"`
-	Body    []teamsLine `json:"body"`
-}
-
-// A teamsLine is a line whose text is no markup.
-type teamsLine struct {
-	Type    string     `json:"type"`
-	Spacing string     `json:"spacing"`
-	Inlines []teamsRun `json:"inlines"`
-}
-
-type teamsRun struct {
-	Type   string `json:"type"`
-	Text   string `json:"text"`
-	Weight string `json:"weight,omitempty"`
-	Font   string `json:"fontType,omitempty"`
-}
-
-// card is the message as an adaptive card of the last lines.
-func (m Message) card() teamsMessage {
-	card := teamsCard{Type: "AdaptiveCard", Version: "1.4"}
-	add := func(run teamsRun) {
-		run.Type = "TextRun"
-		card.Body = append(card.Body, teamsLine{"RichTextBlock", "None", []teamsRun{run}})
+// card is the message as an adaptive card of the last lines, as a workflow of Teams posts it. No
+// text in it is markup.
+func (m Message) card() object {
+	var lines []object
+	add := func(run object) {
+		run["type"] = "TextRun"
+		lines = append(lines, object{"type": "RichTextBlock", "spacing": "None", "inlines": []object{run}})
 	}
 	for i, line := range m.summary(func(text string) string { return text }) {
-		run := teamsRun{Text: strings.ReplaceAll(line, "`", "")}
+		run := object{"text": strings.ReplaceAll(line, "`", "")}
 		if i == 0 {
-			run.Weight = "Bolder"
+			run["weight"] = "Bolder"
 		}
 		add(run)
 	}
 	if output := m.codeOf(maxOutput); output != "" {
-		lines := strings.Split(output, "\n")
-		for _, line := range lines[max(0, len(lines)-teamsLines):] {
-			add(teamsRun{Text: line + " ", Font: "Monospace"}) // an empty run is refused
+		printed := strings.Split(output, "\n")
+		for _, line := range printed[max(0, len(printed)-teamsLines):] {
+			add(object{"text": line + " ", "fontType": "Monospace"}) // an empty run is refused
 		}
 	}
-	return teamsMessage{"message", []teamsAttachment{{"application/vnd.microsoft.card.adaptive", card}}}
+	card := object{"type": "AdaptiveCard", "version": "1.4", "body": lines}
+	attachment := object{"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+	return object{"type": "message", "attachments": []object{attachment}}
 }
 
 // teamsLines is how many lines of output a card has at most: it may take 28 KB.

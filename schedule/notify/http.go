@@ -19,8 +19,6 @@ import (
 func (t Target) checkHTTP(address string) error {
 	u, err := url.Parse(address)
 	switch {
-	case address == "":
-		return t.permanent("the URL is empty", "")
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return t.permanent("the URL does not begin with https:// or http:// and a host", "write https://HOST/PATH; in a password %40 is @ and %2F is /")
 	}
@@ -82,7 +80,7 @@ func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 		return t.temporary(fmt.Sprintf("redirects more than %d times", maxRedirects), "")
 	case last.URL.Scheme == "https" && r.URL.Scheme == "http":
 		return t.permanent("redirects from https to http", "what is told would be sent in the open")
-	case t.Webhook != nil && r.Method != http.MethodPost:
+	case t.Webhook != "" && r.Method != http.MethodPost:
 		return t.permanent(fmt.Sprintf("answers %s, which is no place to post to", statusText(r.Response.StatusCode)),
 			"write the URL to which it redirects; is it https:// instead of http://?")
 	}
@@ -164,8 +162,8 @@ func quotable(answer string, secrets []string) string {
 const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
-	u, _ := url.Parse(t.Ping.URL) // Check has seen it
-	if !t.Ping.Protocol {
+	u, _ := url.Parse(t.Ping) // Check has seen it
+	if t.On == nil {
 		return t.do(ctx, http.MethodGet, u.String(), "", "")
 	}
 	signal, body := m.signal()
@@ -220,15 +218,15 @@ func withSignal(u *url.URL, signal, run string) *url.URL {
 }
 
 func (t Target) sendWebhook(ctx context.Context, m Message) error {
-	content := m.body(t.Webhook.Format)
+	content := m.body(t.Format)
 	if text, plain := content.(string); plain {
-		return t.do(ctx, http.MethodPost, t.Webhook.URL, "text/plain; charset=utf-8", text)
+		return t.do(ctx, http.MethodPost, t.Webhook, "text/plain; charset=utf-8", text)
 	}
 	var body strings.Builder
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	encoder.Encode(content) // strings and numbers, which are always JSON
-	return t.do(ctx, http.MethodPost, t.Webhook.URL, "application/json", body.String())
+	return t.do(ctx, http.MethodPost, t.Webhook, "application/json", body.String())
 }
 
 // webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/notify"
 )
 
@@ -83,10 +84,10 @@ func TestErrorsOverHTTP(t *testing.T) {
 			defer server.Close()
 			address := withSecrets(server.URL)
 			for _, target := range []notify.Target{
-				{Ping: &notify.Ping{URL: address}},
-				{Ping: &notify.Ping{URL: address, Protocol: true}},
-				{Webhook: &notify.Webhook{URL: address}},
-				{Webhook: &notify.Webhook{URL: address, Format: notify.Slack}},
+				{Ping: address},
+				{Ping: address, On: []schedule.Moment{}},
+				{Webhook: address},
+				{Webhook: address, Format: notify.Slack},
 			} {
 				expect(t, send(t, target, failure()), target, row.text, row.hint, row.permanent)
 			}
@@ -122,7 +123,6 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 		text, hint string
 		permanent  bool
 	}{
-		{"nothing", "", "the URL is empty", "", true},
 		{"no URL", "s3cret", "the URL does not begin with https:// or http:// and a host", none, true},
 		{"another scheme", "ftp://B0B:hunter2@example.com/", "the URL does not begin with https:// or http:// and a host", none, true},
 		{"no host", "https:///T0KEN", "the URL does not begin with https:// or http:// and a host", none, true},
@@ -134,7 +134,7 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 			"it does not speak TLS on this port", "write http:// instead of https://, or its other port", false},
 	} {
 		t.Run(row.what, func(t *testing.T) {
-			target := notify.Target{Webhook: &notify.Webhook{URL: row.url}}
+			target := notify.Target{Webhook: row.url}
 			e := send(t, target, failure())
 			if e != nil && strings.Contains(e.Text, "certificate signed by unknown authority (possibly") {
 				e.Text, _, _ = strings.Cut(e.Text, " (possibly") // Go guesses why
@@ -181,13 +181,13 @@ func TestTheContextEndsEveryRequest(t *testing.T) {
 		t.Run("a server that "+what, func(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.CloseClientConnections()
-			endsWithTheContext(t, notify.Target{Webhook: &notify.Webhook{URL: withSecrets(server.URL)}})
+			endsWithTheContext(t, notify.Target{Webhook: withSecrets(server.URL)})
 		})
 	}
 	for what, accept := range silentServers(t) {
 		t.Run("a server that "+what, func(t *testing.T) {
-			endsWithTheContext(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("http://" + accept)}})
-			endsWithTheContext(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("https://" + accept)}})
+			endsWithTheContext(t, notify.Target{Ping: withSecrets("http://" + accept)})
+			endsWithTheContext(t, notify.Target{Ping: withSecrets("https://" + accept)})
 		})
 	}
 }
@@ -237,7 +237,7 @@ func TestABodyWithoutAnEndIsNotWaitedFor(t *testing.T) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if e := sendWithin(t, ctx, notify.Target{Ping: &notify.Ping{URL: server.URL}}, failure()); e != nil {
+	if e := sendWithin(t, ctx, notify.Target{Ping: server.URL}, failure()); e != nil {
 		t.Error(e)
 	}
 	if took := time.Since(began); took > 20*time.Second {
@@ -253,7 +253,7 @@ func TestFailsTwiceThenTakesIt(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	target := notify.Target{Ping: &notify.Ping{URL: server.URL}}
+	target := notify.Target{Ping: server.URL}
 	for i := range 2 {
 		if e := send(t, target, failure()); e == nil || e.Permanent {
 			t.Errorf("call %d: %v", i+1, e)
@@ -286,7 +286,7 @@ func TestRedirects(t *testing.T) {
 	t.Run("a ping follows", func(t *testing.T) {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			got = nil
-			if e := send(t, notify.Target{Ping: &notify.Ping{URL: to(status, secure.URL+"/new")}}, failure()); e != nil || got == nil {
+			if e := send(t, notify.Target{Ping: to(status, secure.URL+"/new")}, failure()); e != nil || got == nil {
 				t.Fatalf("%d: %v", status, e)
 			}
 			if got.URL.Path != "/new" || got.Referer() != "" || got.Header.Get("Authorization") != "" {
@@ -296,14 +296,14 @@ func TestRedirects(t *testing.T) {
 	})
 	t.Run("a webhook follows where it may post", func(t *testing.T) {
 		for _, status := range []int{307, 308} {
-			if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: to(status, other.URL)}}, failure()); e != nil || !strings.Contains(body, "nightly-report") {
+			if e := send(t, notify.Target{Webhook: to(status, other.URL)}, failure()); e != nil || !strings.Contains(body, "nightly-report") {
 				t.Errorf("%d: %v, body %q", status, e, body)
 			}
 		}
 	})
 	t.Run("and not where the message would be lost", func(t *testing.T) {
 		got = nil
-		target := notify.Target{Webhook: &notify.Webhook{URL: to(301, other.URL+"/T0KEN")}}
+		target := notify.Target{Webhook: to(301, other.URL+"/T0KEN")}
 		expect(t, send(t, target, failure()), target, "answers 301 Moved Permanently, which is no place to post to",
 			"write the URL to which it redirects; is it https:// instead of http://?", true)
 		if got != nil {
@@ -316,7 +316,7 @@ func TestRedirects(t *testing.T) {
 		down.TLS = &tls.Config{Certificates: []tls.Certificate{trusted}}
 		down.StartTLS()
 		defer down.Close()
-		target := notify.Target{Ping: &notify.Ping{URL: withSecrets(down.URL)}}
+		target := notify.Target{Ping: withSecrets(down.URL)}
 		expect(t, send(t, target, failure()), target, "redirects from https to http", "what is told would be sent in the open", true)
 		if got != nil {
 			t.Error("it was requested all the same")

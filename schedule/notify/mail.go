@@ -23,22 +23,19 @@ import (
 	"sched/schedule/process"
 )
 
-func (t Target) checkMail(m Mail) error {
-	if len(m.To) == 0 {
-		return t.permanent("it has no address", "")
-	}
-	for i, address := range m.To {
+func (t Target) checkMail() error {
+	for i, address := range t.Mail {
 		if !isAddress(address) {
 			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1), "write ops@example.com, or Ops <ops@example.com>")
 		}
 	}
-	if m.From != "" && !isAddress(m.From) {
+	if t.MailFrom != "" && !isAddress(t.MailFrom) {
 		return t.permanent("the sender is not a mail address", "write sched@example.com, or Sched <sched@example.com>")
 	}
-	if m.URL == "" {
+	if t.MailURL == "" {
 		return nil
 	}
-	if _, problem := parseMailURL(m.URL); problem != "" {
+	if _, problem := parseMailURL(t.MailURL); problem != "" {
 		return t.permanent(problem, "write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; in a password %40 is @ and %2F is /")
 	}
 	return nil
@@ -49,10 +46,10 @@ func (t Target) sendMail(ctx context.Context, m Message) error {
 	if err != nil {
 		return t.permanent("cannot be written", "") // Check has seen the addresses
 	}
-	if t.Mail.URL == "" {
+	if t.MailURL == "" {
 		return t.sendmail(ctx, e)
 	}
-	server, _ := parseMailURL(t.Mail.URL) // Check has seen it
+	server, _ := parseMailURL(t.MailURL) // Check has seen it
 	return t.sendSMTP(ctx, server, e)
 }
 
@@ -66,15 +63,12 @@ type email struct {
 // writeMail writes the message as a mail. It writes the same mail at every attempt, with the same
 // Message-ID, so an inbox that gets it twice can show it once.
 func (t Target) writeMail(m Message) (e email, err error) {
-	from := t.Mail.From
-	if from == "" {
-		from = defaultFrom(m.Server)
-	}
+	from := cmp.Or(t.MailFrom, defaultFrom(m.Server))
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(from); err != nil {
 		return e, err
 	}
-	if err := msg.To(t.Mail.To...); err != nil {
+	if err := msg.To(t.Mail...); err != nil {
 		return e, err
 	}
 	msg.Subject(m.subject())

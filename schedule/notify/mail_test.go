@@ -44,26 +44,26 @@ func read(t *testing.T, text string) received {
 }
 
 // mailed is the mail that an SMTP server gets.
-func mailed(t *testing.T, m notify.Mail, msg notify.Message) received {
+func mailed(t *testing.T, target notify.Target, msg notify.Message) received {
 	t.Helper()
 	server := &mailServer{}
-	m.URL = "smtp://" + server.start(t)
-	if e := send(t, notify.Target{Mail: &m}, msg); e != nil {
+	target.MailURL = "smtp://" + server.start(t)
+	if e := send(t, target, msg); e != nil {
 		t.Fatal(e)
 	}
 	return read(t, server.deliveries()[0].text)
 }
 
 func TestAMailIsWhatTheReferenceShows(t *testing.T) {
-	got := mailed(t, notify.Mail{From: "sched@example.com", To: []string{"ops@example.com"}}, failure())
+	got := mailed(t, notify.Target{MailFrom: "sched@example.com", Mail: []string{"ops@example.com"}}, failure())
 	if want := documented(t, "### Mail", "text"); "Subject: "+got.subject+"\n\n"+got.body != want {
 		t.Errorf("got\nSubject: %s\n\n%s\nthe reference has\n%s", got.subject, got.body, want)
 	}
 }
 
 func TestTheHeaderOfAMail(t *testing.T) {
-	m := notify.Mail{From: "Größe <sched@example.com>", To: []string{"ops@example.com", "Dev, Ops <dev@example.com>"}}
-	m.To[1] = `"Dev, Ops" <dev@example.com>`
+	m := notify.Target{MailFrom: "Größe <sched@example.com>", Mail: []string{"ops@example.com", "Dev, Ops <dev@example.com>"}}
+	m.Mail[1] = `"Dev, Ops" <dev@example.com>`
 	first := mailed(t, m, failure())
 	for name, want := range map[string]string{
 		"From":                     `=?utf-8?q?Gr=C3=B6=C3=9Fe?= <sched@example.com>`,
@@ -102,7 +102,7 @@ func TestAMailWithoutASender(t *testing.T) {
 	for server, ends := range map[string]string{"web-1": "@web-1", "": "@localhost", "no host\r\nX: y": "@localhost"} {
 		msg := failure()
 		msg.Server = server
-		from, err := mail.ParseAddress(mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).Get("From"))
+		from, err := mail.ParseAddress(mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg).Get("From"))
 		if err != nil || !strings.HasSuffix(from.Address, ends) {
 			t.Errorf("server %q: from %v (%v)", server, from, err)
 		}
@@ -130,7 +130,7 @@ func TestSubjectsReadWell(t *testing.T) {
 		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
 	} {
 		row.message.Schedule, row.message.Task = "shop", "report"
-		got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, row.message)
+		got := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, row.message)
 		if got.subject != row.want || got.Get("Bcc") != "" {
 			t.Errorf("got  %q\nwant %q", got.subject, row.want)
 		}
@@ -153,7 +153,7 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 		t.Run(row.what, func(t *testing.T) {
 			msg := failure()
 			msg.Output = row.output
-			got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg)
+			got := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg)
 			if _, output, _ := strings.Cut(got.body, "\nIts output:\n\n"); output != row.want+"\n" || len(got.Header["Bcc"]) > 0 {
 				t.Errorf("got %q", got.body)
 			}
@@ -163,7 +163,7 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 		msg := failure()
 		msg.HeldBack = 1
 		msg.Output = strings.Repeat("line\n", notify.OutputLimit) + "the end\n"
-		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).body
+		body := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg).body
 		if len(body) > notify.OutputLimit+1000 || !strings.HasSuffix(body, "\nline\nthe end\n") || !strings.Contains(body, "\nThe end of its output:\n\nline\n") ||
 			!strings.Contains(body, "\nOne more like this was not sent since the last one.\n") {
 			t.Errorf("%d bytes: %s", len(body), body[:min(len(body), 700)])
@@ -172,7 +172,7 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		msg := failure()
 		msg.Output, msg.Config = "", "/etc/sched/shop.yaml"
-		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).body
+		body := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg).body
 		if !strings.HasSuffix(body, "\nmore      sched logs -c /etc/sched/shop.yaml 5c2f9a1b3d4e\n\nIt printed nothing.\n") {
 			t.Errorf("got %s", body)
 		}
@@ -197,7 +197,7 @@ func TestSendmail(t *testing.T) {
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			dir := sendmail(t, "cd \"$(dirname \"$0\")\"\n"+row.script)
-			target := notify.Target{Mail: &notify.Mail{From: "sched@example.com", To: []string{"ops@example.com"}}}
+			target := notify.Target{MailFrom: "sched@example.com", Mail: []string{"ops@example.com"}}
 			e := send(t, target, failure())
 			if row.text != "" {
 				row.text = filepath.Join(dir, "sendmail") + row.text
@@ -222,7 +222,7 @@ func TestSendmail(t *testing.T) {
 		t.Setenv("DB_PASSWORD", "hunter2")
 		t.Setenv("LC_ALL", "C")
 		dir := sendmail(t, `cat >/dev/null; env > "$(dirname "$0")/environment"`)
-		target := notify.Target{Mail: &notify.Mail{To: []string{"ops@example.com"}}}
+		target := notify.Target{Mail: []string{"ops@example.com"}}
 		expect(t, send(t, target, failure()), target, "", "", false)
 		text, _ := os.ReadFile(filepath.Join(dir, "environment"))
 		if s := "\n" + string(text); strings.Contains(s, "s3cret") || strings.Contains(s, "hunter2") || !strings.Contains(s, "\nPATH=") ||
@@ -243,7 +243,7 @@ func TestSendmail(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}()
-		target := notify.Target{Mail: &notify.Mail{To: []string{"ops@example.com"}}}
+		target := notify.Target{Mail: []string{"ops@example.com"}}
 		expect(t, sendWithin(t, ctx, target, failure()), target, filepath.Join(dir, "sendmail")+": stopped before it answered", "", false)
 	})
 	t.Run("is not there", func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestSendmail(t *testing.T) {
 			}
 		}
 		t.Setenv("PATH", t.TempDir())
-		target := notify.Target{Mail: &notify.Mail{To: []string{"ops@example.com"}}}
+		target := notify.Target{Mail: []string{"ops@example.com"}}
 		expect(t, send(t, target, failure()), target, "this machine has no sendmail", "name a mail server: mail: {url: smtp://host}", false)
 	})
 	t.Run("is broken", func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestSendmail(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "sendmail"), []byte("#!/no/such/shell\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		target := notify.Target{Mail: &notify.Mail{To: []string{"ops@example.com"}}}
+		target := notify.Target{Mail: []string{"ops@example.com"}}
 		expect(t, send(t, target, failure()), target, "fork/exec "+filepath.Join(dir, "sendmail")+": no such file or directory", "", false)
 	})
 }

@@ -28,7 +28,7 @@ var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("NOTIFY_TEST_PING"); url != "" { // a process with a proxy of its own
-		fmt.Print(notify.Target{Ping: &notify.Ping{URL: url}}.Send(context.Background(), notify.Message{}))
+		fmt.Print(notify.Target{Ping: url}.Send(context.Background(), notify.Message{}))
 		os.Exit(0)
 	}
 	os.Exit(func() int {

@@ -263,21 +263,3 @@ func (d *Delivery) tellHeldBack(m *state.Message) {
 		d.Message.HeldSince = m.HeldSince.In(d.Message.At.Location())
 	}
 }
-
-// TargetOf returns the target of an expanded notification. If its variables are empty, it is the
-// zero Target.
-func TargetOf(n schedule.Notification) (t Target) {
-	switch {
-	case n.Ping != "":
-		t.Ping = &Ping{URL: n.Ping, Protocol: n.On != nil}
-	case n.Webhook != "":
-		t.Webhook = &Webhook{URL: n.Webhook, Format: Format(n.Format)}
-	case len(n.Mail) > 0:
-		t.Mail = &Mail{To: n.Mail, From: n.MailFrom, URL: n.MailURL}
-	case n.Sentry != "":
-		t.Sentry = &Sentry{DSN: n.Sentry, Monitor: n.Monitor}
-	case n.OTLP != "":
-		t.Traces = &Traces{URL: n.OTLP}
-	}
-	return t
-}

@@ -20,8 +20,8 @@ import (
 // the task, so that nobody has to make it by hand.
 
 // checkDSN checks the DSN of a project: https://KEY@HOST/PROJECT.
-func (t Target) checkDSN(dsn string) error {
-	u, err := url.Parse(dsn)
+func (t Target) checkDSN() error {
+	u, err := url.Parse(t.Sentry)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User.Username() == "" || !isProject(path.Base(u.Path)) {
 		return t.permanent("the DSN is not one of Sentry", "copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
 	}
@@ -30,47 +30,37 @@ func (t Target) checkDSN(dsn string) error {
 
 var isProject = regexp.MustCompile(`^[0-9]+$`).MatchString
 
-// A checkIn is what Sentry gets. The start and the end of a run have one id.
-type checkIn struct {
-	ID       string         `json:"check_in_id"`
-	Monitor  string         `json:"monitor_slug"`
-	Status   string         `json:"status"`
-	Duration float64        `json:"duration,omitempty"` // seconds
-	Config   *monitorConfig `json:"monitor_config,omitempty"`
-}
-
-type monitorConfig struct {
-	Schedule   monitorSchedule `json:"schedule"`
-	Margin     int             `json:"checkin_margin"`        // minutes
-	MaxRuntime int             `json:"max_runtime,omitempty"` // minutes
-	Timezone   string          `json:"timezone"`
-}
-
-type monitorSchedule struct {
-	Type  string `json:"type"`
-	Value string `json:"value"`
-}
-
 func (t Target) sendCheckIn(ctx context.Context, m Message) error {
-	u, _ := url.Parse(t.Sentry.DSN) // Check has seen it
+	u, _ := url.Parse(t.Sentry) // Check has seen it
 	key, project := u.User.Username(), path.Base(u.Path)
 	to := url.URL{Scheme: u.Scheme, Host: u.Host, Path: path.Join("/", path.Dir(u.Path), "api", project, "envelope") + "/",
 		RawQuery: url.Values{"sentry_key": {key}, "sentry_version": {"7"}}.Encode()}
-	body, _ := json.Marshal(t.Sentry.checkIn(m)) // texts and numbers
+	body, _ := json.Marshal(t.checkIn(m)) // texts and numbers
 	envelope := "{}\n{\"type\":\"check_in\"}\n" + string(body) + "\n"
 	return t.do(ctx, http.MethodPost, to.String(), "application/x-sentry-envelope", envelope)
 }
 
-func (s *Sentry) checkIn(m Message) checkIn {
-	c := checkIn{ID: traceID(m.Run), Monitor: slug(m.Schedule, m.Task), Status: "error", Duration: m.Duration.Seconds()}
+// checkIn is what Sentry gets. The start and the end of a run have one id.
+func (t Target) checkIn(m Message) object {
+	c := object{"check_in_id": traceID(m.Run), "monitor_slug": slug(m.Schedule, m.Task), "status": "error"}
 	switch {
 	case m.Event == Start:
-		c.Status = "in_progress"
+		c["status"] = "in_progress"
 	case m.Outcome == "succeeded":
-		c.Status = "ok"
+		c["status"] = "ok"
 	}
-	if expected := s.Monitor; expected != nil {
-		c.Config = &monitorConfig{monitorSchedule{"crontab", expected.Cron}, minutes(expected.Margin), minutes(expected.Longest), expected.Zone}
+	if m.Duration > 0 {
+		c["duration"] = m.Duration.Seconds()
+	}
+	if expected := t.Monitor; expected != nil {
+		config := object{
+			"schedule": object{"type": "crontab", "value": expected.Cron}, "timezone": expected.Zone,
+			"checkin_margin": minutes(expected.Margin),
+		}
+		if expected.Longest > 0 {
+			config["max_runtime"] = minutes(expected.Longest)
+		}
+		c["monitor_config"] = config
 	}
 	return c
 }
@@ -120,66 +110,24 @@ const (
 	statusError  = 2
 )
 
-// The JSON of OTLP has 64-bit integers as texts, and leaves out what is zero
+// attributes say more about a span, or about where it comes from. The JSON of OTLP has 64-bit
+// integers as texts, and leaves out what is zero
 // (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
-type (
-	tracesBody struct {
-		ResourceSpans []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource   resource     `json:"resource"`
-		ScopeSpans []scopeSpans `json:"scopeSpans"`
-	}
-	resource struct {
-		Attributes attributes `json:"attributes"`
-	}
-	scopeSpans struct {
-		Scope scope  `json:"scope"`
-		Spans []span `json:"spans"`
-	}
-	scope struct {
-		Name string `json:"name"`
-	}
-	span struct {
-		TraceID    string     `json:"traceId"`
-		SpanID     string     `json:"spanId"`
-		Parent     string     `json:"parentSpanId,omitempty"`
-		Name       string     `json:"name"`
-		Kind       int        `json:"kind"`
-		Start      string     `json:"startTimeUnixNano"`
-		End        string     `json:"endTimeUnixNano"`
-		Attributes attributes `json:"attributes"`
-		Links      []spanLink `json:"links,omitempty"`
-		Status     spanStatus `json:"status"`
-	}
-	spanLink struct {
-		TraceID string `json:"traceId"`
-		SpanID  string `json:"spanId"`
-	}
-	spanStatus struct {
-		Code    int    `json:"code,omitempty"`
-		Message string `json:"message,omitempty"`
-	}
-	attribute struct {
-		Key   string         `json:"key"`
-		Value map[string]any `json:"value"`
-	}
-	attributes []attribute
-)
+type attributes []object
 
 // text adds a text, unless it is empty.
 func (a *attributes) text(key, value string) {
 	if value != "" {
-		*a = append(*a, attribute{key, map[string]any{"stringValue": value}})
+		*a = append(*a, object{"key": key, "value": object{"stringValue": value}})
 	}
 }
 
 func (a *attributes) number(key string, value int) {
-	*a = append(*a, attribute{key, map[string]any{"intValue": strconv.Itoa(value)}})
+	*a = append(*a, object{"key": key, "value": object{"intValue": strconv.Itoa(value)}})
 }
 
 func (t Target) sendSpan(ctx context.Context, m Message) error {
-	u, _ := url.Parse(t.Traces.URL) // Check has seen it
+	u, _ := url.Parse(t.OTLP) // Check has seen it
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1/traces")
 	}
@@ -190,35 +138,44 @@ func (t Target) sendSpan(ctx context.Context, m Message) error {
 // traces is the message as the span of a run or of an attempt. Its attributes have the names that
 // OpenTelemetry gives to programs
 // (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/), and else begin with sched.
-func (m Message) traces() tracesBody {
-	var of resource
-	of.Attributes.text("service.name", m.Schedule)
-	of.Attributes.text("host.name", m.Server)
-	s := span{TraceID: traceID(m.Run), Start: nanoseconds(m.Started), End: nanoseconds(m.Ended)}
-	s.Attributes.text("sched.task", m.Task)
-	s.Attributes.text("sched.run", m.Run)
-	s.Attributes.text("sched.slot", m.Slot.UTC().Format(time.RFC3339))
+func (m Message) traces() object {
+	var of, about attributes
+	of.text("service.name", m.Schedule)
+	of.text("host.name", m.Server)
+	about.text("sched.task", m.Task)
+	about.text("sched.run", m.Run)
+	about.text("sched.slot", m.Slot.UTC().Format(time.RFC3339))
+	span := object{
+		"traceId": traceID(m.Run), "startTimeUnixNano": nanoseconds(m.Started), "endTimeUnixNano": nanoseconds(m.Ended),
+		"status": object{},
+	}
 	if m.Event == AttemptEnd {
-		s.SpanID, s.Parent, s.Name, s.Kind = spanID(m.Run, m.Attempt), spanID(m.Run, 0), m.Program, kindClient
-		s.Attributes.number("sched.attempt", m.Attempt)
-		s.Attributes.text("process.executable.name", m.Program)
-		s.Attributes.number("process.pid", m.PID)
+		span["spanId"], span["parentSpanId"], span["name"], span["kind"] = spanID(m.Run, m.Attempt), spanID(m.Run, 0), m.Program, kindClient
+		about.number("sched.attempt", m.Attempt)
+		about.text("process.executable.name", m.Program)
+		about.number("process.pid", m.PID)
 	} else {
-		s.SpanID, s.Name, s.Kind = spanID(m.Run, 0), m.Task, kindInternal
-		s.Attributes.number("sched.attempts", m.Attempt)
+		span["spanId"], span["name"], span["kind"] = spanID(m.Run, 0), m.Task, kindInternal
+		about.number("sched.attempts", m.Attempt)
 		if m.Cause != "" {
-			s.Links = []spanLink{{traceID(m.Cause), spanID(m.Cause, 0)}}
+			span["links"] = []object{{"traceId": traceID(m.Cause), "spanId": spanID(m.Cause, 0)}}
 		}
 	}
-	s.Attributes.text("sched.outcome", m.Outcome)
+	about.text("sched.outcome", m.Outcome)
 	if m.ExitCode != nil {
-		s.Attributes.number("process.exit.code", *m.ExitCode)
+		about.number("process.exit.code", *m.ExitCode)
 	}
 	if m.Outcome != "succeeded" {
-		s.Attributes.text("error.type", m.Outcome)
-		s.Status = spanStatus{statusError, m.Reason}
+		about.text("error.type", m.Outcome)
+		status := object{"code": statusError}
+		if m.Reason != "" {
+			status["message"] = m.Reason
+		}
+		span["status"] = status
 	}
-	return tracesBody{[]resourceSpans{{of, []scopeSpans{{scope{"sched"}, []span{s}}}}}}
+	span["attributes"] = about
+	spans := object{"scope": object{"name": "sched"}, "spans": []object{span}}
+	return object{"resourceSpans": []object{{"resource": object{"attributes": of}, "scopeSpans": []object{spans}}}}
 }
 
 // nanoseconds is a time as OTLP has it: since 1970, as a text.

@@ -15,6 +15,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -33,66 +34,40 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A Target is where messages go: exactly one of its fields is set. It holds secrets; the text of
-// String has no secrets.
-type Target struct {
-	Ping    *Ping    `json:"ping,omitempty"`
-	Webhook *Webhook `json:"webhook,omitempty"`
-	Mail    *Mail    `json:"mail,omitempty"`
-	Sentry  *Sentry  `json:"sentry,omitempty"`
-	Traces  *Traces  `json:"traces,omitempty"`
-}
+// A Target is where messages go: a notification with the values of its variables. Exactly one of
+// Ping, Webhook, Mail, Sentry and OTLP is set. It holds secrets; the text of String has no secrets.
+//
+//   - Ping is a GET request to exactly that URL. It says nothing but that an event happened. With
+//     On it speaks the pinging API of healthchecks.io instead: the end of the path is the event and
+//     the outcome, the parameter rid is the run's id, and the end of the output is the body of a
+//     POST request.
+//   - Webhook is a POST request with a message, as JSON or as text (Format).
+//   - Mail goes to its addresses in one piece: each addressee sees the others. Without MailFrom it
+//     comes from the user of this process at Message.Server. MailURL is smtp or
+//     smtps://[user:password@]host[:port][?tls=none or required].
+//   - Sentry gets a check-in of its Crons at the start and at the end of a run. It is a DSN:
+//     https://KEY@HOST/PROJECT.
+//   - OTLP is a collector of OpenTelemetry: a POST request with one span, as JSON. v1/traces is
+//     appended to its URL.
+type Target schedule.Notification
 
-// A Ping is a GET request to exactly that URL. The request says nothing but that an event happened.
-type Ping struct {
-	URL string `json:"url"` // http or https
-	// Protocol selects the pinging API of healthchecks.io instead. The end of the path is the event
-	// and the outcome, the parameter rid is the run's id, and the end of the output is the body of
-	// a POST request.
-	Protocol bool `json:"protocol,omitempty"`
-}
-
-// A Webhook is a POST request with a message, as JSON or as text.
-type Webhook struct {
-	URL    string `json:"url"` // http or https
-	Format Format `json:"format,omitempty"`
-}
-
-// A Sentry gets a check-in of its Crons at the start and at the end of a run.
-type Sentry struct {
-	DSN     string            `json:"dsn"` // https://KEY@HOST/PROJECT
-	Monitor *schedule.Monitor `json:"monitor,omitempty"`
-}
-
-// Traces go to a collector of OpenTelemetry: a POST request with one span, as JSON.
-type Traces struct {
-	URL string `json:"url"` // http or https; v1/traces is appended
-}
-
-// A Mail goes to one or more addresses in one piece: each addressee sees the others.
-type Mail struct {
-	To   []string `json:"to"`             // as RFC 5322 has them: ops@example.com, or Ops <ops@example.com>
-	From string   `json:"from,omitempty"` // empty: the user of this process at Message.Server
-	URL  string   `json:"url,omitempty"`  // smtp or smtps://[user:password@]host[:port][?tls=none or required]; empty: sendmail(8)
+// IsSet reports whether there is a target. Its variable may be empty.
+func (t Target) IsSet() bool {
+	return t.Ping != "" || t.Webhook != "" || len(t.Mail) > 0 || t.Sentry != "" || t.OTLP != ""
 }
 
 // Check reports what is wrong with the target itself, as an *Error that is permanent. It connects
 // to nothing, so nil does not mean that the target can be reached.
 func (t Target) Check() error {
 	switch {
-	case t.Ping != nil:
-		return t.checkHTTP(t.Ping.URL)
-	case t.Webhook != nil:
-		if !t.Webhook.Format.known() {
-			return t.permanent("has a format that sched does not know", "write slack, text, teams or discord")
-		}
-		return t.checkHTTP(t.Webhook.URL)
-	case t.Mail != nil:
-		return t.checkMail(*t.Mail)
-	case t.Sentry != nil:
-		return t.checkDSN(t.Sentry.DSN)
-	case t.Traces != nil:
-		return t.checkHTTP(t.Traces.URL)
+	case t.Webhook != "" && !slices.Contains([]string{Plain, Slack, Text, Teams, Discord}, t.Format):
+		return t.permanent("has a format that sched does not know", "write slack, text, teams or discord")
+	case len(t.Mail) > 0:
+		return t.checkMail()
+	case t.Sentry != "":
+		return t.checkDSN()
+	case t.IsSet():
+		return t.checkHTTP(cmp.Or(t.Ping, t.Webhook, t.OTLP))
 	}
 	return &Error{Text: "a notification without a target", Permanent: true}
 }
@@ -109,13 +84,13 @@ func (t Target) Send(ctx context.Context, m Message) error {
 	}
 	m = m.boundOutput()
 	switch {
-	case t.Ping != nil:
+	case t.Ping != "":
 		return t.sendPing(ctx, m)
-	case t.Webhook != nil:
+	case t.Webhook != "":
 		return t.sendWebhook(ctx, m)
-	case t.Sentry != nil:
+	case t.Sentry != "":
 		return t.sendCheckIn(ctx, m)
-	case t.Traces != nil:
+	case t.OTLP != "":
 		return t.sendSpan(ctx, m)
 	}
 	return t.sendMail(ctx, m)
@@ -124,18 +99,16 @@ func (t Target) Send(ctx context.Context, m Message) error {
 // String names the target to people, in one line: its kind, and its host or addresses.
 func (t Target) String() string {
 	switch {
-	case t.Ping != nil:
-		return strings.TrimSpace("ping " + hostOf(t.Ping.URL))
-	case t.Webhook != nil:
-		return strings.TrimSpace("webhook " + hostOf(t.Webhook.URL))
-	case t.Sentry != nil:
-		return strings.TrimSpace("Sentry " + hostOf(t.Sentry.DSN))
-	case t.Traces != nil:
-		return strings.TrimSpace("traces to " + hostOf(t.Traces.URL))
-	case t.Mail != nil && len(t.Mail.To) > 0:
-		return "mail to " + strings.Join(bareAddresses(t.Mail.To), ", ")
-	case t.Mail != nil:
-		return "mail"
+	case t.Ping != "":
+		return strings.TrimSpace("ping " + hostOf(t.Ping))
+	case t.Webhook != "":
+		return strings.TrimSpace("webhook " + hostOf(t.Webhook))
+	case t.Sentry != "":
+		return strings.TrimSpace("Sentry " + hostOf(t.Sentry))
+	case t.OTLP != "":
+		return strings.TrimSpace("traces to " + hostOf(t.OTLP))
+	case len(t.Mail) > 0:
+		return "mail to " + strings.Join(bareAddresses(t.Mail), ", ")
 	}
 	return "nobody"
 }
@@ -225,9 +198,9 @@ type Error struct {
 	Text      string // begins with Target.String
 	Hint      string // what to do about it; may be empty
 	Permanent bool   // the same attempt would fail again, because of the target or of the other side's answer
-	// Rest is the target of the next attempt, if only some addresses of a mail need one. The other
-	// addresses have got the mail, or will never accept it. Nil: the whole target.
-	Rest *Target
+	// Rest are the addresses of the next attempt, if only some of a mail need one. The other
+	// addresses have got the mail, or will never accept it. Nil: all.
+	Rest []string
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -13,7 +13,7 @@ import (
 func spanOf(t *testing.T, path string, msg notify.Message) (span map[string]any) {
 	t.Helper()
 	last, server := record(t)
-	if e := send(t, notify.Target{Traces: &notify.Traces{URL: server + path}}, msg); e != nil {
+	if e := send(t, notify.Target{OTLP: server + path}, msg); e != nil {
 		t.Fatal(e)
 	}
 	if last.Method != "POST" || last.RequestURI != "/v1/traces" || last.Header.Get("Content-Type") != "application/json" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sched/schedule"
 	"sched/schedule/notify"
 )
 
@@ -29,14 +30,14 @@ func record(t *testing.T) (*recorder, string) {
 func TestAPingIsTheURLAndNothingElse(t *testing.T) {
 	last, server := record(t)
 	for _, path := range []string{"/", "/a/b/", "/a%2Fb?x=1&y=%20", "/?"} {
-		if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + path}}, failure()); e != nil {
+		if e := send(t, notify.Target{Ping: server + path}, failure()); e != nil {
 			t.Fatal(e)
 		}
 		if last.Method != "GET" || last.RequestURI != strings.TrimSuffix(path, "#") || last.body != "" || last.UserAgent() != "sched" {
 			t.Errorf("%s: %s %s %q by %s", path, last.Method, last.RequestURI, last.body, last.UserAgent())
 		}
 	}
-	send(t, notify.Target{Ping: &notify.Ping{URL: strings.Replace(server, "://", "://B0B:hunter2@", 1)}}, failure())
+	send(t, notify.Target{Ping: strings.Replace(server, "://", "://B0B:hunter2@", 1)}, failure())
 	if user, password, _ := last.BasicAuth(); user != "B0B" || password != "hunter2" {
 		t.Errorf("user %q, password %q", user, password)
 	}
@@ -79,7 +80,7 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		t.Run(row.what, func(t *testing.T) {
 			msg := failure()
 			msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
-			if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + row.url, Protocol: true}}, msg); e != nil {
+			if e := send(t, notify.Target{Ping: server + row.url, On: []schedule.Moment{}}, msg); e != nil {
 				t.Fatal(e)
 			}
 			if asked := last.Method + " " + last.RequestURI; asked != row.asked || last.body != row.posted {
@@ -90,7 +91,7 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 	t.Run("nothing printed, and no run", func(t *testing.T) {
 		msg := failure()
 		msg.Run, msg.Output = "", ""
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
+		send(t, notify.Target{Ping: server + "/uuid", On: []schedule.Moment{}}, msg)
 		if last.Method != "GET" || last.RequestURI != "/uuid/7" {
 			t.Errorf("%s %s", last.Method, last.RequestURI)
 		}
@@ -98,7 +99,7 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 	t.Run("the end of a long output", func(t *testing.T) {
 		msg := failure()
 		msg.Output = strings.Repeat("äöü", 20_000) + "the end\n"
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
+		send(t, notify.Target{Ping: server + "/uuid", On: []schedule.Moment{}}, msg)
 		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") && !strings.HasPrefix(last.body, "ü") ||
 			!strings.HasSuffix(last.body, "üthe end\n") || last.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%d bytes: %q … %q", len(last.body), last.body[:10], last.body[len(last.body)-20:])
@@ -107,7 +108,7 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 	t.Run("what is no text comes as it was printed", func(t *testing.T) {
 		msg := failure()
 		msg.Output = "\xff\xfe\x00\x01 gr\xfc\xdfe \xc3\x28\n"
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
+		send(t, notify.Target{Ping: server + "/uuid", On: []schedule.Moment{}}, msg)
 		if last.body != msg.Output || last.Header.Get("Content-Type") != "application/octet-stream" {
 			t.Errorf("%q as %s", last.body, last.Header.Get("Content-Type"))
 		}

@@ -203,7 +203,7 @@ func (s *Sender) attempt(d *Delivery) {
 	ctx, cancel := context.WithTimeout(s.ctx, attemptTimeout)
 	defer cancel()
 	target, err := s.target(d)
-	if err == nil && target == (Target{}) {
+	if err == nil && !target.IsSet() {
 		s.drop(d) // its variables are empty now: no target any more
 		return
 	}
@@ -240,7 +240,7 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 			to.Mail = append(to.Mail, all[i])
 		}
 	}
-	return TargetOf(to), nil
+	return Target(to), nil
 }
 
 // failed notes an attempt that failed. It drops the delivery after a permanent error, and after a
@@ -261,8 +261,8 @@ func (s *Sender) failed(d *Delivery, target Target, err error) {
 	}
 	if wrong, ok := errors.AsType[*Error](err); ok {
 		a.Refused = wrong.Permanent
-		if wrong.Rest != nil && wrong.Rest.Mail != nil {
-			a.Addresses = left(a.Addresses, target.Mail.To, wrong.Rest.Mail.To)
+		if wrong.Rest != nil {
+			a.Addresses = left(a.Addresses, target.Mail, wrong.Rest)
 		}
 	}
 	d.attempts = a

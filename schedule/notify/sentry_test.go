@@ -13,12 +13,12 @@ import (
 func TestSentryGetsTheCheckInsOfARun(t *testing.T) {
 	last, server := record(t)
 	dsn := strings.Replace(server, "://", "://s3cret@", 1) + "/self/hosted/42"
-	target := notify.Target{Sentry: &notify.Sentry{DSN: dsn, Monitor: &schedule.Monitor{Cron: "30 2 * * *", Zone: "America/New_York", Margin: 5 * time.Minute, Longest: 90 * time.Second}}}
-	const monitor = `"monitor_config":{"schedule":{"type":"crontab","value":"30 2 * * *"},"checkin_margin":5,"max_runtime":2,"timezone":"America/New_York"}}`
-	for outcome, want := range map[string]string{
-		"":          `"status":"in_progress",`,
-		"succeeded": `"status":"ok","duration":11.5,`,
-		"timed out": `"status":"error","duration":11.5,`,
+	target := notify.Target{Sentry: dsn, Monitor: &schedule.Monitor{Cron: "30 2 * * *", Zone: "America/New_York", Margin: 5 * time.Minute, Longest: 90 * time.Second}}
+	const monitor = `"monitor_config":{"checkin_margin":5,"max_runtime":2,"schedule":{"type":"crontab","value":"30 2 * * *"},"timezone":"America/New_York"},"monitor_slug":"shop-nightly-report",`
+	for outcome, want := range map[string]struct{ duration, status string }{
+		"":          {"", "in_progress"},
+		"succeeded": {`"duration":11.5,`, "ok"},
+		"timed out": {`"duration":11.5,`, "error"},
 	} {
 		msg := failure()
 		if msg.Outcome = outcome; outcome == "" {
@@ -30,9 +30,9 @@ func TestSentryGetsTheCheckInsOfARun(t *testing.T) {
 		if last.Method != "POST" || last.RequestURI != "/self/hosted/api/42/envelope/?sentry_key=s3cret&sentry_version=7" {
 			t.Errorf("%s %s", last.Method, last.RequestURI)
 		}
-		want = "{}\n{\"type\":\"check_in\"}\n" + `{"check_in_id":"01920ba47a007c119d0e5c2f9a1b3d4e","monitor_slug":"shop-nightly-report",` + want + monitor + "\n"
-		if last.body != want {
-			t.Errorf("%s: it gets\n%snot\n%s", outcome, last.body, want)
+		checkIn := `{"check_in_id":"01920ba47a007c119d0e5c2f9a1b3d4e",` + want.duration + monitor + `"status":"` + want.status + `"}`
+		if text := "{}\n{\"type\":\"check_in\"}\n" + checkIn + "\n"; last.body != text {
+			t.Errorf("%s: it gets\n%snot\n%s", outcome, last.body, text)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestEachTaskHasAMonitorOfItsOwn(t *testing.T) {
 		last, server := record(t)
 		msg := failure()
 		msg.Task = task
-		if e := send(t, notify.Target{Sentry: &notify.Sentry{DSN: strings.Replace(server, "://", "://key@", 1) + "/1"}}, msg); e != nil {
+		if e := send(t, notify.Target{Sentry: strings.Replace(server, "://", "://key@", 1) + "/1"}, msg); e != nil {
 			t.Fatal(e)
 		}
 		_, slug, _ := strings.Cut(last.body, `"monitor_slug":"`)
@@ -60,7 +60,7 @@ func TestEachTaskHasAMonitorOfItsOwn(t *testing.T) {
 
 func TestADSNIsChecked(t *testing.T) {
 	for _, dsn := range []string{"https://o1.ingest.sentry.io/42", "https://key@o1.ingest.sentry.io", "https://key@o1.ingest.sentry.io/shop", "key@host/42"} {
-		err := notify.Target{Sentry: &notify.Sentry{DSN: dsn}}.Check()
+		err := notify.Target{Sentry: dsn}.Check()
 		if err == nil || !strings.Contains(err.Error(), "the DSN is not one of Sentry") {
 			t.Errorf("%s: %v", dsn, err)
 		}

@@ -170,7 +170,7 @@ func (s *session) send(e email) error {
 		case isPermanentReply(err):
 			never = append(never, to.Address)
 		case errors.As(err, new(*textproto.Error)):
-			later = append(later, s.target.Mail.To[i])
+			later = append(later, s.target.Mail[i])
 		default:
 			return s.connectionError(err)
 		}
@@ -255,10 +255,8 @@ func (s *session) recipientError(accepted int, later, never []string, last error
 		e.Text += "; the others have it"
 	}
 	e.Permanent = len(later) == 0
-	if len(later) > 0 && len(later) < len(s.target.Mail.To) {
-		rest := *s.target.Mail
-		rest.To = later
-		e.Rest = &Target{Mail: &rest}
+	if len(later) < len(s.target.Mail) {
+		e.Rest = later
 	}
 	return e
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func mailTo(url string, to ...string) notify.Target {
-	return notify.Target{Mail: &notify.Mail{URL: url, From: "sched@example.com", To: to}}
+	return notify.Target{MailURL: url, MailFrom: "sched@example.com", Mail: to}
 }
 
 // Each row is a server and a URL, and whether the mail arrives encrypted. If the server has a
@@ -230,7 +230,7 @@ func TestEachAddressIsAcceptedOrRefusedByItself(t *testing.T) {
 			t.Errorf("%v: %v", row.to, e)
 			continue
 		}
-		if (e.Rest != nil) != (row.rest != "") || e.Rest != nil && (e.Rest.String() != row.rest || e.Rest.Mail.URL != url) {
+		if (e.Rest != nil) != (row.rest != "") || e.Rest != nil && (notify.Target{Mail: e.Rest}).String() != row.rest {
 			t.Errorf("%v: the rest is %v", row.to, e.Rest)
 		}
 	}
@@ -241,35 +241,33 @@ func TestMailsThatCannotBeSent(t *testing.T) {
 	to := []string{"ops@example.com"}
 	for _, row := range []struct {
 		what       string
-		mail       notify.Mail
+		target     notify.Target
 		text, hint string
 	}{
-		{"no address", notify.Mail{}, "mail: it has no address", ""},
-		{"an address that is none", notify.Mail{To: []string{"ops@example.com", "s3cret"}},
+		{"an address that is none", notify.Target{Mail: []string{"ops@example.com", "s3cret"}},
 			"mail to ops@example.com, an invalid address: address 2 is not a mail address", "write ops@example.com, or Ops <ops@example.com>"},
-		{"an address with a line of its own", notify.Mail{To: []string{"ops@example.com>\r\nBcc: <s3cret@example.com"}},
+		{"an address with a line of its own", notify.Target{Mail: []string{"ops@example.com>\r\nBcc: <s3cret@example.com"}},
 			"mail to an invalid address: address 1 is not a mail address", "write ops@example.com, or Ops <ops@example.com>"},
-		{"a sender that is none", notify.Mail{To: to, From: "s3cret"},
+		{"a sender that is none", notify.Target{Mail: to, MailFrom: "s3cret"},
 			"mail to ops@example.com: the sender is not a mail address", "write sched@example.com, or Sched <sched@example.com>"},
-		{"a URL that is none", notify.Mail{To: to, URL: "s3cret"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
-		{"a slash in the password", notify.Mail{To: to, URL: "smtp://B0B:hunter2/x@host"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
-		{"another scheme", notify.Mail{To: to, URL: "https://B0B:hunter2@host"},
+		{"a URL that is none", notify.Target{Mail: to, MailURL: "s3cret"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
+		{"a slash in the password", notify.Target{Mail: to, MailURL: "smtp://B0B:hunter2/x@host"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
+		{"another scheme", notify.Target{Mail: to, MailURL: "https://B0B:hunter2@host"},
 			"mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps://", write},
-		{"a user without a password", notify.Mail{To: to, URL: "smtp://B0B@host"},
+		{"a user without a password", notify.Target{Mail: to, MailURL: "smtp://B0B@host"},
 			"mail to ops@example.com: the URL of the mail server has half of a user and password", write},
-		{"a path", notify.Mail{To: to, URL: "smtp://host/T0KEN"}, "mail to ops@example.com: the URL of the mail server has a path, which means nothing", write},
-		{"an unknown policy of TLS", notify.Mail{To: to, URL: "smtp://host?tls=T0KEN"},
+		{"a path", notify.Target{Mail: to, MailURL: "smtp://host/T0KEN"}, "mail to ops@example.com: the URL of the mail server has a path, which means nothing", write},
+		{"an unknown policy of TLS", notify.Target{Mail: to, MailURL: "smtp://host?tls=T0KEN"},
 			"mail to ops@example.com: the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else", write},
-		{"smtps without TLS", notify.Mail{To: to, URL: "smtps://host?tls=none"},
+		{"smtps without TLS", notify.Target{Mail: to, MailURL: "smtps://host?tls=none"},
 			"mail to ops@example.com: the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else", write},
 	} {
 		t.Run(row.what, func(t *testing.T) {
-			target := notify.Target{Mail: &row.mail}
-			e := send(t, target, failure())
+			e := send(t, row.target, failure())
 			if e == nil || e.Text != row.text || e.Hint != row.hint || !e.Permanent {
 				t.Errorf("%v", e)
 			}
-			if target.Check() == nil {
+			if row.target.Check() == nil {
 				t.Error("Check sees nothing wrong")
 			}
 		})

@@ -29,10 +29,10 @@ func documented(t *testing.T, heading, language string) string {
 }
 
 // posted is the body that a webhook gets.
-func posted(t *testing.T, format notify.Format, msg notify.Message) string {
+func posted(t *testing.T, format string, msg notify.Message) string {
 	t.Helper()
 	last, server := record(t)
-	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, msg); e != nil {
+	if e := send(t, notify.Target{Webhook: server + "/hook?a=b", Format: format}, msg); e != nil {
 		t.Fatal(e)
 	}
 	contentType := "application/json"
@@ -158,9 +158,9 @@ func TestNoOutputIsMarkupForDiscord(t *testing.T) {
 	msg := failure()
 	msg.Description = "figures *of* a_day"
 	msg.Output = "@everyone ``` end\n"
-	want := `{"content":"[shop] nightly-report failed: exit code 7\nfigures \\*of\\* a\\_day\n` +
+	want := `{"allowed_mentions":{"parse":[]},"content":"[shop] nightly-report failed: exit code 7\nfigures \\*of\\* a\\_day\n` +
 		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`" + `\n` + "```" + `\n@everyone ''' end\n` + "```" +
-		`","allowed_mentions":{"parse":[]}}` + "\n"
+		`"}` + "\n"
 	if got := posted(t, notify.Discord, msg); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -215,6 +215,6 @@ func TestTeamsGetsACard(t *testing.T) {
 }
 
 func TestAnUnknownFormat(t *testing.T) {
-	target := notify.Target{Webhook: &notify.Webhook{URL: "https://example.com/T0KEN", Format: "telegram"}}
+	target := notify.Target{Webhook: "https://example.com/T0KEN", Format: "telegram"}
 	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "write slack, text, teams or discord", true)
 }

@@ -83,7 +83,7 @@ func hookText(h schedule.Hook) string {
 	case h.Notify == nil:
 		return CommandText(h.Run)
 	}
-	return notify.TargetOf(*h.Notify).String()
+	return notify.Target(*h.Notify).String()
 }
 
 // Place is the file and the line that define a task: schedule.yaml:14.
