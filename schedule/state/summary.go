@@ -6,9 +6,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule/outcome"
@@ -63,19 +65,22 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 // slot.
 //
 // Rows of one slot come from an index alone: what a task and an outcome need as one text, because
-// reading a million rows in columns would take seconds.
+// reading a million rows in columns would take seconds. Parts of the tasks are read side by side.
 func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
 	sums := map[string]*Summary{}
+	from, to := sinceMicro(since), untilMicro(until)
 	err = p.store.read(ctx, func(q querier) error {
 		clear(sums)
-		args := []any{sinceMicro(since), untilMicro(until), task, jsonList(outcome.All)}
-		if err := addSingles(ctx, q, sums, args...); err != nil {
+		tasks := []string{task}
+		if task == "" {
+			if tasks, err = column[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL"); err != nil {
+				return err
+			}
+		}
+		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
 			return err
 		}
-		if err := addRanges(ctx, q, sums, args[:3]...); err != nil {
-			return err
-		}
-		return findFailures(ctx, q, sums)
+		return addRanges(ctx, q, sums, from, to, task)
 	})
 	for _, task := range slices.Sorted(maps.Keys(sums)) {
 		all = append(all, *sums[task])
@@ -83,31 +88,43 @@ func (p Past) Summaries(ctx context.Context, task string, since, until time.Time
 	return all, err
 }
 
+// everyTask begins a query with the table name, which has each task that has rows. Its last row is
+// NULL.
+const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
+	UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE name.task IS NOT NULL)`
+
+// addSingles adds the rows of one slot, on as many connections as there are processors.
+func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to any) error {
+	var mu sync.Mutex
+	var parts sync.WaitGroup
+	var failed error
+	processors := min(runtime.GOMAXPROCS(0), readers)
+	for part := range slices.Chunk(tasks, max(1, (len(tasks)+processors-1)/processors)) {
+		parts.Go(func() {
+			added := map[string]*Summary{}
+			err := addPart(ctx, q, added, jsonList(part), from, to)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(sums, added)
+			failed = cmp.Or(failed, err)
+		})
+	}
+	parts.Wait()
+	return failed
+}
+
 // single is the condition of the index run_sum, in its very words: a row of one slot that counts in
 // statistics.
 const single = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0"
 
-// addSingles adds the rows of one slot.
-func addSingles(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
-	rows, err := q.QueryContext(ctx, `WITH RECURSIVE name (task) AS (
-			SELECT iif(?3 = '', (SELECT min(task) FROM run), ?3)
-			UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE ?3 = '' AND name.task IS NOT NULL)
-		SELECT (SELECT concat_ws(char(9), task, outcome, count(*), max(slot), coalesce(group_concat(ended - started), ''),
-				coalesce(group_concat(iif(scheduled, started - slot, NULL)), ''))
-			FROM run INDEXED BY run_sum WHERE task = name.task AND outcome = became.value AND slot >= ?1 AND slot < ?2 AND `+single+` HAVING count(*) > 0)
-		FROM name CROSS JOIN json_each(?4) AS became`, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
+// addPart adds the rows of one slot of some tasks.
+func addPart(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
+	const these = "FROM run INDEXED BY run_sum WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND " + single
 	var of durations
-	for rows.Next() {
+	err := each(ctx, q, func(rows *sql.Rows) error {
 		var text sql.NullString
-		if err := rows.Scan(&text); err != nil {
+		if err := rows.Scan(&text); err != nil || !text.Valid {
 			return err
-		}
-		if !text.Valid {
-			continue
 		}
 		f := strings.Split(text.String, "\t") // no task has a tab in its name
 		n, nerr := strconv.Atoi(f[2])
@@ -116,11 +133,19 @@ func addSingles(ctx context.Context, q querier, sums map[string]*Summary, args .
 			return err
 		}
 		s, became := sumOf(sums, f[0]), outcome.Outcome(f[1])
-		s.add(became, n, newest)
-		of.add(s, became, f[4], f[5])
-	}
+		s.Slots[became] += n
+		if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(s.Failed) {
+			s.Failed, s.FailedAs, s.FailedID = slot, became, f[4]
+		}
+		of.add(s, became, f[5], f[6])
+		return nil
+	}, `SELECT (SELECT concat_ws(char(9), name.value, became.value, count(*),
+				(SELECT concat(slot, char(9), id) `+these+` ORDER BY slot DESC, id DESC LIMIT 1),
+				coalesce(group_concat(ended - started), ''), coalesce(group_concat(iif(scheduled, started - slot, NULL)), ''))
+			`+these+` HAVING count(*) > 0)
+		FROM json_each(?1) AS name CROSS JOIN json_each(?4) AS became`, append(args, jsonList(outcome.All))...)
 	of.settle()
-	return rows.Err()
+	return err
 }
 
 // durations are how long the runs of one task took, and how late they started, in microseconds. The
@@ -149,38 +174,17 @@ func (d *durations) settle() {
 
 // addRanges adds the rows of several slots: none of these slots ran.
 func addRanges(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
-	rows, err := q.QueryContext(ctx, `SELECT task, outcome, slots, slot FROM run INDEXED BY run_range
-		WHERE last_slot >= ?1 AND slot >= ?1 AND slot < ?2 AND ?3 IN ('', task) AND outcome IS NOT NULL AND test = 0`, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var became outcome.Outcome
 		var slots int
-		var slot int64
-		if err := rows.Scan(&task, &became, &slots, &slot); err != nil {
+		if err := rows.Scan(&task, &became, &slots); err != nil {
 			return err
 		}
-		sumOf(sums, task).add(became, slots, slot)
-	}
-	return rows.Err()
-}
-
-// findFailures finds the run of each newest failure.
-func findFailures(ctx context.Context, q querier, sums map[string]*Summary) error {
-	for _, s := range sums {
-		if s.Failed.IsZero() {
-			continue
-		}
-		err := q.QueryRowContext(ctx, "SELECT id FROM run INDEXED BY run_task WHERE task = ? AND slot = ? AND outcome = ? AND test = 0 ORDER BY id DESC",
-			s.Task, s.Failed.UnixMicro(), s.FailedAs).Scan(&s.FailedID)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		sumOf(sums, task).Slots[became] += slots
+		return nil
+	}, `SELECT task, outcome, slots FROM run INDEXED BY run_range
+		WHERE last_slot >= ?1 AND slot >= ?1 AND slot < ?2 AND ?3 IN ('', task) AND outcome IS NOT NULL AND test = 0`, args...)
 }
 
 func sumOf(sums map[string]*Summary, task string) *Summary {
@@ -188,14 +192,6 @@ func sumOf(sums map[string]*Summary, task string) *Summary {
 		sums[task] = &Summary{Task: task, Slots: map[outcome.Outcome]int{}}
 	}
 	return sums[task]
-}
-
-// add counts slots of an outcome, of which the newest is given.
-func (s *Summary) add(became outcome.Outcome, slots int, newest int64) {
-	s.Slots[became] += slots
-	if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(s.Failed) {
-		s.Failed, s.FailedAs = slot, became
-	}
 }
 
 func spread(all []int64) Spread {
@@ -344,9 +340,7 @@ func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	all = map[string]Took{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(all)
-		rows, err := q.QueryContext(ctx, `WITH RECURSIVE name (task) AS (
-				SELECT min(task) FROM run
-				UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE name.task IS NOT NULL)
+		rows, err := q.QueryContext(ctx, everyTask+`
 			SELECT name.task,
 				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
 					(SELECT took, cpu, memory FROM
