@@ -26,7 +26,7 @@ func newServersCommand(a *app) *cobra.Command {
 		Use:   "servers",
 		Short: "Show the servers that share the schedule: their last ticks, clocks and runs",
 		Long: `servers shows the machines that ticked in the last 10 minutes under the name of the schedule: how
-far their clocks are from Redis's, and what ran there when they last said so.`,
+far their clocks are from the store's, and what ran there when they last said so.`,
 		Example: `  sched servers
   sched servers --json`,
 		Args: arguments(0, 0),

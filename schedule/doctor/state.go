@@ -65,7 +65,7 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
 	if name := networkFileSystem(dir); name != "" {
-		found.add(Warning, "set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)",
+		found.add(Warning, "set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
 	return found.orFine("%s can be written", dir)

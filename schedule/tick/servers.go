@@ -100,7 +100,7 @@ func (t *Tick) checkLabels() {
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
 func (r *running) reportServers(offset time.Duration, found []cluster.Finding) {
 	if offset.Abs() > MostOffset {
-		r.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", r.Host.Server, OffsetText(offset))
+		r.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or the store's, with NTP)", r.Host.Server, OffsetText(offset))
 	}
 	for _, f := range found {
 		if f.Kind != cluster.KindSilent {
@@ -109,13 +109,13 @@ func (r *running) reportServers(offset time.Duration, found []cluster.Finding) {
 	}
 }
 
-// OffsetText describes how a clock differs from Redis's: "12s behind Redis's".
+// OffsetText describes how a clock differs from the store's: "12 s behind the store's".
 func OffsetText(offset time.Duration) string {
 	side := "ahead of"
 	if offset < 0 {
 		side = "behind"
 	}
-	return fmt.Sprintf("%s %s Redis's", humanize.Duration(offset.Abs()), side)
+	return fmt.Sprintf("%s %s the store's", humanize.Duration(offset.Abs()), side)
 }
 
 // problemHourly reports a problem that goes on, at most once an hour. The parameter what names the

@@ -18,7 +18,7 @@ import (
 // Store returns the store of the schedule, or an error if the schedule has no store.
 func (s Source) Store() (mutex.Store, error) {
 	if s.Controls.Store == nil {
-		return nil, Fail(NotFound, "let the servers share a Redis: `store: redis://…` in the schedule",
+		return nil, Fail(NotFound, "let the servers share a Redis or a database: `store: redis://…` in the schedule",
 			"%s has no store, so this machine stands alone", s.Schedule.File)
 	}
 	return s.Controls.Store, nil
@@ -240,7 +240,7 @@ type Server struct {
 	Minute      string      `json:"minute"`
 	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
 	Age         float64     `json:"age"`          // seconds from then until now
-	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of Redis's
+	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
 	Labels      []string    `json:"labels"`       // labels that tasks ask for
 	Running     []ServerRun `json:"running"`
 	More        int         `json:"more"`        // more runs, which are not listed
