@@ -244,14 +244,14 @@ func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add("on", n.On, n.On != nil && n.Sentry == "")
 	add("format", n.Format, n.Format != "")
 	add("when", string(n.When), n.When != "")
-	add("at_most", fmt.Sprintf("%d per %s", n.AtMost.N, durationText(n.AtMost.Per)), n.AtMost.N > 0)
+	add("at_most", fmt.Sprintf("%d per %s", n.AtMost.N, humanize.Setting(n.AtMost.Per)), n.AtMost.N > 0)
 	return parts
 }
 
 func valueLines(value any) []string {
 	switch v := value.(type) {
 	case time.Duration:
-		return []string{durationText(v)}
+		return []string{humanize.Setting(v)}
 	case []string:
 		return []string{strings.Join(v, ", ")}
 	case []int:
@@ -295,24 +295,4 @@ func hookLines(h schedule.Hook) []string {
 		words = append(words, part.key+": "+word)
 	}
 	return []string{strings.Join(words, ", ")}
-}
-
-// durationText is a duration as the file would have it: 30d, 1h30m, 90s.
-func durationText(d time.Duration) string {
-	const day = 24 * time.Hour
-	words := ""
-	if d >= day {
-		words, d = fmt.Sprintf("%dd", d/day), d%day
-	}
-	if d == 0 && words != "" {
-		return words
-	}
-	rest := d.String()
-	if strings.HasSuffix(rest, "m0s") {
-		rest = strings.TrimSuffix(rest, "0s")
-	}
-	if strings.HasSuffix(rest, "h0m") {
-		rest = strings.TrimSuffix(rest, "0m")
-	}
-	return words + rest
 }

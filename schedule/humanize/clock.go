@@ -129,3 +129,22 @@ func DurationPrecise(d time.Duration) string {
 	}
 	return text
 }
+
+// Setting writes a duration as a schedule has it: "30d", "1h30m", "90s", "50ms".
+func Setting(d time.Duration) string {
+	const day = 24 * time.Hour
+	days := ""
+	if d >= day {
+		days, d = fmt.Sprintf("%dd", d/day), d%day
+	}
+	if d == 0 && days != "" {
+		return days
+	}
+	rest := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(rest, none) {
+			rest = strings.TrimSuffix(rest, none[1:])
+		}
+	}
+	return days + rest
+}

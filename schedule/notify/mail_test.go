@@ -117,7 +117,7 @@ func TestSubjectsReadWell(t *testing.T) {
 	}{
 		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
 		{notify.Message{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
-		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m0s"}, "[shop] report timed out after 20m0s"},
+		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m"}, "[shop] report timed out after 20m"},
 		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
 		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
 		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},

@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -265,7 +266,7 @@ func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outco
 		case <-p.Done:
 			return "", ""
 		case <-timeout:
-			return outcome.TimedOut, fmt.Sprintf("after %s", s.task.Timeout)
+			return outcome.TimedOut, "after " + humanize.Setting(s.task.Timeout)
 		case <-s.terminate.Done():
 			return outcome.Stopped, context.Cause(s.terminate).Error()
 		}

@@ -268,7 +268,7 @@ func (w *Worker) shutDown(signals <-chan os.Signal) {
 			return
 		}
 		if looks == 1 && empty == 0 {
-			w.Problem("nothing more is started; what runs may take %s to finish", w.Grace)
+			w.Problem("nothing more is started; what runs may take %s to finish", humanize.Setting(w.Grace))
 		}
 		e.signal(runs)
 		select {
@@ -276,7 +276,7 @@ func (w *Worker) shutDown(signals <-chan os.Signal) {
 		case <-time.After(lookForEnd):
 		case <-grace:
 			if e.step == 0 {
-				w.Problem("%s are over: what still runs is stopped", w.Grace)
+				w.Problem("%s are over: what still runs is stopped", humanize.Setting(w.Grace))
 			}
 			e.step = max(e.step, 1)
 		case <-signals:

@@ -233,13 +233,7 @@ func atLeast(least time.Duration) string {
 	if least < time.Second {
 		return ""
 	}
-	text := least.String()
-	for _, none := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, none) {
-			text = strings.TrimSuffix(text, none[1:])
-		}
-	}
-	return "it takes at least " + text
+	return "it takes at least " + humanize.Setting(least)
 }
 
 func isNumber(text string) bool {
