@@ -71,16 +71,10 @@ func readLocalZone() *time.Location {
 	name, set := os.LookupEnv("TZ")
 	name = strings.TrimPrefix(name, ":")
 	if !set {
-		link, err := os.Readlink("/etc/localtime")
-		if err != nil {
-			return time.Local
-		}
+		link, _ := os.Readlink("/etc/localtime")
 		_, name, _ = strings.Cut(link, "zoneinfo/")
 	}
-	if name == "" {
-		return time.Local
-	}
-	if zone, err := time.LoadLocation(name); err == nil {
+	if zone, err := time.LoadLocation(name); err == nil && name != "" {
 		return zone
 	}
 	return time.Local

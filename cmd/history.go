@@ -362,7 +362,7 @@ func percent(rate float64) string {
 func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOptions) error {
 	all, err := a.view(s).Changes(ctx, view.ChangeQuery{Target: q.Task, Since: q.Since, Until: q.Until, Limit: q.Limit})
 	if err != nil {
-		return failed("", "%w", err)
+		return err
 	}
 	named := func(c view.Change) bool { return c.Target != view.Everything }
 	if q.Task != "" && !slices.ContainsFunc(all, named) {

@@ -243,14 +243,6 @@ func thousands(n int64) string {
 	return digits
 }
 
-func absolute(path string) (string, error) {
-	full, err := filepath.Abs(path)
-	if err != nil {
-		return "", failed("", "%s: %w", path, err)
-	}
-	return full, nil
-}
-
 const (
 	systemCrontab = "/etc/crontab"
 	systemFolder  = "/etc/cron.d"

@@ -154,7 +154,7 @@ func (a installCommand) explain(err error) error {
 	case errors.Is(err, install.ErrCarriageReturn):
 		return failed("remove the CR with `crontab -e`, so that no byte of it is lost", "%w", err)
 	}
-	return failed("", "%w", err)
+	return err
 }
 
 // program prefers sched on PATH, if it is this program: its path stays after an update.
@@ -164,7 +164,7 @@ func program() (string, error) {
 		return "", failed("", "where is sched? %w", err)
 	}
 	if found, err := exec.LookPath("sched"); err == nil && samePath(found, self) {
-		return absolute(found)
+		return filepath.Abs(found)
 	}
 	return self, nil
 }
@@ -234,7 +234,7 @@ func (a installCommand) uninstall(o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if file, err = absolute(file); err != nil {
+	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
 	t, err := a.targetOf(file, o)
@@ -264,7 +264,7 @@ func (t *target) removals() (changes []change, err error) {
 	text, exists, err := t.crontab.Read()
 	var missing *install.ProgramError
 	if err != nil && !errors.As(err, &missing) {
-		return nil, failed("", "%w", err)
+		return nil, err
 	}
 	if edit := t.crond.Remove(text); err == nil && !edit.IsNone() {
 		changes = append(changes, t.crontabChange(edit, exists))

@@ -186,13 +186,10 @@ func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.T
 			fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything will be "+one.Raw.Text(a.now(), s.Location)))
 		}
 	}
-	switch {
-	case len(rows.Items) == 0:
+	if len(rows.Items) == 0 {
 		fmt.Fprintln(a.out, "no tasks")
-	case terminal.Is(a.out):
-		a.printListOnTerminal(s, rows.Items, at)
-	default:
-		a.printList(s, rows.Items, at)
+	} else {
+		a.printTable(s, rows.Items, at)
 	}
 	if reason := a.view(s).Maintenance(); reason != "" {
 		a.problem("%s; only tasks with even_in_maintenance run", reason)

@@ -15,28 +15,6 @@ import (
 	"sched/schedule/view"
 )
 
-// printList prints the table in a pipe (on a terminal: printListOnTerminal).
-func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.Time) {
-	t := a.stdout().Table()
-	defer t.Flush()
-	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW", "DOES")
-	for _, row := range rows {
-		next := never(row, s)
-		if len(row.Times) > 0 {
-			next = nextText(row, 0, at)
-		}
-		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(s, row), does(row))
-		for i := 1; i < len(row.Times); i++ {
-			t.Row("", "", nextText(row, i, at), "", "", "")
-		}
-	}
-}
-
-func nextText(row view.Task, i int, at time.Time) string {
-	t := row.Times[i]
-	return fmt.Sprintf("%s (in %s)", humanize.SlotZone(t, t.Location()), humanize.Duration(t.Sub(at)))
-}
-
 func when(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
@@ -142,7 +120,7 @@ func (a listCommand) runningText(running []view.Running, here string) string {
 	return text
 }
 
-// The columns of list on a terminal. Now is there when something runs, waits or is paused.
+// The columns of list. Now is there in a pipe, and when something runs, waits or is paused.
 const (
 	listTask = iota
 	listWhen
@@ -166,43 +144,55 @@ var listShrinks = []terminal.Shrink{
 	{Column: listWhen},
 }
 
-func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task, at time.Time) {
+// printTable prints the tasks. In a pipe the clock has no column of its own.
+func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.Time) {
 	out := a.stdout()
 	t := out.Table(listShrinks...)
 	defer t.Flush()
+	columns := func(cells ...string) []string {
+		if !out.IsTerminal() {
+			return slices.Delete(cells, listClock, listClock+1)
+		}
+		return cells
+	}
 	now := ""
 	for _, row := range rows {
-		if a.nowText(s, row) != "-" {
+		if a.nowCell(s, row) != "" {
 			now = "NOW"
 		}
 	}
-	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
+	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")...)
 	for _, row := range rows {
 		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
 		if len(row.Times) > 0 {
 			next, clock = nextCells(out, row, 0, at)
 		}
-		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(s, row), out.Paint(terminal.Faint, does(row)))
+		t.Row(columns(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(s, row), out.Paint(terminal.Faint, does(row)))...)
 		for i := 1; i < len(row.Times); i++ {
 			next, clock := nextCells(out, row, i, at)
-			t.Row("", "", next, clock, "", "", "")
+			t.Row(columns("", "", next, clock, "", "", "")...)
 		}
 	}
 }
 
-// nextCells returns how far the i-th next time is, and its clock time, dated on other days.
+// nextCells returns how far the i-th next time is, and its clock time, dated on other days. In a
+// pipe the first has both, always dated.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Times[i]
+	far := "in " + humanize.Duration(t.Sub(at))
+	if !out.IsTerminal() {
+		return fmt.Sprintf("%s (%s)", humanize.SlotZone(t, t.Location()), far), ""
+	}
 	clock = humanize.SlotNearZone(t, at, t.Location())
 	if !humanize.SameDay(t, at, t.Location()) {
 		clock = t.Format("Mon ") + clock
 	}
-	return "in " + humanize.Duration(t.Sub(at)), out.Paint(terminal.Faint, clock)
+	return far, out.Paint(terminal.Faint, clock)
 }
 
 func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
 	out, tone := a.stdout(), toneOf(last.Result)
-	if tone == "" {
+	if tone == "" || !out.IsTerminal() {
 		return out.Paint(terminal.Faint, a.lastText(s, last))
 	}
 	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
@@ -210,7 +200,7 @@ func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
 
 func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
 	words := a.nowText(s, row)
-	if words == "-" {
+	if words == "-" && a.stdout().IsTerminal() {
 		return ""
 	}
 	tone := terminal.Active

@@ -165,12 +165,11 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	} else {
 		err = copyFile(a.out, path, o.lines)
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return failed("", "%w", err)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = copyFile(a.err, captured.HooksPath(path), o.lines)
 	}
-	err = copyFile(a.err, captured.HooksPath(path), o.lines)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return failed("", "%w", err)
+		return err
 	}
 	switch {
 	case o.follow && row.Outcome == "":

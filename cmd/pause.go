@@ -138,14 +138,12 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made pause.Pa
 	if !made.Until.IsZero() {
 		end = made.End(a.now(), s.Location) + ", or " + end
 	}
-	was, now := before.InEffect(name, a.now())
-	switch {
-	case made.Planned:
+	if made.Planned {
 		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), humanize.MinuteNear(made.Since, a.now(), s.Location), end)
-	default:
+	} else {
 		fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
 	}
-	if now && !made.Planned {
+	if was, paused := before.InEffect(name, a.now()); paused && !made.Planned {
 		fmt.Fprintf(a.out, "  it was %s\n", was.Text(a.now(), s.Location))
 	}
 	var even []string
@@ -235,7 +233,10 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made paus
 			fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", humanize.Count(len(runs), "run"), humanize.Names(runs, 5))
 			return
 		}
-		goOn := map[bool]string{true: "goes on", false: "go on"}[len(runs) == 1]
+		goOn := "go on"
+		if len(runs) == 1 {
+			goOn = "goes on"
+		}
 		fmt.Fprintf(a.out, "%s %s: %s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, humanize.Names(runs, 5))
 	}
 }

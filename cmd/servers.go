@@ -152,7 +152,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	}
 	all, err := cluster.List(ctx, store)
 	if err != nil {
-		return failed("", "%w", err)
+		return err
 	}
 	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && !all[i].Silent() {
 		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(all[i].Age))
@@ -168,7 +168,7 @@ func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name stri
 	if !slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name }) {
 		held, err := store.Held(ctx, name)
 		if err != nil {
-			return failed("", "%w", err)
+			return err
 		}
 		if holder, goesOn := held[name]; goesOn {
 			return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, holder)
@@ -177,7 +177,7 @@ func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name stri
 	found, err := cluster.Forget(ctx, store, name)
 	switch {
 	case err != nil:
-		return failed("", "%w", err)
+		return err
 	case !found:
 		return failed("", "the store keeps nothing of %s", name)
 	}

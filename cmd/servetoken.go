@@ -115,7 +115,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 func (a serveCommand) listTokens(s *schedule.Schedule) error {
 	all, err := serve.Tokens(s.StateDir)
 	if err != nil {
-		return failed("", "%w", err)
+		return err
 	}
 	now := a.now()
 	all = slices.DeleteFunc(all, func(t serve.Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })

@@ -49,7 +49,7 @@ func (a stopCommand) stop(names []string, reason string) error {
 	}
 	all, err := a.view(s).Records(ctx)
 	if err != nil {
-		return failed("", "%w", err)
+		return err
 	}
 	all.Close()
 	var chosen []state.Row

@@ -119,14 +119,10 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 		far += ": it is " + off + " now"
 	}
 	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, verb, w.Time(m.At), far)
-	if m.Clock != "" {
-		fmt.Fprintf(a.out, "  %s\n", m.Clock)
-	}
-	if m.Spread != "" {
-		fmt.Fprintf(a.out, "  %s\n", m.Spread)
-	}
-	if m.Bounds != "" {
-		fmt.Fprintf(a.out, "  %s\n", m.Bounds)
+	for _, words := range []string{m.Clock, m.Spread, m.Bounds} {
+		if words != "" {
+			fmt.Fprintf(a.out, "  %s\n", words)
+		}
 	}
 	for _, v := range m.Reasons {
 		if v.Due || !m.Due { // what does not match is no reason for being due

@@ -43,67 +43,49 @@ func (f *cronField) canonical(text string) (string, error) {
 	if text == "?" && f.isDays() {
 		return "*", nil
 	}
-	var space [64]byte
-	out := space[:0]
-	for rest, more := text, true; more; {
-		var element string
-		element, rest, more = strings.Cut(rest, ",")
+	elements := strings.Split(text, ",")
+	for i, element := range elements {
 		if element == "" {
 			return "", wrong("%s %q has an empty element", f.name, text).
 				SetHint("a list has one comma between two elements, and no spaces")
 		}
 		var err error
-		if out, err = f.element(out, element); err != nil {
+		if elements[i], err = f.element(element); err != nil {
 			return "", err
 		}
-		if more {
-			out = append(out, ',')
-		}
 	}
-	if string(out) == text { // nearly always; saves the copy
-		return text, nil
-	}
-	return string(out), nil
+	return strings.Join(elements, ","), nil
 }
 
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
-// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms to
-// out.
-func (f *cronField) element(out []byte, element string) ([]byte, error) {
+// element returns the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
+func (f *cronField) element(element string) (string, error) {
 	if f.isDays() {
 		if form, err := f.dayForm(element); form != "" || err != nil {
-			return append(out, form...), err
+			return form, err
 		}
 	}
 	body, stepText, stepped := strings.Cut(element, "/")
-	step := 0
+	end := "" // the step with its slash
 	if stepped {
-		var err error
-		if step, err = f.step(stepText, element, body); err != nil {
-			return nil, err
+		step, err := f.step(stepText, element, body)
+		if err != nil {
+			return "", err
 		}
+		end = "/" + strconv.Itoa(step)
 	}
 	if body == "*" {
-		return appendStep(append(out, '*'), step), nil
+		return body + end, nil
 	}
 	low, high, err := f.bounds(body, element, stepped)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	out = strconv.AppendInt(out, int64(low), 10)
-	if low != high || stepped {
-		out = strconv.AppendInt(append(out, '-'), int64(high), 10)
+	if low == high && !stepped {
+		return strconv.Itoa(low), nil
 	}
-	return appendStep(out, step), nil
-}
-
-// appendStep appends a step to out; 0 means no step.
-func appendStep(out []byte, step int) []byte {
-	if step == 0 {
-		return out
-	}
-	return strconv.AppendInt(append(out, '/'), int64(step), 10)
+	return strconv.Itoa(low) + "-" + strconv.Itoa(high) + end, nil
 }
 
 // step reads the step after the slash. A step past the field's range is surely a mistake.

@@ -3,6 +3,7 @@ package crontab
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func (c *converter) convert() {
 		c.remark("", "this line is sched itself, and no task")
 		return
 	}
-	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: e.Set.clone()}
+	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: maps.Clone(e.Set)}
 	if !utf8.ValidString(e.Raw) {
 		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
 		return

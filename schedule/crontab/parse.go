@@ -149,7 +149,7 @@ func isCommand(command string) bool {
 }
 
 func (p *parser) add(entry Entry) {
-	entry.Line, entry.Set, entry.SetAt = p.number, p.set.clone(), maps.Clone(p.setAt)
+	entry.Line, entry.Set, entry.SetAt = p.number, maps.Clone(p.set), maps.Clone(p.setAt)
 	entry.Comment, entry.Keys = p.comment, p.keys
 	p.comment, p.keys = nil, nil
 	p.table.Entries = append(p.table.Entries, entry)
@@ -284,8 +284,6 @@ func (f Finding) String() string {
 
 // Variables are settings of a crontab, by name.
 type Variables map[string]string
-
-func (v Variables) clone() Variables { return maps.Clone(v) }
 
 func (v Variables) names() []string {
 	names := slices.Sorted(maps.Keys(v))

@@ -47,15 +47,16 @@ var syntaxErrors = []syntaxError{
 
 // reportSyntaxError records the error of the YAML parser, at its true place and in our words.
 func reportSyntaxError(r *Reader, data []byte, err error) {
-	line, message := brokenLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	line, message := brokenLine(data, lines), strings.TrimPrefix(err.Error(), "yaml: ")
 	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
-	text := string(lineOf(data, line))
-	if match := keyWithoutSpace(lineOf(data, line-1)); match > 0 && strings.Contains(message, "mapping values are not allowed") {
+	text := string(lineOf(lines, line))
+	if match := keyWithoutSpace(lineOf(lines, line-1)); match > 0 && strings.Contains(message, "mapping values are not allowed") {
 		r.ProblemAt(Place{r.File, line - 1, match}, "write `key: value`", "a colon without a space after it")
 		return
 	}
-	if above, key, value := keyWithoutColon(data, line); above > 0 && strings.Contains(message, "mapping values are not allowed") {
-		at := Place{r.File, above, 1 + strings.Index(string(lineOf(data, above)), key)}
+	if above, key, value := keyWithoutColon(lines, line); above > 0 && strings.Contains(message, "mapping values are not allowed") {
+		at := Place{r.File, above, 1 + strings.Index(string(lineOf(lines, above)), key)}
 		r.ProblemAt(at, "write `"+strings.TrimSpace(key+": "+value)+"`; or check the indentation", "a key without `:`")
 		return
 	}
@@ -90,12 +91,12 @@ func keyWithoutSpace(line []byte) int {
 // keyWithoutColon returns the line above if it looks like "- name a", with its key and its value;
 // else 0. Blank lines between the two do not count. A broken line with two colons has its own
 // message.
-func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
-	if regexp.MustCompile(`: .*?:(?: |$)`).Match(lineOf(data, broken)) {
+func keyWithoutColon(lines [][]byte, broken int) (line int, key, value string) {
+	if regexp.MustCompile(`: .*?:(?: |$)`).Match(lineOf(lines, broken)) {
 		return 0, "", ""
 	}
 	for line = broken - 1; line > 0; line-- {
-		text := bytes.TrimSpace(lineOf(data, line))
+		text := bytes.TrimSpace(lineOf(lines, line))
 		if len(text) == 0 {
 			continue
 		}
@@ -113,21 +114,27 @@ func keyWithoutColon(data []byte, broken int) (line int, key, value string) {
 // Most errors are near the line at which the parser stopped, so the search goes back line by line.
 // For open quotes and brackets it halves the text before that line. In a huge text the result is
 // the line at which the parser stopped.
-func brokenLine(data []byte) int {
-	lines := &lineReader{data: data}
-	documentsOf(lines)
+func brokenLine(data []byte, lines [][]byte) int {
+	parsed := &lineReader{lines: lines}
+	documentsOf(parsed)
+	sizeOf := func(lines [][]byte) (size int) {
+		for _, line := range lines {
+			size += len(line)
+		}
+		return size
+	}
 	isValid := func(line int) bool {
-		_, err := documentsOf(bytes.NewReader(data[:lines.end(line)]))
+		_, err := documentsOf(bytes.NewReader(data[:sizeOf(lines[:line])]))
 		return err == nil
 	}
 	const small = 2 << 20
-	broken, work := max(lines.lines, 1), 0
+	broken, work := max(parsed.read, 1), 0
 	for back := 0; broken > 1 && back < 30 && work < small; back++ {
 		if isValid(broken - 1) {
 			return broken
 		}
 		broken--
-		work += lines.end(broken)
+		work += sizeOf(lines[:broken])
 	}
 	valid := 0
 	for broken-valid > 1 && len(data) <= small {
@@ -140,49 +147,30 @@ func brokenLine(data []byte) int {
 	return broken
 }
 
+// A lineReader returns one line with each call of Read, and counts the lines that were read.
 type lineReader struct {
-	data  []byte
-	at    int
-	lines int
-	ends  []int
+	lines [][]byte
+	rest  []byte // of the last line that was read
+	read  int
 }
 
 func (r *lineReader) Read(p []byte) (int, error) {
-	if r.at == len(r.data) {
-		return 0, io.EOF
+	if len(r.rest) == 0 {
+		if r.read == len(r.lines) || len(r.lines[r.read]) == 0 {
+			return 0, io.EOF
+		}
+		r.rest = r.lines[r.read]
+		r.read++
 	}
-	rest := r.data[r.at:]
-	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-		rest = rest[:i+1]
-	}
-	n := copy(p, rest)
-	r.at += n
-	if n == len(rest) {
-		r.lines++
-		r.ends = append(r.ends, r.at)
-	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
 
-// end returns the offset of the line's end. Lines count from 1.
-func (r *lineReader) end(line int) int {
-	if line < 1 || line > len(r.ends) {
-		return 0
-	}
-	return r.ends[line-1]
-}
-
 // lineOf returns a line without its end, counted from 1.
-func lineOf(data []byte, line int) []byte {
-	for range line - 1 {
-		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
-			return nil
-		}
-		data = data[i+1:]
+func lineOf(lines [][]byte, line int) []byte {
+	if line < 1 || line > len(lines) {
+		return nil
 	}
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		data = data[:i]
-	}
-	return bytes.TrimSuffix(data, []byte("\r"))
+	return bytes.TrimRight(lines[line-1], "\r\n")
 }
