@@ -179,7 +179,7 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 	for _, row := range slices.Backward(live) {
 		t.add(row.WithoutOutcome(), terminal.Active, a.liveText(row))
 	}
-	for _, row := range lost {
+	for _, row := range slices.Backward(lost) {
 		t.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range rows {

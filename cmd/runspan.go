@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/run"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -42,7 +43,13 @@ func (a runCommand) runSpan(o runOptions) error {
 		fmt.Fprintf(a.err, "%s of %s, from %s to %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name,
 			humanize.MinuteZone(slots[0], task.When.Location), humanize.MinuteZone(slots[len(slots)-1], task.When.Location))
 	}
+	ticks := a.ticksOf(s, slots, o)
 	if o.dryRun {
+		for _, t := range ticks {
+			if o.json {
+				a.printJSON(planOf(t))
+			}
+		}
 		return invalid
 	}
 	if goOn, err := a.confirm("run them?", o.yes); err != nil {
@@ -52,13 +59,7 @@ func (a runCommand) runSpan(o runOptions) error {
 	}
 	terminate, kill, _ := signals() // never released: after the last tick this process ends
 	var result error
-	for i, slot := range slots {
-		minute := slot.Truncate(time.Minute)
-		if i > 0 && slots[i-1].Truncate(time.Minute).Equal(minute) {
-			continue // the tick of this minute has run it
-		}
-		t := a.tick(s, minute, o)
-		t.Replay, t.Storage = true, run.StorageAt(s.StateDir, t.Storage.Store) // a tick closes its database
+	for _, t := range ticks {
 		if err := a.runTick(t, o, invalid, terminate, terminate, kill); err != nil {
 			result = err
 		}
@@ -67,6 +68,20 @@ func (a runCommand) runSpan(o runOptions) error {
 		}
 	}
 	return result
+}
+
+// ticksOf returns a tick for each minute of the slots.
+func (a runCommand) ticksOf(s *schedule.Schedule, slots []time.Time, o runOptions) (ticks []*tick.Tick) {
+	for i, slot := range slots {
+		minute := slot.Truncate(time.Minute)
+		if i > 0 && slots[i-1].Truncate(time.Minute).Equal(minute) {
+			continue
+		}
+		t := a.tick(s, minute, o)
+		t.Replay, t.Storage = true, run.StorageAt(s.StateDir, t.Storage.Store) // a tick closes its database
+		ticks = append(ticks, t)
+	}
+	return ticks
 }
 
 // slotsOfSpan returns the slots of the task in the span that the flags say, in whole minutes.

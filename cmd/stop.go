@@ -171,7 +171,7 @@ a crash: the kernel drops the lock of a dead run by itself.`,
 }
 
 func (a unlockCommand) unlock(name, reason string) error {
-	s, err := a.loadAnyway()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}

@@ -369,7 +369,7 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
 	all, err := a.view(s).Records(ctx)
 	if err != nil {
-		a.problem("%v", err)
+		return nil, err
 	}
 	defer all.Close()
 	ofTask := slices.DeleteFunc(all.Pending(), func(r state.Row) bool { return r.Task != name })

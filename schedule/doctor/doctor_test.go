@@ -123,3 +123,18 @@ tasks:
 		t.Errorf("%v", found)
 	}
 }
+
+// docs/json.md names the checks in their order.
+func TestTheChecksAreInTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range checks {
+		names = append(names, "`"+c.name+"`")
+	}
+	if list := "its name: " + strings.Join(names, ", "); !strings.Contains(string(page), list) {
+		t.Errorf("docs/json.md does not say %q", list)
+	}
+}
