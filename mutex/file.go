@@ -116,26 +116,6 @@ func (s Files) lockAgain(name, run string) *os.File {
 	return file
 }
 
-// Held returns who has the mutex now. A file that cannot be read counts as free.
-func (s Files) Held(name string) (holder Holder, held bool) {
-	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
-	if err != nil {
-		return Holder{}, false
-	}
-	defer file.Close()
-	if !errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
-		return Holder{}, false
-	}
-	return readHolder(file), true
-}
-
-// Last returns the holder that the file of the mutex names, whether it still has the mutex or not;
-// false if the file names no run.
-func (s Files) Last(name string) (holder Holder, ok bool) {
-	holder = readHolderAt(s.path(name))
-	return holder, holder.Run != ""
-}
-
 // Break removes the file of a held lock: its holder keeps a lock that nobody can open.
 func (s Files) Break(_ context.Context, name string) (Holder, error) {
 	return s.breakIf(name, func(*os.File, Holder) bool { return true })

@@ -351,18 +351,18 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	if _, err := store.Acquire(ctx, "backup", holder("run-3")); !errors.As(err, &held) || held.Holder.Run != "run-2" {
 		t.Errorf("a held lock: %v", err)
 	}
-	if by, is := store.Held("backup"); !is || by.Run != "run-2" {
+	if by, is := storetest.HeldFile(store, "backup"); !is || by.Run != "run-2" {
 		t.Errorf("held by %v, %t", by, is)
 	}
 	lock.Describe(holder("run-2"))
 	release(t, lock)
-	if _, is := store.Held("backup"); is {
+	if _, is := storetest.HeldFile(store, "backup"); is {
 		t.Error("it is held after its release")
 	}
 	if _, err := store.Acquire(ctx, "free", holder("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
 		t.Errorf("a lock whose holder cannot be written: %v", err)
 	}
-	if _, is := store.Held("free"); is {
+	if _, is := storetest.HeldFile(store, "free"); is {
 		t.Error("a lock that was not given is held")
 	}
 
@@ -429,7 +429,7 @@ func gone(t *testing.T, pid int) {
 // The last holder stays written down when it has released the mutex.
 func TestTheLastHolder(t *testing.T) {
 	files, ctx := mutex.Files{Dir: t.TempDir()}, context.Background()
-	if holder, ok := files.Last("m"); ok {
+	if holder, ok := storetest.LastInFile(files, "m"); ok {
 		t.Errorf("before any: %+v", holder)
 	}
 	lock, err := files.Acquire(ctx, "m", mutex.Holder{Run: "run-1", PID: 1, Host: "here", Since: time.Now()})
@@ -437,7 +437,7 @@ func TestTheLastHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range []string{"held", "released"} {
-		if holder, ok := files.Last("m"); !ok || holder.Run != "run-1" {
+		if holder, ok := storetest.LastInFile(files, "m"); !ok || holder.Run != "run-1" {
 			t.Errorf("%s: %+v, %v", when, holder, ok)
 		}
 		lock.Release(ctx)
@@ -445,7 +445,7 @@ func TestTheLastHolder(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(files.Dir, "pipe.lock"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if holder, ok := files.Last("pipe"); ok {
+	if holder, ok := storetest.LastInFile(files, "pipe"); ok {
 		t.Errorf("a named pipe: %+v", holder)
 	}
 }
@@ -465,7 +465,7 @@ func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
 		if name != "backup" || last.Run != "run-1" {
 			t.Errorf("it asks for %s of %+v", name, last)
 		}
-		if now, held := plain.Held(name); !held || now.Run != "run-1" {
+		if now, held := storetest.HeldFile(plain, name); !held || now.Run != "run-1" {
 			t.Errorf("meanwhile others see that %+v has it: %t", now, held)
 		}
 		return true
@@ -473,10 +473,10 @@ func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
 	if _, err := goesOn.Acquire(ctx, "backup", holder("run-2")); !errors.As(err, &held) || held.Holder.Run != "run-1" || asked != 1 {
 		t.Errorf("asked %d times, it gets %v", asked, err)
 	}
-	if now, held := plain.Held("backup"); held {
+	if now, held := storetest.HeldFile(plain, "backup"); held {
 		t.Errorf("it left the lock to %+v", now)
 	}
-	if last, ok := plain.Last("backup"); !ok || last.Run != "run-1" {
+	if last, ok := storetest.LastInFile(plain, "backup"); !ok || last.Run != "run-1" {
 		t.Errorf("the file names %+v", last)
 	}
 	goesOn.GoesOn = func(string, mutex.Holder) bool { return false }

@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/testing/redistest"
+	"sched/testing/storetest"
 )
 
 // onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns
@@ -105,7 +106,7 @@ func TestASeatThatIsTakenElsewhereMeanwhileIsGivenBack(t *testing.T) {
 	if !errors.As(err, &full) || full.Holders[0].Run != "elsewhere" {
 		t.Errorf("it gets %v", err)
 	}
-	if other, held := files.Held("db#1"); held {
+	if other, held := storetest.HeldFile(files, "db#1"); held {
 		t.Errorf("it is held by %v", other)
 	}
 }

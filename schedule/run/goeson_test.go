@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/testing/storetest"
 )
 
 // A supervisor that had the lock may be killed. Its witness goes on with the run without the
@@ -157,9 +158,9 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 // heldBy returns who has a mutex of the machine: who holds the lock, or goes on without it.
 func heldBy(s Storage, name string) (holder mutex.Holder, held bool) {
 	files := mutex.Files{Dir: s.Locks()}
-	if holder, held = files.Held(name); held {
+	if holder, held = storetest.HeldFile(files, name); held {
 		return holder, true
 	}
-	last, ok := files.Last(name)
+	last, ok := storetest.LastInFile(files, name)
 	return last, ok && s.goesOn(name, last)
 }
