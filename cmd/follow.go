@@ -24,12 +24,20 @@ import (
 // This file shows what runs print while they print it, a line at a time, from the files that they
 // print to: a slow follower delays no run and loses nothing.
 
+// An outputLine is also what --json prints.
 type outputLine struct {
-	Task, Run string
-	Hooks     bool      // a hook printed it, not the command
-	Time      time.Time // when it was read
-	Text      string    // without its end
+	Task   string    `json:"task"`
+	Run    string    `json:"run"`
+	Stream string    `json:"stream"` // output of the command, or ofHooks
+	Time   time.Time `json:"time"`   // when it was read, in UTC
+	Text   string    `json:"text"`   // without its end
 }
+
+// The streams of a run.
+const (
+	ofCommand = "output"
+	ofHooks   = "hooks"
+)
 
 const lookEvery = 200 * time.Millisecond
 
@@ -53,14 +61,14 @@ func newFollower(show func(outputLine) error) *follower {
 // Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
 // does not wait.
 func (f *follower) Add(row state.Row) {
-	f.add(row.Task, row.ID, row.Output, false)
-	f.add(row.Task, row.ID, captured.HooksPath(row.Output), true)
+	f.add(row.Task, row.ID, row.Output, ofCommand)
+	f.add(row.Task, row.ID, captured.HooksPath(row.Output), ofHooks)
 }
 
-func (f *follower) add(task, id, path string, hooks bool) {
+func (f *follower) add(task, id, path, stream string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.added = append(f.added, &source{outputReader: outputReader{path: path}, task: task, run: id, hooks: hooks, found: time.Now()})
+	f.added = append(f.added, &source{outputReader: outputReader{path: path}, task: task, run: id, stream: stream, found: time.Now()})
 }
 
 // A catchUp asks for a look at once. The run has ended.
@@ -163,8 +171,7 @@ const longestLine = 16 << 10
 // A source is one file that a run prints to.
 type source struct {
 	outputReader
-	task, run string
-	hooks     bool
+	task, run, stream string
 
 	line  []byte // the beginning of a line whose end was not printed yet
 	found time.Time
@@ -242,7 +249,7 @@ func (s *source) rest(print func(outputLine)) {
 }
 
 func (s *source) made(line string) outputLine {
-	return outputLine{s.task, s.run, s.hooks, clock.Now(), line}
+	return outputLine{s.task, s.run, s.stream, clock.Now().UTC(), line}
 }
 
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.
@@ -298,13 +305,16 @@ func (at *folder) read(f *follower, path, task, since string) {
 	for _, entry := range entries {
 		name := entry.Name()
 		id, isLog := strings.CutSuffix(name, ".log")
-		id, isHooks := strings.CutSuffix(id, ".hooks")
+		stream := ofCommand
+		if of, is := strings.CutSuffix(id, ".hooks"); is {
+			id, stream = of, ofHooks
+		}
 		if !isLog || id < since {
 			continue
 		}
 		known[name] = true
 		if !at.known[name] {
-			f.add(task, id, filepath.Join(path, name), isHooks)
+			f.add(task, id, filepath.Join(path, name), stream)
 		}
 	}
 	at.known = known
@@ -319,14 +329,6 @@ type logStream struct {
 	slow     bool // its reader took longer than printHurry
 }
 
-type logLine struct {
-	Task   string `json:"task"`
-	Run    string `json:"run"`
-	Stream string `json:"stream"` // output or hooks
-	Time   string `json:"time"`   // when it was read
-	Text   string `json:"text"`
-}
-
 // newLogStream prints the runs that are added, and the runs that discover finds, if it is not nil.
 func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
 	out := c.out
@@ -337,7 +339,7 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*follower))
 	l := &logStream{end: end, ended: make(chan struct{})}
 	l.follower = newFollower(func(line outputLine) error {
 		if asJSON {
-			return printJSONLog(out, line)
+			return printJSONLine(out, line)
 		}
 		return printPlainLog(out, c.stdout(), width, line)
 	})
@@ -351,19 +353,11 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*follower))
 // printPlainLog prints "task | text", and "task ! text" for the output of hooks.
 func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputLine) error {
 	mark, tone := "|", terminal.Active
-	if line.Hooks {
+	if line.Stream == ofHooks {
 		mark, tone = "!", terminal.Faint
 	}
 	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, fmt.Sprintf("%-*s %s", width, line.Task, mark)), line.Text)
 	return err
-}
-
-func printJSONLog(out io.Writer, line outputLine) error {
-	row := logLine{line.Task, line.Run, "output", line.Time.UTC().Format(time.RFC3339Nano), line.Text}
-	if line.Hooks {
-		row.Stream = "hooks"
-	}
-	return printJSONLine(out, row)
 }
 
 func printJSONLine(out io.Writer, value any) error {

@@ -25,7 +25,7 @@ func (c *collected) print(line outputLine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := line.Task + ": " + line.Text
-	if line.Hooks {
+	if line.Stream == ofHooks {
 		text = line.Task + " hook: " + line.Text
 	}
 	c.lines = append(c.lines, text)

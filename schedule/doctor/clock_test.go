@@ -8,17 +8,17 @@ import (
 func TestTheClockOfAContainerIsItsHostsConcern(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	s.Environ = append(s.Environ, "container=podman")
-	if found := s.clock(false, true); found[0].level != ofHost {
+	if found := s.clock(false, true); found[0].Level != ofHost {
 		t.Errorf("%v", found)
 	}
-	if found := s.clock(true, true); found[0].level != OK {
+	if found := s.clock(true, true); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 }
 
 func TestAWarningOfTheHostDoesNotCount(t *testing.T) {
 	defer func(all []check) { checks = all }(checks)
-	checks = []check{{"clock", func(context.Context, *Subject) findings { return findings{{ofHost, "wrong", "mend it"}} }}}
+	checks = []check{{"clock", func(context.Context, *Subject) findings { return one(ofHost, "mend it", "wrong") }}}
 	results := Examine(context.Background(), nil)
 	if len(results) != 1 || results[0].Level != Warning || Worst(results) != OK {
 		t.Errorf("%+v", results)

@@ -97,7 +97,7 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 			t.Fatalf("%q: %d lines", test.line, len(ours))
 		}
 		found := s.lineFindings(ours[0], calls[0])
-		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].text, test.want) {
+		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("%q: %v", test.line, found)
 		}
 	}
@@ -120,14 +120,14 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 	s.readCrontabs.Do(func() {
 		s.cronLines = cronLines("crontab -l", "* * * * * /usr/bin/sched run -c "+s.Schedule.File+"\n", false)
 	})
-	if found := checkDoubles(context.Background(), s); found[0].level != OK {
+	if found := checkDoubles(context.Background(), s); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 	wants := filepath.Join(folder, "timers.target.wants")
 	if err := errors.Join(os.Mkdir(wants, 0o755), os.Symlink("../sched.timer", filepath.Join(wants, "sched.timer"))); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkDoubles(context.Background(), s); found[0].level != Problem || !strings.Contains(found[0].text, "sched.timer is enabled, and crontab -l:1 calls") {
+	if found := checkDoubles(context.Background(), s); found[0].Level != Problem || !strings.Contains(found[0].Text, "sched.timer is enabled, and crontab -l:1 calls") {
 		t.Errorf("%v", found)
 	}
 }
@@ -142,7 +142,7 @@ func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
 		s.cronLines = cronLines("crontab -l", "0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
 	})
 	found := checkDoubles(context.Background(), s)
-	if len(found) != 1 || found[0].level != Warning || found[0].text != "crontab -l:1 has the command of the task backup, too" {
+	if len(found) != 1 || found[0].Level != Warning || found[0].Text != "crontab -l:1 has the command of the task backup, too" {
 		t.Errorf("%v", found)
 	}
 }
@@ -164,7 +164,7 @@ func TestUnitsNeedTheirKillMode(t *testing.T) {
 		want Level
 	}{{"", Problem}, {"KillMode=mixed\n", Problem}, {"KillMode=process\n", OK}} {
 		write(test.mode)
-		if found := checkSystemd(context.Background(), s); found[0].level != test.want {
+		if found := checkSystemd(context.Background(), s); found[0].Level != test.want {
 			t.Errorf("%q: %v", test.mode, found)
 		}
 	}

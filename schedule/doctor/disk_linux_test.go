@@ -41,7 +41,7 @@ func TestLittleRoomOnTheDiskOfTheStateFolder(t *testing.T) {
 			}
 			defer unix.Unmount(s.Schedule.StateDir, unix.MNT_DETACH)
 			found := checkDisk(context.Background(), s)
-			if found[0].level != test.level || !strings.Contains(found[0].text, test.want) {
+			if found[0].Level != test.level || !strings.Contains(found[0].Text, test.want) {
 				t.Errorf("%v", found)
 			}
 		})

@@ -75,15 +75,11 @@ type check struct {
 	run  func(context.Context, *Subject) findings
 }
 
-type finding struct {
-	level      Level
-	text, hint string
-}
-
-type findings []finding
+// findings lack the names of their checks.
+type findings []Result
 
 func (f *findings) add(level Level, hint, format string, args ...any) {
-	*f = append(*f, finding{level, fmt.Sprintf(format, args...), hint})
+	*f = append(*f, Result{Level: level, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func one(level Level, hint, format string, args ...any) (f findings) {
@@ -113,9 +109,9 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 	}
 	all.Wait()
 	for i, c := range checks {
-		for _, f := range found[i] {
-			r := Result{Check: c.name, Level: f.level, Text: f.text, Hint: f.hint}
-			if f.level == ofHost {
+		for _, r := range found[i] {
+			r.Check = c.name
+			if r.Level == ofHost {
 				r.Level, r.OfHost = Warning, true
 			}
 			results = append(results, r)

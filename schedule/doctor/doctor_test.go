@@ -16,7 +16,7 @@ func TestACheckThatHangsIsGivenUp(t *testing.T) {
 	hangs := check{"disk", func(context.Context, *Subject) findings { <-release; return nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // as when its time is over
-	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].level != Warning || !strings.Contains(found[0].text, "no answer") {
+	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].Level != Warning || !strings.Contains(found[0].Text, "no answer") {
 		t.Errorf("%v", found)
 	}
 }
@@ -94,14 +94,14 @@ func TestTheCallerOfATick(t *testing.T) {
 
 func TestAFolderThatEverybodyCanWriteIsNamed(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
-	if found := checkSchedule(context.Background(), s); found[0].level != OK {
+	if found := checkSchedule(context.Background(), s); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 	folder := filepath.Dir(s.Schedule.File)
 	if err := os.Chmod(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkSchedule(context.Background(), s); found[0].level != Warning || !strings.Contains(found[0].text, folder) {
+	if found := checkSchedule(context.Background(), s); found[0].Level != Warning || !strings.Contains(found[0].Text, folder) {
 		t.Errorf("%v", found)
 	}
 }
@@ -115,11 +115,11 @@ tasks:
 `)
 	s.Now = time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
 	found := checkClockChanges(context.Background(), s)
-	if len(found) != 1 || !strings.HasSuffix(found[0].text, "from +01:00 to +02:00; around it are due night") {
+	if len(found) != 1 || !strings.HasSuffix(found[0].Text, "from +01:00 to +02:00; around it are due night") {
 		t.Errorf("%v", found)
 	}
 	s.Now = time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
-	if found := checkClockChanges(context.Background(), s); found[0].text != "none in the next 30 days" {
+	if found := checkClockChanges(context.Background(), s); found[0].Text != "none in the next 30 days" {
 		t.Errorf("%v", found)
 	}
 }

@@ -140,12 +140,14 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 
 // needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
 // ticks have come: they came as this user, so the tasks fail.
-func (s *Subject) needRoot(tasks []string) finding {
+func (s *Subject) needRoot(tasks []string) findings {
 	says := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.Tick(); ok {
-		return finding{Problem, says + "; the ticks of this schedule are not root's", "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`"}
+		return one(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
+			"%s; the ticks of this schedule are not root's", says)
 	}
-	return finding{Warning, says + "; they are not looked at", "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`"}
+	return one(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
+		"%s; they are not looked at", says)
 }
 
 func checkTasks(_ context.Context, s *Subject) (found findings) {
@@ -170,7 +172,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		lacks = append(lacks, machine.Task(t)...)
 	}
 	if len(ofOthers) > 0 {
-		found = append(found, s.needRoot(ofOthers))
+		found = append(found, s.needRoot(ofOthers)...)
 	}
 	for _, lack := range Together(lacks) {
 		level := Problem

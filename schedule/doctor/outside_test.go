@@ -17,7 +17,7 @@ import (
 func storeFound(s *Subject) string {
 	var lines []string
 	for _, f := range checkStore(context.Background(), s) {
-		lines = append(lines, string(f.level)+" "+f.text)
+		lines = append(lines, string(f.Level)+" "+f.Text)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -66,10 +66,10 @@ func TestARealRedisTellsHowItIsSetUp(t *testing.T) {
 		t.Run("a Redis "+test.name, func(t *testing.T) {
 			s := subjectIn(t, "tasks: []")
 			s.Store = redistest.Dial(t, redistest.Start(t, test.options...).URL)
-			found := slices.DeleteFunc(checkStore(context.Background(), s), func(f finding) bool {
-				return strings.HasPrefix(f.text, "the store took ") // this machine is busy
+			found := slices.DeleteFunc(checkStore(context.Background(), s), func(f Result) bool {
+				return strings.HasPrefix(f.Text, "the store took ") // this machine is busy
 			})
-			if found = append(found, finding{level: OK}); found[0].level != test.level || !strings.Contains(found[0].text, test.want) {
+			if found = append(found, Result{Level: OK}); found[0].Level != test.level || !strings.Contains(found[0].Text, test.want) {
 				t.Errorf("%v", found)
 			}
 		})

@@ -20,24 +20,24 @@ func TestWhoCanWriteAPartOfTheScheduleIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = subjectOf(t, s.Schedule.File, "{include: more.yaml, tasks: []}")
-	if found := checkSchedule(context.Background(), s); found[0].level != OK {
+	if found := checkSchedule(context.Background(), s); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 	if err := os.Chmod(part, 0o664); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkSchedule(context.Background(), s); found[0].level != Warning || !strings.Contains(found[0].text, part) {
+	if found := checkSchedule(context.Background(), s); found[0].Level != Warning || !strings.Contains(found[0].Text, part) {
 		t.Errorf("%v", found)
 	}
 }
 
 func TestHistoryIsReadPageByPage(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
-	if found := checkHistory(context.Background(), s); found[0].text != "there is none yet" {
+	if found := checkHistory(context.Background(), s); found[0].Text != "there is none yet" {
 		t.Errorf("%v", found)
 	}
 	path := fillHistory(t, s.Schedule.StateDir)
-	if found := checkHistory(context.Background(), s); found[0].level != OK || !strings.HasPrefix(found[0].text, path) {
+	if found := checkHistory(context.Background(), s); found[0].Level != OK || !strings.HasPrefix(found[0].Text, path) {
 		t.Errorf("a sound one: %v", found)
 	}
 	text, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func TestHistoryIsReadPageByPage(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkHistory(context.Background(), s); found[0].level != Problem || !strings.Contains(found[0].text, "cannot be read") {
+	if found := checkHistory(context.Background(), s); found[0].Level != Problem || !strings.Contains(found[0].Text, "cannot be read") {
 		t.Errorf("a damaged one: %v", found)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, text) {
@@ -85,10 +85,10 @@ func fillHistory(t *testing.T, dir string) string {
 
 func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
-	if found := checkDisk(context.Background(), s); found[0].level == Problem {
+	if found := checkDisk(context.Background(), s); found[0].Level == Problem {
 		t.Errorf("%v", found)
 	}
-	if found := checkState(context.Background(), s); found[0].level != OK {
+	if found := checkState(context.Background(), s); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 	file := filepath.Join(filepath.Dir(s.Schedule.File), "in-the-way")
@@ -96,7 +96,7 @@ func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Schedule.StateDir = file
-	if found := checkState(context.Background(), s); found[0].level != Problem {
+	if found := checkState(context.Background(), s); found[0].Level != Problem {
 		t.Errorf("a file in its place: %v", found)
 	}
 }
@@ -123,7 +123,7 @@ func TestLimitsThatTicksHaveAndTheShellHasNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := checkLimits(context.Background(), s)
-		if (found[0].level == OK) != (test.want == "") || !strings.Contains(found[0].text, test.want) {
+		if (found[0].Level == OK) != (test.want == "") || !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("%s: %v", test.says, found)
 		}
 	}

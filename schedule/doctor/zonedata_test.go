@@ -46,7 +46,7 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 			}
 		}
 		found := checkZoneData(context.Background(), s)
-		if len(found) != 1 || (found[0].level == OK) != (test.want == "") || !strings.Contains(found[0].text, test.want) {
+		if len(found) != 1 || (found[0].Level == OK) != (test.want == "") || !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("%s: %v", test.says, found)
 		}
 		zoneFolder = before
