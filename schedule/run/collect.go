@@ -73,13 +73,22 @@ func (c Caller) take(row state.Row) (*orphan, error) {
 	if row.Phase == state.Waiting {
 		row.Phase = state.Ready
 	}
-	r, err := c.restore(own, row)
+	r, err := c.restoreOrLose(own, row)
 	if err != nil {
-		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
-		return nil, errors.Join(err, own.End(ctx, row.ID, state.End{Result: lost}))
+		return nil, err
 	}
 	r.adopt(nil)
 	return &orphan{r}, nil
+}
+
+// restoreOrLose is restore that ends the run as lost if its task cannot be read.
+func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
+	r, err := c.restore(own, row)
+	if err != nil {
+		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
+		return nil, errors.Join(err, own.End(context.Background(), row.ID, state.End{Result: lost}))
+	}
+	return r, nil
 }
 
 // finish finishes the run, with the result that its supervisor wrote down, or else with the one

@@ -201,7 +201,7 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 	}
 	ours, theirs, err := socketpair()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, owner.Release())
 	}
 	defer theirs.Close()
 	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}

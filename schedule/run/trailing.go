@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ func startFinish(self string, ended []*Run) error {
 	defer owner.Close()
 	finisher, err := first.DB.Enroll(ctx, owner)
 	if err != nil {
-		return err
+		return errors.Join(err, owner.Release())
 	}
 	argv, files := []string{self, "finish"}, owner.Files()
 	var ids []string
@@ -102,20 +103,7 @@ func (c Caller) FinishInherited(ids []string) error {
 	if err != nil {
 		return err
 	}
-	var runs []*Run
-	for _, row := range rows { // before the first starts a hook that would inherit what is of another run
-		r, err := c.restore(own, row)
-		if err != nil {
-			return err
-		}
-		r.sharesProcess = true
-		for i, id := range ids {
-			if id == row.ID {
-				r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
-			}
-		}
-		runs = append(runs, r)
-	}
+	runs, failed := c.restoreAll(own, rows, ids)
 	var all sync.WaitGroup
 	for _, r := range runs {
 		all.Go(func() {
@@ -124,7 +112,25 @@ func (c Caller) FinishInherited(ids []string) error {
 		})
 	}
 	all.Wait()
-	return nil
+	return failed
+}
+
+// restoreAll returns the runs of rows that this process owns, with the locks that it has inherited
+// for the ids. A run whose task cannot be read ends as lost, and delays no other.
+func (c Caller) restoreAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
+	for _, row := range rows { // before the first starts a hook that would inherit what is of another run
+		r, err := c.restoreOrLose(own, row)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		r.sharesProcess = true
+		if i := slices.Index(ids, row.ID); i >= 0 {
+			r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
+		}
+		runs = append(runs, r)
+	}
+	return runs, failed
 }
 
 // inheritedFrom returns the locks of a run, from a descriptor on.

@@ -94,20 +94,28 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params
 // followEvery is how often the output of a running command is looked at: often enough for the eye.
 const followEvery = 50 * time.Millisecond
 
-// follow copies what is appended to the file at path, until over is closed and all was copied.
+// follow copies what is appended to the file at path, until over is closed and all was copied. It
+// leaves out the holes that a limit of the output has made.
 func follow(path string, out io.Writer, over <-chan struct{}) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return
 	}
 	defer file.Close()
-	for {
+	for at, last := int64(0), false; !last; {
 		select {
 		case <-over:
-			io.Copy(out, file)
-			return
+			last = true
 		case <-time.After(followEvery):
-			io.Copy(out, file)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return
+		}
+		for at < info.Size() {
+			from, to := statedir.DataAt(file, at, info.Size())
+			io.Copy(out, io.NewSectionReader(file, from, to-from))
+			at = to
 		}
 	}
 }
