@@ -15,11 +15,19 @@ import (
 // *StoreError and quotes nothing of a URL that it could not read.
 func Open(c mutex.Config) (mutex.Store, error) {
 	c.Lease = cmp.Or(c.Lease, mutex.DefaultLease)
+	open := redis.Open
 	if slices.ContainsFunc(c.Servers, sqlstore.IsURL) {
-		return traced(sqlstore.Open(c))
+		open = sqlstore.Open
 	}
-	return traced(redis.Open(c))
+	store, err := open(c)
+	if err != nil {
+		return nil, err
+	}
+	return Opened(store), nil
 }
+
+// Opened returns a store that was just opened. Package testing/trace replaces it.
+var Opened = func(s mutex.Store) mutex.Store { return s }
 
 // Tables returns the SQL that makes the tables of a store in a database: see sqlstore.Tables.
 func Tables(kind, prefix string) (text string, ok bool) { return sqlstore.Tables(kind, prefix) }

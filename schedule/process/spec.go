@@ -35,11 +35,14 @@ type Spec struct {
 	Lenient    bool            // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
+// Forking is called before a command is forked. Package testing/trace replaces it.
+var Forking = func(Spec) {}
+
 // Start starts the command, or, if the task has one of `user`, `group`, `umask` and `nice`, or the
 // process itself has to keep a limit, a process of sched that becomes the command. For the exit
 // code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
-	traceFork(spec)
+	Forking(spec)
 	own := schedule.Limits{Files: spec.Limits.Files} // that the process itself keeps
 	if spec.Cgroup == nil {
 		own.Memory = spec.Limits.Memory

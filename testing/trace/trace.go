@@ -1,27 +1,71 @@
 //go:build schedtrace
 
-package stores
+// Package trace makes sched write what it does: the forks of commands, and what it asks its store.
+// The programs in spec compare that with the models. A binary that is built with -tags schedtrace
+// has it.
+package trace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sched/mutex"
-	"sched/schedule/statedir"
+	"sched/mutex/stores"
+	"sched/schedule/process"
 )
 
-// traced returns a store that writes a line about each question about a claim or a lease, and a
-// line about the answer: see statedir.Trace. The programs in spec compare them with the models.
-func traced(s mutex.Store, err error) (mutex.Store, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &tracedStore{Store: s}, nil
+func init() {
+	process.Forking = forking
+	stores.Opened = func(s mutex.Store) mutex.Store { return &tracedStore{Store: s} }
 }
 
+// write writes a line into the file that the environment names, with the time by the monotonic
+// clock of the machine. Lines of two processes may stand in another order than their times.
+func write(line map[string]any) {
+	path, given := syscall.Getenv("SCHED_TRACE")
+	if !given {
+		return
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	line["at"] = now.Nano()
+	text, _ := json.Marshal(line)
+	file.Write(append(text, '\n'))
+}
+
+// forking writes a line about the fork of a command.
+func forking(spec process.Spec) {
+	if !slices.Equal(spec.Command.Argv(), spec.Task.Command.Argv()) {
+		return
+	}
+	line := map[string]any{"what": "fork", "task": spec.Task.Name}
+	for _, pair := range spec.Variables {
+		if run, is := strings.CutPrefix(pair, "SCHED_RUN="); is {
+			line["run"] = run
+		}
+		if slot, is := strings.CutPrefix(pair, "SCHED_SLOT="); is {
+			line["slot"] = slot
+		}
+	}
+	write(line)
+}
+
+// A tracedStore writes a line about each question about a claim or a lease, and a line about the
+// answer.
 type tracedStore struct {
 	mutex.Store
 	asked atomic.Bool // something that Close may have to withdraw
@@ -32,7 +76,7 @@ var questions atomic.Int64
 func trace(what, name string, holder mutex.Holder, ask func() error) error {
 	line := map[string]any{"what": what, "name": name, "run": holder.Run, "server": holder.Host,
 		"pid": os.Getpid(), "ask": questions.Add(1)}
-	statedir.Trace(line)
+	write(line)
 	err := ask()
 	var held *mutex.HeldError
 	var lost *mutex.LostError
@@ -46,7 +90,7 @@ func trace(what, name string, holder mutex.Holder, ask func() error) error {
 	default:
 		line["answer"] = "unknown"
 	}
-	statedir.Trace(line)
+	write(line)
 	return err
 }
 

@@ -1,0 +1,5 @@
+//go:build schedtrace
+
+package main
+
+import _ "sched/testing/trace"
