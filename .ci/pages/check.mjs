@@ -66,6 +66,9 @@ try {
     page.wrong.length = 0; // 401, as it should be
   });
 
+  // Before the other checks, which pause tasks and trigger them.
+  await check("photographs", {}, async () => photograph(browser, world, state, photos));
+
   await check("trigger, running, its log as it comes, succeeded, without reload", {}, async page => {
     await page.goto(world.url + "/tasks/rebuild");
     await page.getByRole("button", { name: "Trigger…" }).click();
@@ -426,8 +429,6 @@ try {
     await page.locator("#live", { hasText: "sign in again" }).waitFor();
     page.wrong.length = 0;
   });
-
-  await check("photographs", {}, async () => photograph(browser, world, state, photos));
 } catch (error) {
   failed.push("the check itself");
   console.log(error);
