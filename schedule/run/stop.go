@@ -54,9 +54,9 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 	return c.stop(id, state.Stop{By: by, At: clock.Now().UTC()})
 }
 
-// StopFor is Stop with a reason, such as a pause, in the outcome of the run.
-func (c Caller) StopFor(id, by, reason string) error {
-	_, err := c.stop(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason})
+// StopForPause is Stop by a pause, which the reason of the outcome names.
+func (c Caller) StopForPause(id, by, reason string) error {
+	_, err := c.stop(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
 	return err
 }
 
@@ -172,5 +172,5 @@ func (s *stopper) late(row state.Row) error {
 }
 
 func stoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Reason = outcome.Stopped, cmp.Or(stop.Reason, "sched stop by "+stop.By)
+	result.Outcome, result.Kind, result.Reason = outcome.Stopped, stop.Kind, cmp.Or(stop.Reason, "sched stop by "+stop.By)
 }

@@ -95,6 +95,8 @@ type Stop struct {
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"` // of the outcome; empty for "sched stop by" and By
+
+	Kind outcome.Kind `json:"kind,omitempty"` // of the outcome
 }
 
 // An Attempt is one start of the command.
@@ -121,6 +123,9 @@ type Result struct {
 
 // Warned reports whether the run succeeded with an exit code of warn_codes.
 func (r Result) Warned() bool { return r.Kind == outcome.Warning }
+
+// Wrong reports whether the run failed. To be stopped by a pause is no failure: somebody wanted it.
+func (r Result) Wrong() bool { return r.Outcome.Failure() && r.Kind != outcome.Paused }
 
 // OutcomeText is the outcome in words, with the warning of a success.
 func (r Result) OutcomeText() string {

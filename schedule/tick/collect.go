@@ -68,7 +68,7 @@ func (r *running) stopPaused() {
 		}
 		if one, ok := pauses.Stopping(task, now); ok && row.Started.Before(one.Since) {
 			all.Go(func() {
-				err := r.launcher.caller().StopFor(row.ID, one.By, "because it is "+one.Text(now, r.Schedule.Location))
+				err := r.launcher.caller().StopForPause(row.ID, one.By, "because it is "+one.Text(now, r.Schedule.Location))
 				gone := errors.Is(err, run.ErrNotRunning) || errors.Is(err, run.ErrVanished) || errors.Is(err, state.ErrNotFound)
 				if err != nil && !gone {
 					r.Report.Problem("%s is not stopped: %v", row.Task, err)

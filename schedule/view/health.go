@@ -137,6 +137,10 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 			if last.Outcome == outcome.Succeeded && last.ExitCode != nil && slices.Contains(t.WarnCodes, *last.ExitCode) {
 				row.Kind = outcome.Warning
 			}
+			if last.Outcome == outcome.Stopped { // by a pause?
+				stopped, _ := db.Runs().Row(context.Background(), last.Run)
+				row.Kind = stopped.Kind
+			}
 			t.Last = newestBefore(context.Background(), db.Runs(), row, s.At)
 		}
 		for _, total := range t.Totals {
@@ -228,7 +232,7 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 }
 
 func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
-	if t.Last.Outcome.Failure() {
+	if t.Last.Wrong() {
 		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
 	for _, total := range t.Totals {

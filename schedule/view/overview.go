@@ -99,7 +99,7 @@ func nextOfEach(of *Health) (next []Upcoming) {
 // sinceEvening returns what went wrong since a time: runs that failed, slots that were missed, and
 // last runs that were slow. It has one incident for each task.
 func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since time.Time) (over []Incident, err error) {
-	failed, err := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: outcome.Failures})
+	failed, err := failures(ctx, all, state.Query{Since: since, Limit: mostLately})
 	missed, merr := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err = cmp.Or(err, merr); err != nil {
 		return nil, err
@@ -112,15 +112,15 @@ func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since
 		}
 		return tasks
 	}
-	failures, gaps := byTask(failed), byTask(missed)
+	failedOf, gaps := byTask(failed), byTask(missed)
 	var ranks [3][]Incident
 	for _, t := range of.Tasks {
 		i := Incident{Over: true, Trouble: Trouble{Task: t.Name}}
 		switch {
-		case len(failures[t.Name]) > 0:
-			i.failed = failures[t.Name][0]
+		case len(failedOf[t.Name]) > 0:
+			i.failed = failedOf[t.Name][0]
 			i.Run, i.Trouble.Trouble = i.failed.ID, string(i.failed.Outcome)
-			i.Text = times(len(failures[t.Name])) + ", the last " + humanize.Duration(max(0, of.At.Sub(i.failed.Ended))) + " ago"
+			i.Text = times(len(failedOf[t.Name])) + ", the last " + humanize.Duration(max(0, of.At.Sub(i.failed.Ended))) + " ago"
 			if i.failed.Reason != "" {
 				i.Text += " (" + i.failed.Reason + ")"
 			}
@@ -136,6 +136,13 @@ func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since
 		}
 	}
 	return slices.Concat(ranks[:]...), err
+}
+
+// failures returns the rows of a query that failed.
+func failures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
+	q.Outcomes = outcome.Failures
+	rows, err := all.Find(ctx, q)
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
 }
 
 func times(n int) string {
@@ -185,12 +192,12 @@ func explain(ctx context.Context, s Source, all *Records, of *Health, incidents 
 					success = total.Slot.Add(time.Microsecond)
 				}
 			}
-			row, err := all.Find(ctx, state.Query{Task: i.Task, Outcomes: outcome.Failures, Since: success, Limit: MostFailures})
+			failed, err := failures(ctx, all, state.Query{Task: i.Task, Since: success, Limit: MostFailures})
 			if err != nil {
 				return err
 			}
-			if i.Failures = len(row); len(row) > 0 {
-				i.failed, i.First = row[0], row[len(row)-1].Ended
+			if i.Failures = len(failed); len(failed) > 0 {
+				i.failed, i.First = failed[0], failed[len(failed)-1].Ended
 			}
 		}
 		i.Printed = lastLines(s, i.failed)

@@ -183,7 +183,7 @@ const MostFailures = 100
 
 func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 	ran, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
-	for n < len(ran) && ran[n].Outcome.Failure() {
+	for n < len(ran) && ran[n].Wrong() {
 		n++
 	}
 	return n, err
