@@ -75,8 +75,7 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
-	change := strings.Join(names, ", ")
-	a.noteChange(s, "pause", change, o.reason)
+	a.noteChange(s, "pause", strings.Join(names, ", "), p.Because(s.Location))
 	for _, name := range names {
 		a.sayPaused(s, name, pause, before)
 	}
@@ -285,7 +284,7 @@ func (a resumeCommand) resume(names, tags []string, planned bool, reason string)
 	}
 	is := a.actor(s).InEffect
 	if planned {
-		is = a.actor(s).ToCome
+		is, reason = a.actor(s).ToCome, control.Because(control.Planned, reason)
 	}
 	ended, err := a.actor(s).Resume(names, is)
 	if err != nil {

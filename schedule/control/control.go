@@ -197,6 +197,17 @@ type Pausing struct {
 	Reason string
 }
 
+// Because returns the reason for the log of changes. It begins with the times of a planned pause.
+func (p Pausing) Because(zone *time.Location) string {
+	if p.From.IsZero() {
+		return Reason(p.Reason)
+	}
+	return Because("from "+humanize.MinuteZone(p.From, zone)+" until "+humanize.MinuteZone(p.Until, zone), p.Reason)
+}
+
+// Planned begins the reason in the log of changes for which a planned pause was taken back.
+const Planned = "what was planned"
+
 // Pause pauses the tasks of those names, or pause.Everything. A pause that begins now replaces the
 // pauses in effect of the same name; a planned one replaces the one that was planned for the same
 // time. It returns the pauses as they were.

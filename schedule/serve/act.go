@@ -299,7 +299,10 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	for _, name := range names {
 		targets = append(targets, pauseID(name))
 	}
-	err = r.change("pause", strings.Join(targets, ", "), body.Reason, func() error {
+	if err := checkReason(body.Reason); err != nil {
+		return nil, err
+	}
+	err = r.log("pause", strings.Join(targets, ", "), p.Because(r.Schedule.Location), func() error {
 		made, _, err := actor.Pause(names, p)
 		for _, id := range targets {
 			if made.Planned {
@@ -363,10 +366,17 @@ func (r *Visit) Resume(id, reason string) error {
 			return (actor.InEffect(one) || actor.ToCome(one)) && one.Planned && plannedID("", one) == "@"+begins
 		}
 	}
-	if !slices.ContainsFunc(read.Pauses[name], is) {
+	i := slices.IndexFunc(read.Pauses[name], is)
+	if i < 0 {
 		return view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
 	}
-	return r.change("resume", id, reason, func() error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	if actor.ToCome(read.Pauses[name][i]) {
+		reason = control.Because(control.Planned, reason)
+	}
+	return r.log("resume", id, reason, func() error {
 		_, err := actor.Resume([]string{name}, is)
 		return err
 	})

@@ -3,8 +3,11 @@ package serve
 import (
 	"encoding/json"
 	"strings"
+	"testing"
 	"time"
 
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -105,4 +108,20 @@ func (b *box) endsWhatWaits() {
 	b.wants("a run whose process does not end it", b.end("stop", running, "enough"), 202, `"stop_by": "my-operate: enough"`)
 	endRunning()
 	b.wants("what came of it", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{running}}), 200, `"outcome": "stopped"`)
+}
+
+// The log says that a pause was planned, for when, and that it was taken back.
+func TestTheLogOfChangesHasTheTimesOfPlannedPauses(t *testing.T) {
+	defer func(now func() time.Time) { clock.Now = now }(clock.Now)
+	clock.Now = controltest.Now // by which pauses that are over are forgotten
+	b := newBox(t, shop)
+	from := b.server.Now().Add(time.Hour).UTC().Truncate(time.Minute)
+	body := `{"tasks": ["hourly"], "from": "` + from.Format(time.RFC3339) + `", "for": 600, "reason": "patch day"}`
+	b.wants("a plan", b.call(call{scope: ScopeOperate, method: "POST", route: "/pauses", body: body}), 201, `"planned": true`)
+	audit := call{scope: ScopeRead, method: "GET", route: "/audit"}
+	until := from.Add(10 * time.Minute)
+	b.wants("the plan in the log", b.call(audit), 200, `"reason": "from `+humanize.MinuteZone(from, time.UTC)+` until `+humanize.MinuteZone(until, time.UTC)+`: patch day"`)
+	id := "hourly@" + from.Format(time.RFC3339)
+	b.wants("its end", b.call(call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{id}}), 204)
+	b.wants("its end in the log", b.call(audit), 200, `"reason": "what was planned"`)
 }
