@@ -96,7 +96,7 @@ func completedFlags() map[string]func(completer) []string {
 		"only":    completer.tasks,
 		"tag":     completer.tags,
 		"run":     func(c completer) []string { return c.runs(nil) },
-		"outcome": func(completer) []string { return outcomeWords() },
+		"outcome": func(completer) []string { return outcome.Words(outcome.Filters) },
 	}
 }
 

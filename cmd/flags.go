@@ -194,16 +194,8 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 // timeForms are how a time is written, for the help.
 const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
-// outcomeWords are the outcomes as people type them: timed-out.
-func outcomeWords() (words []string) {
-	for _, o := range outcome.All {
-		words = append(words, strings.ReplaceAll(string(o), " ", "-"))
-	}
-	return words
-}
-
-func outcomeList() string {
-	words := outcomeWords()
+func outcomeList(outcomes []outcome.Outcome) string {
+	words := outcome.Words(outcomes)
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
@@ -213,8 +205,8 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	if ok {
 		return plain, nil
 	}
-	hint := "the outcomes are " + outcomeList()
-	if near := humanize.Nearest(string(plain), outcomeWords()); near != "" {
+	hint := "the outcomes are " + outcomeList(outcome.Filters)
+	if near := humanize.Nearest(string(plain), outcome.Words(outcome.Filters)); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

@@ -43,7 +43,8 @@ func newHistoryCommand(a *app) *cobra.Command {
 		Use:   "history [TASK]",
 		Short: "Show what became of the slots that were due, newest first",
 		Long: `history shows what became of the slots that were due, newest first. Their outcomes are
-` + outcomeList() + `.
+` + outcomeList(outcome.All) + `.
+With --outcome warning it shows the successes with a warning.
 Other commands take a run by its whole id, or by the last part of it that is shown.`,
 		Example: `  sched history
   sched history nightly-report --failed

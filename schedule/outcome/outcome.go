@@ -24,10 +24,24 @@ const (
 // All lists every outcome.
 var All = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost, Skipped, Missed}
 
-// Parse reads an outcome, in upper or lower case, its words separated by blanks, - or _.
+// Warned is in queries alone: it stands for the successes with a warning.
+const Warned Outcome = "warning"
+
+// Filters lists what a query can ask for.
+var Filters = append(slices.Clone(All), Warned)
+
+// Words returns outcomes as people type them: timed-out.
+func Words(outcomes []Outcome) (words []string) {
+	for _, o := range outcomes {
+		words = append(words, strings.ReplaceAll(string(o), " ", "-"))
+	}
+	return words
+}
+
+// Parse reads one of Filters, in upper or lower case, its words separated by blanks, - or _.
 func Parse(word string) (Outcome, bool) {
 	plain := Outcome(strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word))))
-	return plain, slices.Contains(All, plain)
+	return plain, slices.Contains(Filters, plain)
 }
 
 // Verb says what a run with the outcome did, as in "run 3fa2 failed".

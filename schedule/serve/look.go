@@ -209,19 +209,11 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 	for _, word := range r.query.Values["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
-			return q, NewProblem(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", Shortened(word))
+			return q, NewProblem(http.StatusBadRequest, "the outcomes are "+strings.Join(outcome.Words(outcome.Filters), ", "), "outcome %q is not an outcome", Shortened(word))
 		}
 		q.Outcomes = append(q.Outcomes, o)
 	}
 	return q, nil
-}
-
-func outcomeList() string {
-	var words []string
-	for _, o := range outcome.All {
-		words = append(words, strings.ReplaceAll(string(o), " ", "-"))
-	}
-	return strings.Join(words, ", ")
 }
 
 func getRun(r *Visit) (any, error) { return r.run(r.PathValue("id")) }

@@ -22,11 +22,11 @@ func (db *DB) Runs() Runs { return Runs{db} }
 type Query struct {
 	Task      string
 	Mutex     string
-	Outcomes  []outcome.Outcome
-	Since     time.Time // slots at or after it
-	Until     time.Time // slots before it
-	Slot      time.Time // exactly this slot
-	Below     Position  // rows below it: older ones
+	Outcomes  []outcome.Outcome // of outcome.Filters
+	Since     time.Time         // slots at or after it
+	Until     time.Time         // slots before it
+	Slot      time.Time         // exactly this slot
+	Below     Position          // rows below it: older ones
 	Limit     int
 	Snapshots bool // fill in Row.Snapshot
 }
@@ -42,7 +42,7 @@ type Position struct {
 func (q Query) Matches(r Row) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&
-		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)) &&
 		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
@@ -85,10 +85,13 @@ func (q Query) sql() (string, []any) {
 		arm("INDEXED BY run_mutex WHERE mutex = ? AND mutex <> task", q.Mutex)
 	case len(q.Outcomes) > 0 && q.Slot.IsZero():
 		for _, o := range distinct(q.Outcomes) {
-			if o == outcome.Succeeded {
+			switch {
+			case o == outcome.Succeeded:
 				arm("INDEXED BY run_slot WHERE outcome = ?", string(o))
-			} else {
+			case o != outcome.Warned:
 				arm("INDEXED BY run_bad WHERE outcome = ? AND outcome <> 'succeeded'", string(o))
+			case !slices.Contains(q.Outcomes, outcome.Succeeded): // which has them, too
+				arm("INDEXED BY run_warned WHERE kind = 'warning'")
 			}
 		}
 	default:
@@ -125,7 +128,11 @@ func (q Query) where() (where string, args []any) {
 		for _, o := range q.Outcomes {
 			all = append(all, string(o))
 		}
-		add("+outcome IN (?"+strings.Repeat(", ?", len(all)-1)+")", all...)
+		chosen := "+outcome IN (?" + strings.Repeat(", ?", len(all)-1) + ")"
+		if slices.Contains(q.Outcomes, outcome.Warned) {
+			chosen = "(" + chosen + " OR +kind = 'warning')"
+		}
+		add(chosen, all...)
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())

@@ -19,6 +19,9 @@ func randomRows(random *rand.Rand, n int) (rows []Row) {
 		task := fmt.Sprint("task-", random.IntN(4))
 		r := ended(task, noon.Add(time.Duration(random.IntN(300))*time.Minute), outcome.All[random.IntN(len(outcome.All))])
 		r.Scheduled, r.Test = random.IntN(2) == 0, random.IntN(10) == 0
+		if r.Outcome == outcome.Succeeded && random.IntN(2) == 0 {
+			r.Kind = outcome.Warning
+		}
 		switch random.IntN(8) {
 		case 0:
 			r.Phase, r.Owner, r.Result, r.Started = Running, 1, Result{}, r.Slot
@@ -41,7 +44,7 @@ func (q Query) matches(r Row) bool {
 		last = r.LastSlot
 	}
 	return (q.Task == "" || q.Task == r.Task) && (q.Mutex == "" || q.Mutex == r.Mutex) &&
-		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) || slices.Contains(q.Outcomes, outcome.Warned) && r.Warned()) &&
 		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == Ended &&
 		(q.Below == Position{} || NewestFirst(Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
@@ -71,7 +74,7 @@ func TestFindFindsWhatTheQuerySays(t *testing.T) {
 		maybe(3, func() { q.Mutex = fmt.Sprint("task-", random.IntN(2)) })
 		maybe(2, func() {
 			for range 1 + random.IntN(3) {
-				q.Outcomes = append(q.Outcomes, outcome.All[random.IntN(len(outcome.All))])
+				q.Outcomes = append(q.Outcomes, outcome.Filters[random.IntN(len(outcome.Filters))])
 			}
 		})
 		maybe(3, func() { q.Since = moment() })

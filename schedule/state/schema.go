@@ -2,7 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses, limits}
+var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses, limits, warnings}
 
 // unchained is version 2.
 const unchained = `
@@ -46,6 +46,11 @@ DROP TABLE pause_before;
 // limits is version 6.
 const limits = `
 ALTER TABLE run ADD COLUMN limits TEXT NOT NULL DEFAULT '';           -- how its limits were kept, in words; '' without
+`
+
+// warnings is version 7.
+const warnings = `
+CREATE INDEX run_warned ON run (slot) WHERE kind = 'warning';         -- the successes with a warning
 `
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file

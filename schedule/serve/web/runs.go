@@ -126,12 +126,11 @@ func (p runTable) serverChips() {
 func (p runTable) outcomeChips() {
 	p.put(`<nav class="chips" aria-label="Filter by outcome">`)
 	p.chip("outcome", "", "all", 0)
-	outcomes := outcome.All
-	if p.ofAll() {
-		outcomes = outcome.Ran
-	}
-	for _, o := range outcomes {
-		p.chip("outcome", strings.ReplaceAll(string(o), " ", "-"), string(o), 0)
+	for _, o := range outcome.Filters {
+		if p.ofAll() && (o == outcome.Skipped || o == outcome.Missed) {
+			continue
+		}
+		p.chip("outcome", outcome.Words([]outcome.Outcome{o})[0], string(o), 0)
 	}
 	p.put(`</nav>`)
 }

@@ -17,6 +17,7 @@ func TestTheRunsAreFiltered(t *testing.T) {
 	today, before := b.Ended("hourly", 60, outcome.Failed, ""), b.Ended("hourly", 24*60, outcome.Failed, "")
 	today.Reason, before.Notes = "exit code 7", []string{"the hook `mail` failed: no route"}
 	other := b.Ended("a/b", 120, outcome.Succeeded, "")
+	other.Kind = outcome.Warning
 	b.Remember(today, before, other)
 	for query, want := range map[string][]string{
 		"":                                   {today.ID, before.ID, other.ID},
@@ -27,6 +28,7 @@ func TestTheRunsAreFiltered(t *testing.T) {
 		"?q=Exit+7":                          {today.ID, "not " + before.ID},
 		"?q=no+route":                        {before.ID, "not " + today.ID},
 		"?q=exit&outcome=succeeded":          {"Nothing is recorded here"},
+		"?outcome=warning":                   {other.ID, "not " + today.ID, `aria-current="true">warning`},
 		"?q=%3Cb%3E":                         {"Nothing is recorded here", "&lt;b&gt;"},
 		"?outcome=failed&q=hourly&since=2000-01-01": {today.ID, before.ID, "not " + other.ID},
 	} {
