@@ -91,27 +91,57 @@ func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// finish finishes the run, with the result that its supervisor wrote down, or else with the one
-// that the run has now. The code is the exit code of the command if a person has given it (`sched
-// finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) state.Row {
-	r := o.run
+// finish finishes the run. The code is the exit code of the command if a person has given it
+// (`sched finish MUTEX CODE`); else nil.
+func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.result(code)) }
+
+// A stage is how far a run had come when its process was gone.
+type stage int
+
+const (
+	commandStarted  stage = iota // or it was about to be started
+	inQueue                      // it waits for its mutex or a seat
+	betweenAttempts              // it waits for its next attempt
+	resultWritten                // its hooks are left to do
+)
+
+func stageOf(row state.Row) stage {
 	switch {
-	case r.row.Phase == state.Finishing:
-		return r.finish(r.row.result())
-	case r.row.Queued(): // it has no exit code: nothing of it has started
-		result := r.row.soFar()
-		result.Ended = clock.Now()
-		if r.row.Stop != nil {
-			stoppedBy(&result, *r.row.Stop)
-		} else {
-			stopped(&result, "finished by hand while it waited")
-		}
-		return r.finish(result)
-	case r.row.BetweenAttempts():
-		return r.finish(o.giveUp(code))
+	case row.Phase == state.Finishing:
+		return resultWritten
+	case row.Queued():
+		return inQueue
+	case row.BetweenAttempts():
+		return betweenAttempts
 	}
-	return r.finish(r.endUnwatched(code))
+	return commandStarted
+}
+
+// result returns what the run has come to: the result that its supervisor wrote down, or else what
+// it comes to now that nobody goes on with it. It ends what is left of the command.
+func (o *orphan) result(code *int) state.Row {
+	switch stageOf(o.run.row.Row) {
+	case resultWritten:
+		return o.run.row.result()
+	case inQueue:
+		return o.neverStarted()
+	case betweenAttempts:
+		return o.giveUp(code)
+	}
+	return o.run.endUnwatched(code)
+}
+
+// neverStarted returns the result of a run that ends while it waits for its turn. It has no exit
+// code, whatever a person says.
+func (o *orphan) neverStarted() state.Row {
+	result := o.run.row.soFar()
+	result.Ended = clock.Now()
+	if stop := o.run.row.Stop; stop != nil {
+		stoppedBy(&result, *stop)
+	} else {
+		stopped(&result, "finished by hand while it waited")
+	}
+	return result
 }
 
 // endUnwatched ends what is left of the command of a run whose supervisor was killed without a

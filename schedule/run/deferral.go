@@ -43,27 +43,28 @@ func (r *Run) leaveDeferred() {
 // then it leaves that to a later tick. Deferred reports which of the two it did.
 func (o *orphan) finishOrRetry() (deferred bool) {
 	r := o.run
-	switch {
-	case r.row.BetweenAttempts() && r.row.Stop == nil: // in the foreground: no process waits for it there any more
-		so := r.row.soFar()
-		so.Reason = r.row.Reason
-		if r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) != nil {
+	switch stageOf(r.row.Row) {
+	case betweenAttempts: // in the foreground: no process waits for it there any more
+		if r.row.Stop == nil {
+			so := r.row.soFar()
+			so.Reason = r.row.Reason
+			deferred = r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) == nil
+		}
+		if !deferred {
 			o.finish(nil)
-			return false
 		}
-	case r.row.Phase == state.Finishing || r.row.BetweenAttempts() || r.row.Queued():
-		o.finish(nil)
-		return false
-	default:
-		if result := r.endUnwatched(nil); !r.deferAfterLost(result) {
+	case commandStarted:
+		result := r.endUnwatched(nil)
+		if deferred = r.deferAfterLost(result); !deferred {
 			r.finish(result)
-			return false
 		}
+	default:
+		o.finish(nil)
 	}
-	if r.lock != nil {
+	if deferred && r.lock != nil {
 		r.lock.Release(context.Background())
 	}
-	return true
+	return deferred
 }
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
