@@ -157,7 +157,7 @@ func self() string {
 	return path
 }
 
-func newStartCommand(a *app) *cobra.Command {
+func newStartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "start TICK",
 		Short:  "Supervise the background runs of a tick (used by sched run)",

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -211,32 +212,10 @@ func (p project) path(programs []string) string {
 	return strings.Join(folders, ":")
 }
 
-const firstHead = `# The tasks of this machine and their times. After an edit, sched check; sched list shows them.
-
-timezone: %s
-
-# Cron has a shorter PATH than your shell. With this one tasks find the same programs in both.
-env:
-  PATH: %s
-
-tasks:
-  # Runs every minute, so that there is something to see: sched run, then sched logs hello. Remove it when you have.
-  - name: hello
-    every: minute
-    command: echo "hello from $SCHED_TASK, due at $SCHED_SLOT"
-
-  # What a longer task may look like. It is switched off.
-  - name: nightly
-    description: Something for the night
-    enabled: false
-    every: day at 02:30               # or cron: "30 2 * * *"
-    command: echo "put your command here"
-    background: true                  # other tasks do not wait for it
-    without_overlapping: true         # never two of it at once
-    timeout: 20m
-    retry: {attempts: 3, delay: 1m}
-    on_failure: echo "$SCHED_TASK $SCHED_OUTCOME" >> failures.txt
-`
+// firstHead is the beginning of a first schedule. It lacks the zone and the PATH.
+//
+//go:embed first.yaml.tmpl
+var firstHead string
 
 type offeredTask struct {
 	name, description, every, command string

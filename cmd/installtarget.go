@@ -150,10 +150,7 @@ func (t *target) installation() (change, error) {
 	replace := map[int]bool{}
 	if t.options.replace {
 		var stay []string
-		if replace, stay, err = t.replaceable(text); err != nil {
-			return change{}, err
-		}
-		if len(stay) > 0 {
+		if replace, stay = t.replaceable(text); len(stay) > 0 {
 			fmt.Fprintf(t.err, "not replaced, since no task has the command and the times: %s\n", lineNumbers(stay))
 		}
 	}
@@ -213,7 +210,7 @@ func lineNumbers(numbers []string) string {
 // replaceable finds the lines of a crontab that are proven to be tasks of the schedule: with the
 // same command, in the same folder, due in the same minutes for 28 years. replace is true for the
 // numbers of these lines. stay has the numbers of the other lines, which stay.
-func (t *target) replaceable(text string) (replace map[int]bool, stay []string, err error) {
+func (t *target) replaceable(text string) (replace map[int]bool, stay []string) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
 	replace, found := map[int]bool{}, map[*schedule.Task]bool{}
 	m := &matcher{target: t, found: found, from: t.now().UTC().Truncate(time.Minute), calendars: map[string]*vixie.Calendar{}, proven: map[string]bool{}}
@@ -221,10 +218,7 @@ func (t *target) replaceable(text string) (replace map[int]bool, stay []string, 
 		if entry.Off {
 			continue
 		}
-		is, err := m.isTask(entry)
-		if err != nil {
-			return nil, nil, err
-		}
+		is := m.isTask(entry)
 		if replace[entry.Line] = is; !is && !t.crond.IsIn(entry.Raw) {
 			stay = append(stay, strconv.Itoa(entry.Line))
 		}
@@ -234,7 +228,7 @@ func (t *target) replaceable(text string) (replace map[int]bool, stay []string, 
 			stay = append(stay, strconv.Itoa(f.Line))
 		}
 	}
-	return replace, stay, nil
+	return replace, stay
 }
 
 // refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
@@ -247,15 +241,15 @@ func (t *target) refuseTwice() error {
 	if err != nil {
 		return nil // without a crontab there are no lines; a later step says that it needs one
 	}
-	replace, _, err := t.replaceable(text)
+	replace, _ := t.replaceable(text)
 	var both []string
 	for _, line := range slices.Sorted(maps.Keys(replace)) {
 		if replace[line] {
 			both = append(both, strconv.Itoa(line))
 		}
 	}
-	if len(both) == 0 || err != nil {
-		return err
+	if len(both) == 0 {
+		return nil
 	}
 	hint := "--replace comments them out, and `sched uninstall` brings them back"
 	if t.options.systemd != "" {
@@ -275,26 +269,26 @@ type matcher struct {
 
 // isTask reports whether the line is a task of the schedule, as import would write it, with --tidy
 // or without.
-func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
+func (m *matcher) isTask(entry crontab.Entry) bool {
 	for _, tidy := range []bool{false, true} {
 		s := crontab.Convert([]*crontab.Table{{Entries: []crontab.Entry{entry}}}, crontab.Options{Tidy: tidy})
 		if len(s.Tasks) != 1 || s.Tasks[0].Times == nil && !s.Tasks[0].Boot {
-			return false, nil
+			return false
 		}
 		opts := m.app.options()
 		opts.Root = false
 		imported, err := load.Text(s.YAML(nil), m.schedule.File, opts)
 		if err != nil {
-			return false, nil // it was never importable
+			return false // it was never importable
 		}
 		for _, task := range m.schedule.Tasks {
 			if m.schedule.Active(task) && !m.found[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
 				m.found[task] = true
-				return true, nil
+				return true
 			}
 		}
 	}
-	return false, nil
+	return false
 }
 
 func sameWork(a, b *schedule.Task) bool {

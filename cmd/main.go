@@ -134,7 +134,7 @@ a signal.`,
 		{"Machines", []*cobra.Command{newServersCommand(a), newServeCommand(a), newWorkCommand(a)}},
 		{"About sched", []*cobra.Command{newVersionCommand(a)}},
 	}, []*cobra.Command{newInterruptCommand(a), newUnlockCommand(a), newForgetCommand(a), newFinishCommand(a), newSchemaCommand(a), newCompletionCommand(a)})
-	root.AddCommand(newStartCommand(a))
+	root.AddCommand(newStartCommand())
 	return root
 }
 

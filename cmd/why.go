@@ -64,11 +64,11 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	if o.json {
 		return a.printJSON(w.Answer)
 	}
-	a.printWhy(s, w)
+	a.printWhy(w)
 	return nil
 }
 
-func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
+func (a whyCommand) printWhy(w *view.Inquiry) {
 	answer := w.Answer
 	if answer.Minute != nil {
 		a.printMinute(w, answer.Minute, answer.Off)
@@ -84,7 +84,7 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), humanize.Duration(w.Now.Sub(w.LastRun.Ended)))
 		a.printRecord(w, w.LastRun, "  ")
 	}
-	a.printRunning(s, w)
+	a.printRunning(w)
 	if answer.Off != "" {
 		return
 	}
@@ -233,7 +233,7 @@ func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
 }
 
 // printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
-func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
+func (a whyCommand) printRunning(w *view.Inquiry) {
 	for _, row := range w.Live {
 		last := w.Answer.Last
 		old := last == nil || !row.Slot.Truncate(time.Minute).Equal(last.At.UTC())

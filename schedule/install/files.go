@@ -1,6 +1,7 @@
 package install
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -236,46 +237,13 @@ func keep(folder, name, text string, now time.Time) (path string, err error) {
 	return path, nil
 }
 
-// KillMode=process is in both units. With the default, systemd kills the background runs as soon as
-// their tick ends. With the other modes it ends runs that `sched work` would let finish.
-
-const timerService = `# Written by ` + "`sched install`" + `.
-[Unit]
-Description=A tick of %FILE%
-
-[Service]
-Type=oneshot
-%USER%ExecStart=%PROGRAM% run -q -c %FILE_WORD%
-KillMode=process
-`
-
-const timerUnit = `# Written by ` + "`sched install`" + `.
-[Unit]
-Description=A tick of %FILE% each minute
-
-[Timer]
-OnCalendar=*-*-* *:*:00
-AccuracySec=1s
-
-[Install]
-WantedBy=timers.target
-`
-
-const workService = `# Written by ` + "`sched install`" + `.
-[Unit]
-Description=The ticks of %FILE%
-
-[Service]
-%USER%ExecStart=%PROGRAM% work -q -c %FILE_WORD%
-Restart=always
-KillMode=process
-OOMPolicy=continue
-TimeoutStopSec=90
-SuccessExitStatus=143
-
-[Install]
-WantedBy=%TARGET%
-`
+// units are the units of systemd, with names in place of what differs (Systemd.fill).
+//
+// KillMode=process is in both services. With the default, systemd kills the background runs as soon
+// as their tick ends. With the other modes it ends runs that `sched work` would let finish.
+//
+//go:embed units
+var units embed.FS
 
 // A Systemd is the units of a schedule.
 type Systemd struct {
@@ -292,7 +260,9 @@ func (s Systemd) systemctl(arguments ...string) Command {
 	return append(c, arguments...)
 }
 
-func (s Systemd) fill(unit string) string {
+// fill returns the text of a unit.
+func (s Systemd) fill(name string) string {
+	unit, _ := units.ReadFile("units/" + name)
 	user, target := "", "multi-user.target"
 	if s.User != "" {
 		user = "User=" + s.User + "\n"
@@ -301,7 +271,7 @@ func (s Systemd) fill(unit string) string {
 		target = "default.target"
 	}
 	return strings.NewReplacer("%FILE%", strings.ReplaceAll(s.File, "%", "%%"), "%FILE_WORD%", unitWord(s.File), "%PROGRAM%", unitProgram(s.Program),
-		"%USER%", user, "%TARGET%", target).Replace(unit)
+		"%USER%", user, "%TARGET%", target).Replace(string(unit))
 }
 
 // unitWord writes a path as an argument in ExecStart (systemd.service(5)).
@@ -324,9 +294,9 @@ func (s Systemd) Startable() bool { return !strings.ContainsAny(s.Program, `"'\`
 // Install returns the units, and the calls that start them now and at each boot.
 func (s Systemd) Install() FileEdit {
 	base := filepath.Join(s.Folder, s.base())
-	files, unit := []File{{base + ".service", s.fill(timerService)}, {base + ".timer", s.fill(timerUnit)}}, s.base()+".timer"
+	files, unit := []File{{base + ".service", s.fill("tick.service")}, {base + ".timer", s.fill("tick.timer")}}, s.base()+".timer"
 	if s.Work {
-		files, unit = []File{{base + ".service", s.fill(workService)}}, s.base()+".service"
+		files, unit = []File{{base + ".service", s.fill("work.service")}}, s.base()+".service"
 	}
 	return FileEdit{
 		Files: files,
