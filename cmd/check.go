@@ -119,7 +119,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if !o.fileOnly {
 		unfit, here := unfit(s)
 		v.problems = append(v.problems, unfit...)
-		v.here = slices.Concat(here, s.SlowForeground(view.Usual(s.StateDir, view.TaskNames(s)), now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
+		usual := view.Usual(s.StateDir, view.TaskNames(s))
+		v.here = slices.Concat(here, s.SlowForeground(usual, now), s.NeverCatchesUp(usual, now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
 		v.notes = elsewhere(s)
 	}
 	return v, nil

@@ -286,7 +286,9 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	if full := answer.Pool.Full(); full != "" {
 		say("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
 	}
-	if answer.Held != "" {
+	if w.CatchesUp() {
+		say("slots that it missed still run; it will wait for its turn if that goes on until then")
+	} else if answer.Held != "" {
 		say("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
 	}
 	switch {

@@ -74,6 +74,20 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 	return warnings
 }
 
+// NeverCatchesUp warns of each active task with missed: all that usually takes longer than it is to
+// its next slot: once it is late, it stays late.
+func (s *Schedule) NeverCatchesUp(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
+	for t := range s.ActiveTasks() {
+		first, _ := t.NextRun(now)
+		if second, due := t.NextRun(first); t.RunAllMissed && due && usual[t.Name] >= second.Sub(first) {
+			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
+				"it usually takes %s, and is due each %s: with missed: all it never catches up",
+				humanize.Duration(usual[t.Name]), humanize.Duration(second.Sub(first))))
+		}
+	}
+	return warnings
+}
+
 // behind returns which of the later foreground tasks are due at a time at which t is.
 func (s *Schedule) behind(t *Task, later []*Task, now time.Time) (names []string) {
 	slots := make([]time.Time, 0, slotsToLook)
@@ -177,6 +191,23 @@ func (t *Task) LateWithin() time.Duration {
 		return min(t.MissedWithin, t.StartDeadline)
 	}
 	return t.MissedWithin
+}
+
+// CatchUp returns the task as it runs for missed slots if all of them run: in the background, each
+// run after the runs of earlier slots. So the runs hold the mutex of the task. If the task itself
+// takes no lock, a mutex of this server keeps it from waiting for others that share its store; the
+// server is empty if none does.
+func (t *Task) CatchUp(s *Schedule, server string) *Task {
+	one := *t
+	one.CatchesUp, one.Background, one.WithoutOverlapping, one.Queues, one.Replace = true, true, true, true, false
+	one.WaitAtMost, one.Maintenance = t.MissedWithin, s.Maintenance
+	if t.EvenInMaintenance {
+		one.Maintenance = ""
+	}
+	if server != "" && !t.WithoutOverlapping && !t.OneServer {
+		one.Mutex += "@" + server
+	}
+	return &one
 }
 
 // GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,

@@ -89,3 +89,21 @@ func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
 		t.Errorf("%v", warnings)
 	}
 }
+
+func TestTasksThatNeverCatchUp(t *testing.T) {
+	const yaml = `tasks:
+  - {name: behind, every: 10 minutes, missed: all, command: x}
+  - {name: quick, every: 10 minutes, missed: all, command: x}
+  - {name: once, every: 10 minutes, missed: once, command: x}
+  - {name: boot, every: boot, missed: all, command: x}
+`
+	s, err := load.Text([]byte(yaml), "/srv/schedule.yaml", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := map[string]time.Duration{"behind": 10 * time.Minute, "quick": 9 * time.Minute, "once": time.Hour, "boot": time.Hour}
+	warnings := s.NeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	if len(warnings) != 1 || warnings[0].Text != "it usually takes 10 m 0 s, and is due each 10 m 0 s: with missed: all it never catches up" {
+		t.Errorf("%v", warnings)
+	}
+}

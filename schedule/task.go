@@ -36,9 +36,12 @@ type Task struct {
 	Pauses []*Pause `json:"pauses,omitempty"` // that the file plans for it
 
 	StartDeadline time.Duration `json:"-"`                         // how late after its slot it may start; 0: at any time
-	RunMissed     bool          `json:"-"`                         // missed: once or after_pause, so the newest slot that no tick covered runs later
+	RunMissed     bool          `json:"-"`                         // missed: once, after_pause or all, so the newest slot that no tick covered runs later
 	RunAfterPause bool          `json:"run_after_pause,omitempty"` // missed: after_pause, so RunMissed, and the newest slot of a pause or a maintenance, too
+	RunAllMissed  bool          `json:"-"`                         // missed: all, so RunMissed, and not the newest slot alone
+	MissedAtMost  int           `json:"-"`                         // of RunAllMissed: how many slots of a gap run
 	MissedWithin  time.Duration `json:"-"`                         // how old such a slot may be
+	CatchesUp     bool          `json:"catches_up,omitempty"`      // this is what CatchUp returned
 
 	Expect Expect `json:"-"`
 

@@ -225,9 +225,12 @@ func taskRows() []key[taskDraft] {
 			"how late after its slot it may start", is{Of: "durationOrNone", Default: "none", Example: "5m"}),
 		row("missed", anywhere, by(setMissed).shows(showMissed),
 			"what happens to a slot that no tick covered, or that fell into a pause",
-			is{Words: []string{"skip", "once", "after_pause"}, Default: "skip", Example: "once"}),
+			is{Words: []string{"skip", "once", "all", "after_pause"}, Default: "skip", Example: "once"}),
 		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, durationTo(time.Minute, schedule.LookBack, "the 31 days that sched looks back")),
 			"how old a missed slot may be that still runs", is{Of: "duration", Default: "12h", Example: "8h"}),
+		row("missed_at_most", anywhere, replaces(func(t *taskDraft) *int { return &t.MissedAtMost }, integerTo(1, schedule.MostMissed)),
+			"how many missed slots run with missed: all, the newest ones",
+			is{Of: "integer", Least: 1, Most: schedule.MostMissed, Default: "100", Example: "24"}),
 
 		row("before", anywhere, hooksOf(func(h *schedule.Hooks) *[]schedule.Hook { return &h.Before }),
 			"hooks before its command", is{Of: "hooksBeforeARun", Example: "test -w /var/reports"}),

@@ -389,11 +389,22 @@ var mistakes = []struct {
 	{"a lost run that is not tried again", one("retry: {attempts: 1, lost: true}"), []string{
 		"schedule.yaml:5:30: task \"t\": retry.lost contradicts one attempt (at schedule.yaml:5:21): nothing is tried again\n  hint: write attempts: 2 or more"}},
 	{"missed slots", one("missed: twice\nmissed_within: 40d\nstart_deadline: 0s"), []string{
-		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"twice\"",
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once, all or after_pause, not the text \"twice\"",
 		"schedule.yaml:6:18: task \"t\": missed_within 40d is longer than the 31 days that sched looks back",
 		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write false for a task that may start at any time"}},
 	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
-		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once, missed: after_pause or store_down: wait\n  hint: add `missed: once`, or remove it"}},
+		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait\n  hint: add `missed: once`, or remove it"}},
+	{"how many missed slots run of which one runs", one("missed: once\nmissed_at_most: 24"), []string{
+		"schedule.yaml:6:19: task \"t\": missed_at_most is for tasks with missed: all\n  hint: add `missed: all`, or remove it"}},
+	{"how many missed slots run of which none runs", one("missed_at_most: 24"), []string{
+		"schedule.yaml:5:19: task \"t\": missed_at_most is for tasks with missed: all\n  hint: add `missed: all`, or remove it"}},
+	{"too many missed slots", one("missed: all\nmissed_at_most: 2000"), []string{
+		"schedule.yaml:6:19: task \"t\": missed_at_most must be from 1 to 1000, not 2000"}},
+	{"no missed slot", one("missed: all\nmissed_at_most: 0"), []string{
+		"schedule.yaml:6:19: task \"t\": missed_at_most must be from 1 to 1000, not 0"}},
+	{"missed slots in the words of others", one("missed: every\nmissed_at_most: all"), []string{
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once, all or after_pause, not the text \"every\"",
+		"schedule.yaml:6:19: task \"t\": missed_at_most must be a whole number, not the text \"all\""}},
 	{"missed slots that are no longer", one("missed: once\nmissed_within: 30s\nstart_deadline: soon"), []string{
 		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short\n  hint: it takes at least 1m",
 		"schedule.yaml:7:19: task \"t\": start_deadline \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
@@ -450,7 +461,7 @@ var mistakes = []struct {
 	{"what others take for true", one("without_overlapping: yes"), []string{
 		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"yes\"\n  hint: write true"}},
 	{"an underscore that was forgotten", one("missed: afterpause\nmissed_within: 1h"), []string{
-		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"afterpause\"\n  hint: did you mean \"after_pause\"?"}},
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once, all or after_pause, not the text \"afterpause\"\n  hint: did you mean \"after_pause\"?"}},
 	{"a foreground task that waits", one("without_overlapping: wait"), []string{
 		"schedule.yaml:5:24: task \"t\": without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it\n  hint: add `background: true`, or write `without_overlapping: true`"}},
 	{"a foreground task that ends its run", one("without_overlapping: replace"), []string{

@@ -75,6 +75,9 @@ func (g *generator) task() map[string]any {
 	if _, within := task["missed_within"]; within {
 		task["missed"] = "once"
 	}
+	if _, most := task["missed_at_most"]; most {
+		task["missed"] = "all"
+	}
 	if _, waits := task["wait_at_most"]; waits {
 		task["without_overlapping"], task["background"] = "wait", true
 	}

@@ -26,7 +26,7 @@ import (
 // that each is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
 	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is none of the pools`, ""},
-	{"what is missing: a command, times, attempts, a file for the output, a `name` for a store", `has no command|has no time|missed_within is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file|a store needs a name`, ""},
+	{"what is missing: a command, times, attempts, a file for the output, a `name` for a store", `has no command|has no time|missed_(within|at_most) is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file|a store needs a name`, ""},
 	{"cron expressions and the words of `every`, beyond the number of fields", `(^|: )(cron|every) "`, ""},
 	{"bounds of durations and sizes, stores, addresses and URLs", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be|refused|nobody can be told`, ""},
 	{"keys that contradict each other", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: (wait|replace) is for|is in env and in params|default of params|^params.* has no default|is no regular expression`, ""},
@@ -276,7 +276,7 @@ func TestTheSchemaAgreesWithTheLoaderOnThousandsOfFiles(t *testing.T) {
 func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	s := compiled(t)
 	for _, key := range load.Keys(load.InTask) {
-		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "except", "pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
+		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "missed_at_most", "except", "pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
 			continue
 		}
 		shown := append([]string{key.Type.Example, key.Type.Default}, key.Type.Words...)
@@ -324,7 +324,7 @@ func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
 		return strings.NewReplacer("[]", "", "<nil>", "").Replace(regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(of, ""))
 	}
 	for _, key := range load.Keys(load.InTask) {
-		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "wait_at_most" {
+		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "missed_at_most" || key.Name == "wait_at_most" {
 			continue
 		}
 		if with, without := loaded("  "+key.Name+": "+key.Type.Default+"\n"), loaded(""); with != without {

@@ -176,6 +176,8 @@ func showMissed(t *taskDraft) any {
 	switch {
 	case t.RunAfterPause:
 		return schedule.Word("after_pause")
+	case t.RunAllMissed:
+		return schedule.Word("all")
 	case t.RunMissed:
 		return schedule.Word("once")
 	}

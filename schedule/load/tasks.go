@@ -46,6 +46,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			Env:          env,
 			KillAfter:    10 * time.Second,
 			MissedWithin: 12 * time.Hour,
+			MissedAtMost: 100,
 			Retry:        schedule.Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
 			Output:       schedule.Output{Limit: defaultLimit},
@@ -116,9 +117,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	t.When.Shift = l.shift(&t.Task)
 	setBounds(l, n, t)
 	requireKeys(l, n, t)
-	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
-		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: after_pause or store_down: wait")
-	}
+	checkMissed(l, n, t)
 	checkWaits(l, n, t)
 	settleWait(l, n, t)
 	checkPrefer(l, n, t)
@@ -128,7 +127,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 || t.OTLP != "" {
+	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 || t.RunAllMissed || t.OTLP != "" {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
 	settleParams(l, n, t)

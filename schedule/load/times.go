@@ -327,7 +327,7 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 func noteQueues(l *loader) {
 	waited := map[string]bool{}
 	for _, t := range l.schedule.Tasks {
-		if t.WaitAtMost > 0 {
+		if t.WaitAtMost > 0 || t.RunAllMissed {
 			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
 		}
 	}
@@ -356,7 +356,17 @@ func checkWaits(l *loader, task *node, t *taskDraft) {
 }
 
 func setMissed(l *loader, t *taskDraft, n *node) {
-	if word, ok := readWord(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
-		t.RunMissed, t.RunAfterPause = word != "skip", word == "after_pause"
+	if word, ok := readWord(l.Reader, n, "all", "skip", "once", "all", "after_pause"); ok {
+		t.RunMissed, t.RunAllMissed, t.RunAfterPause = word != "skip", word == "all", word == "after_pause"
+	}
+}
+
+// checkMissed refuses bounds of what a task does not do.
+func checkMissed(l *loader, task *node, t *taskDraft) {
+	if within := task.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
+		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
+	}
+	if most := task.Lookup("missed_at_most"); most != nil && !most.IsFalse() && !t.RunAllMissed {
+		l.Problemf(most, "add `missed: all`, or remove it", "missed_at_most is for tasks with missed: all")
 	}
 }

@@ -353,7 +353,12 @@ func (r *Run) Supervise(terminate, kill context.Context, finish func(*Run) error
 	var err error
 	result := r.row.result()
 	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
-		if result = r.awaitLock(terminate); result.Outcome == "" {
+		var left bool
+		if result, left = r.awaitLock(terminate); left {
+			r.Close()
+			return
+		}
+		if result.Outcome == "" {
 			result = r.supervise(terminate, kill)
 		}
 		if result.Outcome == "" { // a later tick goes on with the deferred retry

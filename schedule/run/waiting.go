@@ -41,16 +41,17 @@ type skipError struct{ reason string }
 func (e *skipError) Error() string { return e.reason }
 
 // awaitLock waits until the run has what it must hold. If the result has an outcome, the command
-// will not start.
-func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
+// will not start. Left says that the run is to wait on: its owner ends, and the next tick gives it
+// to another supervisor.
+func (r *Run) awaitLock(terminate context.Context) (result state.Row, left bool) {
 	if !r.row.Queued() {
-		return result
+		return result, false
 	}
 	w := newWaiter(r)
 	err := w.wait(terminate)
 	if err == nil {
 		r.leftover = nil // nothing of it had started before
-		return result
+		return result, false
 	}
 	result = r.row.soFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
@@ -58,10 +59,13 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row) {
 	switch {
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case !errors.Is(err, errStopAsked) || !r.row.stopIfAsked(&result):
+	case errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result):
+	case r.task.CatchesUp && terminate.Err() != nil:
+		return result, true
+	default:
 		stopped(&result, "while it waited: %v", err)
 	}
-	return result
+	return result, false
 }
 
 func newWaiter(r *Run) *waiter {
@@ -90,14 +94,17 @@ func (w *waiter) wait(ctx context.Context) error {
 			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(blocked))}
 		}
 		if refused = refused && w.refusal() != ""; refused {
-			w.stand() // in no queue
+			if !w.run.task.CatchesUp { // else later runs wait with it
+				w.stand() // in no queue
+			}
 			w.pause(ctx, longestLook)
 			continue
 		}
 		if blocked = w.stand(queues...); !errors.As(blocked, new(*BehindError)) {
 			blocked = w.try(ctx, queues)
 		}
-		if refused = errors.As(blocked, new(*skipError)); blocked == nil || refused && !w.run.task.RunAfterPause {
+		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
+		if refused = errors.As(blocked, new(*skipError)); blocked == nil || refused && !waitsForPause {
 			return blocked
 		}
 		if err := w.replace(blocked); err != nil {

@@ -221,6 +221,15 @@ func (r Row) Queued() bool {
 	return r.Phase == Ready && !r.Attempted() && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
 }
 
+// CatchesUp reports whether the run is one of several slots that run in their order: see
+// schedule.Task.CatchUp. It is false for a row without a snapshot.
+func (r Row) CatchesUp() bool {
+	var task struct {
+		CatchesUp bool `json:"catches_up"`
+	}
+	return json.Unmarshal(r.Snapshot, &task) == nil && task.CatchesUp
+}
+
 // BetweenAttempts reports whether the process that watches the run waits for its next attempt.
 func (r Row) BetweenAttempts() bool { return r.Phase == Ready && r.Attempted() }
 

@@ -34,6 +34,9 @@ func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
 	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
+	if slot.Task.CatchesUp && slot.At.Before(a.tick.Minute) { // its run waits for the end of that
+		return schedule.Refusal(slot, now), false
+	}
 	reason = schedule.Refusal(slot, now, noting(a.paused), noting(a.inMaintenance))
 	return reason, paused
 }
@@ -77,6 +80,9 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 
 // waitsUntil returns until when a run of the slot waits at most if it begins to wait at from.
 func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
+	if slot.Task.CatchesUp {
+		return humanize.Later(slot.At.Add(slot.Task.MissedWithin), from.Add(time.Minute))
+	}
 	if a.neverTooLate(slot) {
 		return from.Add(slot.Task.WaitAtMost)
 	}

@@ -32,7 +32,7 @@ type backfill struct {
 	begun       map[due]bool      // what dead ticks began, and could not write down
 	needsPauses bool              // it depends on what was paused, which was not read yet
 	rows        []state.Row
-	once, slots int // how many missed slots run in this tick, and how many do not
+	once, slots int // how many missed slots run now, and how many do not
 	reasons     []reasonCount
 	tasks       map[string]*schedule.Task // the active ones of the schedule, by name
 }
@@ -57,15 +57,15 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 		b.addLeft(row)
 	}
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[dueOf(s)] })
-	starts = b.runOnce(slots)
+	starts = b.runMissed(slots)
 	b.addRows()
 	return starts, nil
 }
 
 // addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
 // yet to come: they are left to their minute. The tick of that minute begins the same run, which
-// may have claimed the slot. A slot that was to run once may lie in the range that the tick
-// recorded around it, which then stands for it.
+// may have claimed the slot. A slot that was to run may lie in the range that the tick recorded
+// around it, which then stands for it, unless all missed slots of the task run.
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
@@ -84,7 +84,8 @@ func (b *backfill) addLeft(row state.Row) {
 		b.begun[due{row.Task, row.Slot.UTC()}] = true
 	case !row.Slot.Before(b.ledger.Minute):
 		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
-	case b.settled.has(row.Task, row.Slot):
+	case b.settled.itself(row.Task, row.Slot):
+	case b.settled.inRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
 	case b.resumes(row, task):
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
@@ -107,7 +108,7 @@ const resumedWithin = 3 * time.Minute
 // makes way for the next one instead
 // (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
 func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
-	if task == nil || !task.OneServer || task.GivesWay(row.Slot) || !b.allowed(task, row.Slot) {
+	if task == nil || !task.OneServer || task.GivesWay(row.Slot) && !task.RunAllMissed || !b.allowed(task, row.Slot) {
 		return false
 	}
 	within := resumedWithin
@@ -120,10 +121,11 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	return b.ledger.Minute.Sub(row.Slot) <= within
 }
 
-// runOnce chooses the slots that run in this tick although they were missed. For a task with
+// runMissed chooses the slots that run in this tick although they were missed. For a task with
 // missed: once or after_pause that is the newest slot that its conditions allow, unless the task is
-// due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute).
-func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
+// due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute). With missed:
+// all these are the newest slots, as many as the task allows.
+func (b *backfill) runMissed(slots []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range slots {
 		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
@@ -131,25 +133,28 @@ func (b *backfill) runOnce(slots []schedule.Slot) []schedule.Slot {
 	starts, minute := slices.Concat(slots, b.resumed), b.ledger.Minute
 	for i, task := range b.ledger.Schedule.Tasks {
 		order[task] = i
-		if !(task.RunMissed || task.When.Boot) || runs[task] || !b.ledger.Schedule.Active(task) {
+		if !(task.RunMissed || task.When.Boot) || runs[task] && !task.RunAllMissed || !b.ledger.Schedule.Active(task) {
 			continue
 		}
-		if newest := b.newest(task); !newest.slot.IsZero() {
-			starts = append(starts, schedule.Slot{Task: task, At: newest.slot})
-			b.settled.add(task.Name, newest.slot, newest.slot)
-			b.count(task.Name, 1, newest.reason)
+		most := 1
+		if task.RunAllMissed {
+			most = task.MissedAtMost
+		}
+		for _, one := range b.newest(task, most) {
+			starts = append(starts, schedule.Slot{Task: task, At: one.slot})
+			b.settled.add(task.Name, one.slot, one.slot)
+			b.count(task.Name, 1, one.reason)
 			b.once++
 		}
 	}
 	slices.SortStableFunc(starts, func(x, y schedule.Slot) int {
-		return cmp.Or(humanize.Later(x.At, minute).Compare(humanize.Later(y.At, minute)), order[x.Task]-order[y.Task])
+		return cmp.Or(humanize.Later(x.At, minute).Compare(humanize.Later(y.At, minute)), order[x.Task]-order[y.Task], x.At.Compare(y.At))
 	})
 	return starts
 }
 
-// newest returns the newest missed slot of the task that may run now. It is zero if there is no
-// such slot.
-func (b *backfill) newest(task *schedule.Task) (newest miss) {
+// newest returns the newest missed slots of the task that may run now, at most so many.
+func (b *backfill) newest(task *schedule.Task, most int) (newest []miss) {
 	first := b.ledger.Minute.Add(-task.MissedWithin)
 	for d, w := range b.ledger.waiting { // that one runs when its pause is over
 		if d.task == task.Name && w.Wait.For == state.ForPause && !d.slot.Before(first) {
@@ -157,21 +162,24 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 		}
 	}
 	for _, one := range b.missed[task.Name] {
-		if one.slot.After(newest.slot) && !one.slot.Before(first) && !b.settled.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
-			newest = one
+		if !one.slot.Before(first) && !b.settled.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
+			newest = append(newest, one)
 		}
 	}
 	if b.inGap(task.Name) {
+		n := 0
 		for at := range task.When.Backward(humanize.Later(b.gap.from, first), b.gap.to) {
-			if !at.After(newest.slot) {
+			if n == most {
 				break
 			}
 			if !b.settled.has(task.Name, at) && b.allowed(task, at) {
-				newest = miss{at, b.gap.reason(b.ledger.Schedule.Location)}
+				newest = append(newest, miss{at, b.gap.reason(b.ledger.Schedule.Location)})
+				n++
 			}
 		}
 	}
-	return newest
+	slices.SortFunc(newest, func(x, y miss) int { return y.slot.Compare(x.slot) })
+	return newest[:min(most, len(newest))]
 }
 
 // allowed reports whether a slot would have run had there been a tick.

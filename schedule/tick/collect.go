@@ -27,10 +27,15 @@ func (r *running) collectLost(noNewStarts context.Context) {
 	}
 	rows, err := r.launcher.caller().Unwatched(context.Background())
 	r.problemUnlessUnwritable(err)
+	slices.SortFunc(rows, state.InOrder)
 	var all sync.WaitGroup
 	slots := make(chan struct{}, collectedAtOnce)
 	for _, row := range rows {
 		if r.launcher.handedOverIDs.has(row.ID) {
+			continue
+		}
+		if row.Queued() { // none may overtake another
+			r.resume(noNewStarts, row)
 			continue
 		}
 		slots <- struct{}{}
@@ -86,6 +91,21 @@ const collectedAtOnce = 16
 func (r *running) problemUnlessUnwritable(err error) {
 	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
 		r.Report.Problem("%v", err)
+	}
+}
+
+// resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
+// supervisor of this tick, in their order. It comes before the slots of the minute, so that none
+// overtakes them.
+func (r *running) resumeQueued(noNewStarts context.Context) {
+	if r.nothingToDo || r.records.fallback.inUse() {
+		return
+	}
+	rows, _ := r.launcher.caller().Unwatched(context.Background()) // collectLost reports an error
+	rows = slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Queued() })
+	slices.SortFunc(rows, state.InOrder)
+	for _, row := range rows {
+		r.resume(noNewStarts, row)
 	}
 }
 

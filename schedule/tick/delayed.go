@@ -28,8 +28,12 @@ func (l *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok b
 	if paused {
 		wait.For = state.ForPause
 	}
+	most := maxDelayed
+	if task.RunAllMissed {
+		most = max(most, task.MissedAtMost)
+	}
 	before, waited := l.waiting[d]
-	if !waited && (!l.Covers || l.runs[d].again || l.Minute.After(wait.Until) || task.GivesWay(slot.At) || l.waitingOf(task.Name) >= maxDelayed) {
+	if !waited && (!l.Covers || l.runs[d].again || l.Minute.After(wait.Until) || task.GivesWay(slot.At) || l.waitingOf(task.Name) >= most) {
 		return false, false
 	}
 	if waited && before.Wait.For == wait.For {

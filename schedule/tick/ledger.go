@@ -160,6 +160,9 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if rows.needsPauses {
 		return nil, errPauses
 	}
+	if slots, err = l.catchUp(ctx, slots, live); err != nil {
+		return nil, err
+	}
 	if err := l.plan.Runs().Record(ctx, rows.rows, l.Shared); err != nil {
 		return nil, err
 	}
@@ -174,6 +177,48 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 		return nil, err
 	}
 	return slots, l.keepValid(ctx)
+}
+
+// catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
+// The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
+// is skipped because of it. If too many wait, a slot of this minute starts like any other.
+func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
+	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
+		return slots, nil
+	}
+	begun, err := l.plan.Runs().NotEnded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	catching := map[string]int{} // how many runs of a task catch up
+	for _, row := range live {
+		if row.Slot.Before(l.Minute) {
+			catching[row.Task]++
+		}
+	}
+	for _, row := range begun {
+		if row.CatchesUp() {
+			catching[row.Task]++
+		}
+	}
+	server, tasks, slots := "", map[*schedule.Task]*schedule.Task{}, slices.Clone(slots)
+	if l.Shared {
+		server = l.Server
+	}
+	for i, slot := range slots {
+		task, missed := slot.Task, slot.At.Before(l.Minute)
+		if missed {
+			catching[task.Name]++
+		}
+		if n := catching[task.Name]; !task.RunAllMissed || n == 0 || n > schedule.MostMissed && !missed {
+			continue
+		}
+		if tasks[task] == nil {
+			tasks[task] = task.CatchUp(l.Schedule, server)
+		}
+		slots[i].Task = tasks[task]
+	}
+	return slots, nil
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition

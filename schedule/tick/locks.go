@@ -114,6 +114,9 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 	}
 	acquire := func() (mutex.Holding, error) {
 		need := run.NeedOf(slot.Task)
+		if slot.Task.CatchesUp { // in any case it waits for its turn
+			return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
+		}
 		if slot.Task.Queues {
 			if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
 				return mutex.Holding{}, err
@@ -154,9 +157,10 @@ func unknown(task *schedule.Task, err error) string {
 }
 
 // beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
-// waits. While another run of the task waits already the slot is skipped.
+// waits. While another run of the task waits already the slot is skipped, unless the task catches
+// up.
 func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
-	if reason := s.waitsAlready(slot.Task); reason != "" {
+	if reason := s.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
 		s.skip(row, slot.Task, reason)
 		return nil, false
 	}

@@ -60,6 +60,9 @@ func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time)
 		}
 		return reason, ""
 	}
+	if task.RunAllMissed && slices.ContainsFunc(live, func(row state.Row) bool { return row.Task == task.Name && row.CatchesUp() }) {
+		return "", "it would wait for its turn, behind slots that it missed"
+	}
 	no := refusalOf(task, r.peek(slot, live, now))
 	switch {
 	case no.unknown != nil && task.WaitWhenStoreDown && !task.GivesWay(slot.At):

@@ -92,6 +92,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
 	r.launcher.prefetch(soon)
+	r.resumeQueued(noNewStarts)
 	if len(now) > 0 {
 		r.startHeld(noNewStarts)
 	}

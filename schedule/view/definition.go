@@ -34,6 +34,7 @@ type Definition struct {
 	Limits            Limits   `json:"limits"`
 	StartDeadline     *float64 `json:"start_deadline"` // seconds; null for none
 	RunMissed         bool     `json:"run_missed"`
+	MissedAtMost      *int     `json:"missed_at_most"` // null unless all missed slots run
 	EvenInMaintenance bool     `json:"even_in_maintenance"`
 	EvenWhenPaused    bool     `json:"even_when_paused"`
 	Hooks             []Hook   `json:"hooks"`
@@ -61,6 +62,9 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes), WarnCodes: listOf(t.WarnCodes),
 		Limits: Limits(t.Limits), StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
+	}
+	if t.RunAllMissed {
+		out.MissedAtMost = &t.MissedAtMost
 	}
 	for _, file := range t.EnvFiles {
 		out.EnvFiles = append(out.EnvFiles, filepath.Base(file))

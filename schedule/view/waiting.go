@@ -27,6 +27,7 @@ type Waiting struct {
 	Slot  time.Time `json:"-"` // the slot of the run; At for a run that was asked for
 	pause *Pause    // of its task; nil for none
 	lacks string    // what its task needs, if that is not its mutex alone; else ""
+	turn  bool      // it waits for the runs of earlier slots, too
 	since time.Time // the time of Held, exactly, if Until is set
 	until time.Time // the time of Until, Store or AfterPause, exactly
 	why   string    // why the store was of no use, or who paused it
@@ -46,6 +47,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		case row.Queued():
 			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
 			w.Until, w.since, w.until = timeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
+			w.turn = row.CatchesUp()
 		case row.Deferred():
 			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
 			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
@@ -96,6 +98,8 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	switch {
 	case w.Store != nil:
 		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
+	case w.turn:
+		text += fmt.Sprintf(" for %s for its turn, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), humanize.MinuteNear(w.until, now, zone))
 	case w.Until != nil:
 		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), humanize.MinuteNear(w.until, now, zone))
 	case w.AfterPause != nil:

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sched/schedule"
@@ -50,6 +51,12 @@ type Inquiry struct {
 	records  *Records
 	lost     []state.Row
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
+}
+
+// CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
+// meanwhile waits with them.
+func (w *Inquiry) CatchesUp() bool {
+	return w.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(w.Live, w.deferred), func(row state.Row) bool { return row.Task == w.Task.Name && row.CatchesUp() })
 }
 
 // Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
