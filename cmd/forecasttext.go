@@ -3,6 +3,7 @@ package cmd
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -185,49 +186,43 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 	a.printNotes(after.Notes)
 }
 
+// printChanges prints the tasks whose numbers differ. A task that one forecast lacks has none
+// there.
 func (a forecastCommand) printChanges(before, after []forecast.Task) {
-	changes := taskChanges(before, after)
-	if len(changes) == 0 {
+	was, is := map[string]forecast.Task{}, map[string]forecast.Task{}
+	names := map[string]bool{}
+	for _, t := range before {
+		was[t.Name], names[t.Name] = t, true
+	}
+	for _, t := range after {
+		is[t.Name], names[t.Name] = t, true
+	}
+	t := a.stdout().Table()
+	t.Head("TASK", "RUNS", "LATE", "AT MOST", "SKIPS")
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row, differs := []string{name}, false
+		for i, now := range numbersOf(is[name]) {
+			before := numbersOf(was[name])[i]
+			differs = differs || now != before
+			row = append(row, fromTo(before, now))
+		}
+		if differs {
+			changed = true
+			t.Row(row...)
+		}
+	}
+	if !changed {
 		fmt.Fprintln(a.out, "\nno task has other runs, late starts or skips")
 		return
 	}
 	fmt.Fprintln(a.out)
-	t := a.stdout().Table()
-	t.Head("TASK", "RUNS", "LATE", "AT MOST", "SKIPS")
-	for _, c := range changes {
-		t.Row(c.name, fromTo(c.was.Starts, c.is.Starts), fromTo(c.was.LateRuns, c.is.LateRuns),
-			fromTo(lateText(c.was), lateText(c.is)), fromTo(c.was.Trouble(), c.is.Trouble()))
-	}
 	t.Flush()
 }
 
-// A taskChange is a task in both forecasts; it is empty in a forecast without the task.
-type taskChange struct {
-	name    string
-	was, is forecast.Task
-}
-
-func taskChanges(before, after []forecast.Task) (changes []taskChange) {
-	byName := map[string]*taskChange{}
-	of := func(name string) *taskChange {
-		if byName[name] == nil {
-			byName[name] = &taskChange{name: name}
-		}
-		return byName[name]
-	}
-	for _, t := range before {
-		of(t.Name).was = t
-	}
-	for _, t := range after {
-		of(t.Name).is = t
-	}
-	for _, c := range byName {
-		if c.was.Starts != c.is.Starts || c.was.LateRuns != c.is.LateRuns || c.was.Trouble() != c.is.Trouble() || lateText(c.was) != lateText(c.is) {
-			changes = append(changes, *c)
-		}
-	}
-	slices.SortFunc(changes, func(a, b taskChange) int { return cmp.Compare(a.name, b.name) })
-	return changes
+// numbersOf returns the cells of a task behind its name.
+func numbersOf(t forecast.Task) []string {
+	return []string{fmt.Sprint(t.Starts), fmt.Sprint(t.LateRuns), lateText(t), fmt.Sprint(t.Trouble())}
 }
 
 func lateText(t forecast.Task) string {
@@ -238,9 +233,9 @@ func lateText(t forecast.Task) string {
 }
 
 // fromTo writes a value, or both values if it changes.
-func fromTo[T comparable](was, is T) string {
+func fromTo(was, is string) string {
 	if was == is {
-		return fmt.Sprint(is)
+		return is
 	}
-	return fmt.Sprintf("%v to %v", was, is)
+	return was + " to " + is
 }

@@ -262,8 +262,7 @@ func (a installCommand) uninstall(o installOptions) error {
 
 func (t *target) removals() (changes []change, err error) {
 	text, exists, err := t.crontab.Read()
-	var missing *install.ProgramError
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !errors.As(err, new(*install.ProgramError)) {
 		return nil, err
 	}
 	if edit := t.crond.Remove(text); err == nil && !edit.IsNone() {

@@ -221,9 +221,8 @@ func (l *jointLock) Release(ctx context.Context) error {
 
 // worst returns the error that decides: a *LostError, or else the first error.
 func worst(errs []error) (first error) {
-	var lost *LostError
 	for _, err := range errs {
-		if errors.As(err, &lost) {
+		if errors.As(err, new(*LostError)) {
 			return err
 		}
 		if first == nil {

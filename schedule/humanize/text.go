@@ -71,8 +71,7 @@ func ShortRun(id string) string {
 
 // WithoutPath returns err without its path, for a message that has the path already.
 func WithoutPath(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err
 	}
 	return err

@@ -53,8 +53,7 @@ func Check(dir string) error {
 
 // Hint says what to do about an error of Check; "" if the error says so itself.
 func Hint(err error) string {
-	var folder *FolderError
-	if errors.As(err, &folder) {
+	if folder, is := errors.AsType[*FolderError](err); is {
 		return folder.Hint("state folder")
 	}
 	if _, foreign := errors.AsType[*ForeignError](err); foreign {

@@ -148,8 +148,7 @@ func Replace(path string, text []byte) error {
 func WriteSynced(path string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	file, err := Open(path, flags)
-	var wrong *NotPlainError
-	if errors.As(err, &wrong) && os.Remove(path) == nil { // it is in the place of a draft, which nobody keeps
+	if _, wrong := errors.AsType[*NotPlainError](err); wrong && os.Remove(path) == nil { // it is in the place of a draft, which nobody keeps
 		file, err = Open(path, flags)
 	}
 	if err != nil {

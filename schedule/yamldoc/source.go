@@ -127,14 +127,13 @@ func refuse(path string, info fs.FileInfo, root bool) *Problem {
 // it or its folder.
 func refuseFolders(path string) *Problem {
 	err := statedir.CheckAbove(path)
-	var folder *statedir.FolderError
-	switch {
-	case errors.As(err, &folder):
+	if folder, is := errors.AsType[*statedir.FolderError](err); is {
 		return &Problem{
 			Text: folder.Error() + ", and root would run what is put there in place of this file",
 			Hint: folder.Hint("schedule"),
 		}
-	case err != nil:
+	}
+	if err != nil {
 		return unreadable(path, err)
 	}
 	return nil
