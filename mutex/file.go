@@ -160,13 +160,19 @@ func readHolder(file *os.File) (holder Holder) {
 
 // A fileLock is a lock of the kernel on the file of a mutex.
 type fileLock struct {
-	store Files
-	name  string
-	run   string
-	file  *os.File // nil in a process that did not inherit it
+	store    Files
+	name     string
+	run      string
+	file     *os.File // nil in a process that did not inherit it
+	released bool
 }
 
+// Inherit takes the lock again if the last process that had it has ended since Adopt, as when the
+// supervisor was killed during one attempt and the next one is about to start.
 func (l *fileLock) Inherit() []*os.File {
+	if l.file == nil && !l.released {
+		l.file = l.store.lockAgain(l.name, l.run)
+	}
 	if l.file == nil {
 		return nil
 	}
@@ -207,6 +213,7 @@ func (l *fileLock) describe(holder Holder) error {
 // Release unlocks for all processes of the run, so a daemon that the command left behind keeps
 // nothing. Without the descriptor it breaks the lock if it still names the run.
 func (l *fileLock) Release(context.Context) error {
+	l.released = true
 	if l.file != nil {
 		err := unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 		l.file.Close()

@@ -80,6 +80,27 @@ func TestWhoTakesARunOverHasItsLockAgain(t *testing.T) {
 	}
 }
 
+// A supervisor is killed during an attempt, whose command has the lock. When that command has ended
+// no process has the lock, until the next attempt is about to start.
+func TestTheNextAttemptHasTheLockAgain(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	command := acquire(t, store, "backup", "run-1")
+	ours := store.Adopt("backup", holder("run-1"), nil)
+	if files := ours.Inherit(); len(files) > 0 {
+		t.Fatal("the lock was taken from the command")
+	}
+	command.Inherit()[0].Close()
+	if files := ours.Inherit(); len(files) != 1 {
+		t.Fatal("the next attempt does not have the lock")
+	}
+	held(t, store, "backup", "run-1")
+	release(t, ours)
+	if files := ours.Inherit(); len(files) > 0 {
+		t.Error("a lock that was released is taken again")
+	}
+	free(t, store, "backup")
+}
+
 // inherited is the descriptor of the lock as a child would have it.
 func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	t.Helper()
