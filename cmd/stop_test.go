@@ -196,7 +196,7 @@ func TestStopIsKilledBeforeItsSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Runs().AskStop(t.Context(), run, state.Stop{By: "nobody", At: time.Now()}); err != nil {
+	if err := db.Runs().AskStop(t.Context(), run, state.Stop{By: "nobody", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

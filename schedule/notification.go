@@ -50,11 +50,10 @@ const (
 	OnFailure Moment = "failure"
 )
 
-// An Occasion narrows down when a notification is sent.
+// An Occasion narrows down when a notification is sent; empty: always.
 type Occasion string
 
 const (
-	Always  Occasion = ""
 	Changed Occasion = "changed" // the run before ended otherwise: one was a success, the other a failure
 	Printed Occasion = "output"  // the command printed something
 )

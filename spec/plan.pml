@@ -6,11 +6,11 @@
  *              state.Plan.Commit
  *   tick       tick.launcher.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       run.Supervisors.Give, run.GiveTo, run.ownRow.takeBack
+ *   give       run.Supervisors.Give, run.giveTo, run.ownRow.takeBack
  *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.endUnwatched
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
- *   supervise  run.Run.Supervise, state.Owned.Start, state.Owned.AwaitRetry, state.Owned.Defer,
- *              state.Owned.Finish
+ *   supervise  run.Run.superviseBackground, state.Owned.Start, state.Owned.AwaitRetry,
+ *              state.Owned.Defer, state.Owned.Finish
  *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
  *   fin        run.startFinish, run.Caller.FinishInherited
  *

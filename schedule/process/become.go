@@ -114,7 +114,7 @@ func (s setup) exec(who account, env []string) error {
 	writePeak(s.RefusalDescriptor)
 	limitMemory(s.Limits.Memory)
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
-	err = RetryOnShortage(func() error { return syscall.Exec(path, s.Argv, env) })
+	err = retryOnShortage(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}
 }
 

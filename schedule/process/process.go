@@ -78,7 +78,7 @@ func folderError(dir string, err error) error {
 // Fork starts the program at its path. Its stdin is empty.
 func (p Program) Fork() (*Process, error) {
 	var null *os.File
-	err := RetryOnShortage(func() (err error) {
+	err := retryOnShortage(func() (err error) {
 		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		return err
 	})
@@ -93,7 +93,7 @@ func (p Program) Fork() (*Process, error) {
 	}
 	p.cgroup.startIn(p.Attr)
 	var pid int
-	err = RetryOnShortage(func() (err error) {
+	err = retryOnShortage(func() (err error) {
 		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
 		return err
 	})
@@ -110,14 +110,14 @@ func (p Program) Fork() (*Process, error) {
 // forkExec is the call of the kernel; tests let it fail.
 var forkExec = syscall.ForkExec
 
-// shortagePatience is how long RetryOnShortage tries. Otherwise a moment without room would cost a
+// shortagePatience is how long retryOnShortage tries. Otherwise a moment without room would cost a
 // run its hooks for good.
 const shortagePatience = 30 * time.Second
 
-// RetryOnShortage calls start, which starts a process or opens a file for one. It calls start again
+// retryOnShortage calls start, which starts a process or opens a file for one. It calls start again
 // while the machine has no room for another process, or for another open file, for half a minute at
 // most.
-func RetryOnShortage(start func() error) error {
+func retryOnShortage(start func() error) error {
 	end := time.Now().Add(shortagePatience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		err := start()
@@ -347,6 +347,7 @@ func (f Family) signalGroups(signal syscall.Signal) {
 // the machine only when the members that it has found have ended, because they may have started
 // others meanwhile.
 func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
+	groupsHaveIt := true // whoever was in the groups when signalGroups was called
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })
 		if len(left) == 0 {
@@ -354,11 +355,12 @@ func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member
 				return nil
 			}
 			for _, m := range left {
-				if !slices.Contains(f.Groups, m.group) || pause > time.Millisecond {
+				if !groupsHaveIt || !slices.Contains(f.Groups, m.group) {
 					send(m.pid, signal)
 				}
 			}
 		}
+		groupsHaveIt = false
 		select {
 		case <-ctx.Done():
 			return f.members()

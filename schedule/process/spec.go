@@ -57,7 +57,7 @@ func (spec Spec) Start() (*Process, error) {
 	}
 	var more []string
 	if len(spec.Task.EnvFiles) > 0 {
-		err := RetryOnShortage(func() (err error) {
+		err := retryOnShortage(func() (err error) {
 			more, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.CallerEnv, *spec.Task))
 			return err
 		})
@@ -79,7 +79,7 @@ func runsAsOther(as schedule.As) bool {
 // descriptors from 3 on are the files.
 func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	var refusal, refusalWriter *os.File
-	err := RetryOnShortage(func() (err error) {
+	err := retryOnShortage(func() (err error) {
 		refusal, refusalWriter, err = os.Pipe()
 		return err
 	})

@@ -25,10 +25,10 @@ type Descriptors struct {
 	Locks  []*os.File // of the mutex and of the seat; empty if the run has neither
 }
 
-// GiveTo makes the supervisor the owner of runs of one storage. Prepared runs begin with that,
+// giveTo makes the supervisor the owner of runs of one storage. Prepared runs begin with that,
 // either all of them or none. From here on the runs are alive as long as the supervisor or its
 // witness lives.
-func GiveTo(supervisor *state.Owner, runs ...*Run) error {
+func giveTo(supervisor *state.Owner, runs ...*Run) error {
 	ctx := context.Background()
 	var begin []state.Row
 	for _, r := range runs {
@@ -138,7 +138,7 @@ func (h *Supervisors) Give(runs ...*Run) (unsent []*Run, failed error) {
 			return runs, err
 		}
 		n := min(len(runs), max(1, mostRuns()-l.given))
-		if err := GiveTo(l.supervisor, runs[:n]...); err != nil {
+		if err := giveTo(l.supervisor, runs[:n]...); err != nil {
 			return runs, err
 		}
 		if unsent, failed = l.sendAll(runs[:n]); failed != nil {

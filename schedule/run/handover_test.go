@@ -40,14 +40,14 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := GiveTo(witness, r); err != nil {
+		if err := giveTo(witness, r); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.row.takeBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := GiveTo(witness, r); err != nil {
+	if err := giveTo(witness, r); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Start(ctx, record.ID, state.Attempt{Number: 1, At: time.Now()}); err != nil {
@@ -88,7 +88,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := supervisor.TakeOver(row)
+		on, err := supervisor.takeOver(row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	}
 	taken := make(chan *Run)
 	go func() {
-		on, err := supervisor.TakeOver(row)
+		on, err := supervisor.takeOver(row)
 		if err != nil {
 			t.Error(err)
 		}
@@ -197,13 +197,13 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	}
 	ours := prepare(tick, id, "second")
 	var stale *state.StaleError
-	if err := GiveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
+	if err := giveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
 		t.Fatalf("%v; the first has begun: %v", err, !first.Prepared())
 	}
 	if _, err := storage.DB.Runs().Row(ctx, first.Row().ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the first has a row: %v", err)
 	}
-	if err := GiveTo(supervisor, first); err != nil {
+	if err := giveTo(supervisor, first); err != nil {
 		t.Errorf("alone: %v", err)
 	}
 	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {

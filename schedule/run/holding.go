@@ -80,7 +80,7 @@ func HeldReason(err error) (reason string, held bool) {
 	case errors.As(err, &behind):
 		return behind.Error(), true
 	case errors.As(err, &mutexHeld):
-		return StillRunning(mutexHeld.Holder, clock.Now()), true
+		return stillRunning(mutexHeld.Holder, clock.Now()), true
 	}
 	return "", false
 }
@@ -132,9 +132,9 @@ func HolderOf(row state.Row) mutex.Holder {
 	return holder
 }
 
-// StillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A
+// stillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A
 // holder without a Run left nothing that can be read.
-func StillRunning(holder mutex.Holder, now time.Time) string {
+func stillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
 		return "still running, held " + holder.String()
 	}

@@ -25,9 +25,9 @@ type leftover struct {
 	hookPID int              // of the before-hook that was started last
 }
 
-// TakeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
+// takeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
 // children of this process.
-func (c Caller) TakeOver(row state.Row) (*Run, error) {
+func (c Caller) takeOver(row state.Row) (*Run, error) {
 	own, err := c.Self.Owned(context.Background())
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run
 	return r, nil
 }
 
-// Prepare opens the output of a run that is about to begin, with Run.Begin or GiveTo. The lock
+// Prepare opens the output of a run that is about to begin, with Run.Begin or giveTo. The lock
 // (nil: none) belongs to the run; after an error it is still the caller's.
 func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
 	snapshot, err := json.Marshal(task)
@@ -158,9 +158,9 @@ func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
 	return r
 }
 
-// HasStarted reports whether a command or a hook of the run was started, even if that could not be
+// hasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
-func (c Caller) HasStarted(row state.Row) bool {
+func (c Caller) hasStarted(row state.Row) bool {
 	if row.Attempted() || UnrecordedStarts(c.Dir, row) > 0 {
 		return true
 	}

@@ -78,7 +78,7 @@ func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
 	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
 		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
-	_, err = c.DB.Runs().AskStop(ctx, id, why)
+	err = c.DB.Runs().AskStop(ctx, id, why)
 	if over := (*state.OverError)(nil); err != nil && !errors.As(err, &over) {
 		return Stopping{}, err
 	}

@@ -30,6 +30,54 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.R
 	return r.finish(result)
 }
 
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
+const startDeliveryPatience = 5 * time.Second
+
+// superviseBackground supervises a background run to the end of its command, and calls finish to
+// start its trailing `sched finish`. finish returns nil when that process owns the run; after an
+// error the run is still ours. A run without hooks ends here. If the next attempt was deferred,
+// finish is not called. When terminate is done it stops the command, when kill is done too it kills
+// it.
+func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*Run) error) {
+	r.Terminate = terminate
+	defer r.unreaped.reap()
+	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
+	var err error
+	result := r.row.result()
+	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
+		var left bool
+		if result, left = r.awaitLock(terminate); left {
+			r.Close()
+			return
+		}
+		if result.Outcome == "" {
+			result = r.supervise(terminate, kill)
+		}
+		if result.Outcome == "" { // a later tick goes on with the deferred retry
+			r.leaveDeferred()
+			return
+		}
+		if endsAtOnce(&r.task) {
+			r.Sender.Wait(terminate, startDeliveryPatience)
+			r.finish(result)
+			return
+		}
+		// If the result cannot be written, as on a full disk, this process alone knows it: the exit
+		// code alone is no proof of a result
+		// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+		if err = r.recordResult(result); err == nil {
+			r.unreaped.reap()
+		}
+		r.Sender.Wait(terminate, startDeliveryPatience)
+	}
+	if err != nil || finish(r) != nil { // this process finishes the run
+		defer r.sendAlone()()
+		r.finish(result)
+	}
+}
+
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
@@ -335,53 +383,6 @@ func leftBehind(survivors []int) (notes []string) {
 		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
 	}
 	return notes
-}
-
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
-// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
-// time enough.
-const startDeliveryPatience = 5 * time.Second
-
-// Supervise supervises a background run to the end of its command, and calls finish to start its
-// trailing `sched finish`. finish returns nil when that process owns the run; after an error the
-// run is still ours. A run without hooks ends here. If the next attempt was deferred, finish is not
-// called. When terminate is done it stops the command, when kill is done too it kills it.
-func (r *Run) Supervise(terminate, kill context.Context, finish func(*Run) error) {
-	r.Terminate = terminate
-	defer r.unreaped.reap()
-	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	var err error
-	result := r.row.result()
-	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
-		var left bool
-		if result, left = r.awaitLock(terminate); left {
-			r.Close()
-			return
-		}
-		if result.Outcome == "" {
-			result = r.supervise(terminate, kill)
-		}
-		if result.Outcome == "" { // a later tick goes on with the deferred retry
-			r.leaveDeferred()
-			return
-		}
-		if endsAtOnce(&r.task) {
-			r.Sender.Wait(terminate, startDeliveryPatience)
-			r.finish(result)
-			return
-		}
-		// If the result cannot be written, as on a full disk, this process alone knows it: the exit
-		// code alone is no proof of a result
-		// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-		if err = r.recordResult(result); err == nil {
-			r.unreaped.reap()
-		}
-		r.Sender.Wait(terminate, startDeliveryPatience)
-	}
-	if err != nil || finish(r) != nil { // this process finishes the run
-		defer r.sendAlone()()
-		r.finish(result)
-	}
 }
 
 // sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts.

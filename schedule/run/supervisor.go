@@ -47,17 +47,17 @@ type supervisor struct {
 // them has ended. When terminate is done it stops their commands, when kill is done too it kills
 // them. An error says that no witness started this process.
 func SuperviseAll(terminate, kill context.Context, caller Caller, self, id string) error {
-	return supervise(terminate, kill, caller, self, id, false)
+	return runSupervisor(terminate, kill, caller, self, id, false)
 }
 
 // SuperviseOn is SuperviseAll in the place of a killed supervisor, whose commands are now children
 // of this process. It first takes over the runs of that supervisor.
 func SuperviseOn(terminate, kill context.Context, caller Caller, self, id string) error {
-	return supervise(terminate, kill, caller, self, id, true)
+	return runSupervisor(terminate, kill, caller, self, id, true)
 }
 
-// supervise is SuperviseOn if takeOver, else SuperviseAll.
-func supervise(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
+// runSupervisor is SuperviseOn if takeOver, else SuperviseAll.
+func runSupervisor(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
@@ -71,13 +71,13 @@ func supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	s.finishes = &finishStarter{self: self, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(func() {
-			s.takeOver(s.caller.HasStarted)
+			s.takeOverAll(s.caller.hasStarted)
 			time.Sleep(onItsWayFor)
-			s.takeOver(func(state.Row) bool { return true })
+			s.takeOverAll(func(state.Row) bool { return true })
 		})
 	}
 	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
-		s.takeOver(func(state.Row) bool { return true })
+		s.takeOverAll(func(state.Row) bool { return true })
 	}
 	stop := s.closeDatabaseWhileIdle()
 	s.runs.Wait()
@@ -187,7 +187,7 @@ func descriptors(rights []byte) (d Descriptors) {
 
 // watch begins to supervise a run.
 func (s *supervisor) watch(r *Run) {
-	s.runs.Go(func() { r.Supervise(s.terminate, s.kill, s.finishes.start) })
+	s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
 }
 
 const (
@@ -215,9 +215,10 @@ func (s *supervisor) awaitStarts() {
 // its descriptors.
 const onItsWayFor = time.Second
 
-// takeOver goes on with the runs of this owner for which which(row) is true. The killed supervisor
-// had them, or the tick had written them down as given and was killed before it sent them.
-func (s *supervisor) takeOver(which func(state.Row) bool) {
+// takeOverAll goes on with the runs of this owner for which which(row) is true. The killed
+// supervisor had them, or the tick had written them down as given and was killed before it sent
+// them.
+func (s *supervisor) takeOverAll(which func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
@@ -232,12 +233,12 @@ func (s *supervisor) takeOver(which func(state.Row) bool) {
 			continue
 		}
 		s.runs.Go(func() { // each by itself, because one may have to wait for its output
-			r, err := s.caller.TakeOver(row)
+			r, err := s.caller.takeOver(row)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
 				return
 			}
-			r.Supervise(s.terminate, s.kill, s.finishes.start)
+			r.superviseBackground(s.terminate, s.kill, s.finishes.start)
 		})
 	}
 }

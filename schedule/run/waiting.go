@@ -125,7 +125,7 @@ func (w *waiter) replace(blocked error) error {
 		return nil
 	}
 	if held.Holder.Host != row.Server {
-		return &skipError{StillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
+		return &skipError{stillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
 	}
 	w.replaced = held.Holder.Run
 	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"

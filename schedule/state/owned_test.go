@@ -208,10 +208,10 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	add(t, db, running)
 	must(t, ours.Start(ctx, running.ID, Attempt{Number: 1, At: noon}))
 	stop := Stop{By: "ann", At: noon, Reason: "it hangs"}
-	if phase, err := db.Runs().AskStop(ctx, running.ID, stop); phase != Running || err != nil {
-		t.Errorf("%s, %v", phase, err)
+	if err := db.Runs().AskStop(ctx, running.ID, stop); err != nil {
+		t.Error(err)
 	}
-	if _, err := db.Runs().AskStop(ctx, running.ID, Stop{By: "bob"}); err != nil {
+	if err := db.Runs().AskStop(ctx, running.ID, Stop{By: "bob"}); err != nil {
 		t.Error(err)
 	}
 	if asked, err := ours.Stop(ctx, running.ID); err != nil || asked == nil || *asked != stop {
@@ -219,7 +219,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	}
 	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped, Kind: outcome.Timeout, Ended: noon}}))
 	var over *OverError
-	if _, err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
+	if err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
 		t.Errorf("%v", err)
 	}
 	if r := get(t, db, running.ID); *r.Stop != stop {

@@ -184,8 +184,8 @@ func (o Owners) dead(ctx context.Context, q querier) (dead []int64, err error) {
 	return slices.DeleteFunc(owners, o.Alive), err
 }
 
-// RemoveStale forgets owners that are dead and have no rows and no messages, and removes their
-// files. Once a day is enough.
+// RemoveStale forgets owners that are dead and have no rows, and removes their files. Once a day is
+// enough.
 func (o Owners) RemoveStale(ctx context.Context) error {
 	if o.db.file.access != writing {
 		return nil

@@ -36,16 +36,15 @@ func (e *OverError) Error() string {
 	return fmt.Sprintf("run %s has ended: it %s", e.Run, e.Outcome.Verb())
 }
 
-// AskStop asks the owner of a run to stop it (Owned.Stop), and returns the phase of the run. A run
-// that waits has no owner: the caller may take it and end it, or the next tick does. The first
-// request is kept. The error is ErrGone for a run without a row, and *OverError for a run that has
-// its outcome.
-func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, err error) {
+// AskStop asks the owner of a run to stop it (Owned.Stop). A run that waits has no owner: the
+// caller may take it and end it, or the next tick does. The first request counts. The error is
+// ErrGone for a run without a row, and *OverError for a run that has its outcome.
+func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 	text, err := json.Marshal(stop)
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = r.store.write(ctx, func(q querier) error {
+	return r.store.write(ctx, func(q querier) error {
 		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", run)
 		switch {
 		case err != nil:
@@ -55,11 +54,9 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, 
 		case found[0].Outcome != "":
 			return &OverError{run, found[0].Outcome}
 		}
-		phase = found[0].Phase
 		_, err = q.ExecContext(ctx, "UPDATE run SET stop = coalesce(stop, ?) WHERE id = ?", string(text), run)
 		return err
 	})
-	return phase, err
 }
 
 func forgetWaiting(ctx context.Context, q querier, run string) error {

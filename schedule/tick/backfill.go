@@ -69,7 +69,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 func (b *backfill) addLeft(row state.Row) {
 	task, reason := b.task(row.Task), killedBefore
 	if task == nil || len(task.ConditionCommands) > 0 {
-		EndConditions(row.ID)
+		endConditions(row.ID)
 	}
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking

@@ -30,10 +30,10 @@ type Verdict struct {
 	Output []byte // what the broken one printed
 }
 
-// AskConditions runs the condition commands of a task one after another, until one does not allow
+// askConditions runs the condition commands of a task one after another, until one does not allow
 // the slot or gives no answer. The commands have the environment of the caller, with variables. The
 // verdict is empty if ctx was done before.
-func AskConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
+func askConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, CallerEnv: caller, Variables: variables}
 		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
@@ -115,9 +115,9 @@ func lastLine(printed []byte) string {
 	return last
 }
 
-// EndConditions kills the condition commands of a run whose tick was killed while they ran
+// endConditions kills the condition commands of a run whose tick was killed while they ran
 // (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
-func EndConditions(run string) {
+func endConditions(run string) {
 	for _, group := range process.LiveGroups(run, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}

@@ -17,8 +17,8 @@ import (
 // A Ledger accounts for the slots of one tick: see the package comment. Ticks with --at or --only
 // cover no minute, and account for no slot.
 //
-// The exported fields are the caller's to set, before Open. The methods are not safe for concurrent
-// use.
+// The exported fields are the caller's to set, before Open. When Open has returned, the other
+// methods are safe for concurrent use: nothing of the ledger changes any more.
 type Ledger struct {
 	Schedule *schedule.Schedule
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead

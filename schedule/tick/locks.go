@@ -32,7 +32,7 @@ type locks struct {
 	began       time.Time
 	noNewStarts context.Context
 	leases      run.Leases    // of the locks whose runs have yet to begin
-	prefetches  sync.Map      // by slot: each ahead whose lock was neither taken nor given back
+	prefetches  sync.Map      // by slot: each prefetch whose lock was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
@@ -130,10 +130,8 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 			seats, _ = storage.Store.Held(ctx, need.Names()...)
 		}
 		need.Taken = func(seat string) (mutex.Holder, bool) {
-			if holder, taken := seats[seat]; taken {
-				return holder, true
-			}
-			return mutex.Holder{}, false
+			holder, taken := seats[seat]
+			return holder, taken
 		}
 		return need.Acquire(ctx, store, holder)
 	}
