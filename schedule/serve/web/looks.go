@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sched/schedule/humanize"
@@ -117,23 +118,39 @@ func (p *page) recordTitle(r state.Row) string {
 }
 
 func tally(records []state.Row) string {
-	counts := counts{}
-	for _, r := range records {
-		counts[r.Outcome]++
-	}
 	if len(records) == 0 {
 		return "no runs yet"
 	}
-	return "the last " + fmt.Sprint(len(records)) + ": " + counts.String()
+	var sum counts
+	for _, r := range records {
+		sum[slices.Index(outcome.All, r.Outcome)]++
+	}
+	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
 }
 
-type counts map[outcome.Outcome]int
+// counts are how often there is each outcome, in the order of outcome.All.
+type counts [7]int
+
+func countsOf(o outcome.Outcome, n int) (c counts) {
+	c[slices.Index(outcome.All, o)] = n
+	return c
+}
+
+// outcomes are those that there are.
+func (c counts) outcomes() (all []outcome.Outcome) {
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
 
 func (c counts) String() string {
 	var parts []string
-	for _, o := range outcome.All {
-		if c[o] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[o], o))
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
 		}
 	}
 	return strings.Join(parts, ", ")

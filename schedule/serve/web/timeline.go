@@ -1,12 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
 	"sched/schedule/state"
@@ -15,7 +13,7 @@ import (
 
 const (
 	timelineRows = 30  // tasks of a page
-	timelineBars = 120 // of a task before now, and after it; a task with more is drawn by coarse
+	timelineBars = 120 // of a task before now, and of one kind; more runs come as hours, more bars are one drawing
 )
 
 // spans are how much time a timeline can show, each with the time between the lines of its axis.
@@ -202,153 +200,33 @@ func (t *timeline) axis() {
 	t.put(`</svg>`)
 }
 
-// A piece is a run, a slot without one, or a slot to come, on the axis.
-type piece struct {
-	from, to time.Time
-	class    string
-	high     float64
-	href     string
-	title    func() string // a function, because few are shown
-	count    int           // of the pieces that it stands for, if several are too close to be told apart
-}
-
 func (t *timeline) row(r row, past view.Past, usual time.Duration) {
-	many := t.kindsOf(past.Hours)
+	pieces := t.ofHours(past.Hours)
+	text := tally(past.Records) // for readers who cannot see the picture
+	hours := len(pieces) > 0
+	pieces = append(pieces, t.ofRecords(past.Records)...)
+	if hours {
+		text = "in this time: " + sumOf(pieces).String()
+	}
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
-		t.taskURL(r.Name), r.Name, r.Name, t.tally(many, past.Records))
+		t.taskURL(r.Name), r.Name, r.Name, text)
 	for _, at := range t.ticks() {
 		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(at), t.at(at))
 	}
-	pieces := t.past(past.Records)
 	for _, running := range r.Running {
 		if !running.Began.IsZero() {
-			pieces = append(pieces, piece{running.Began, t.now, "live", 1, t.runURL(running.Run),
-				func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(running.Began))) }, 1})
+			pieces = append(pieces, piece{from: running.Began, to: t.now, class: "live", high: 1, href: t.runURL(running.Run),
+				title: func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(running.Began))) }})
 		}
 	}
 	if t.Schedule.Active(r.definition) {
-		if t.dueOften(r.definition) {
-			t.addDue(&many, t.future(r.definition, usual, t.finest()))
-		} else {
-			pieces = append(pieces, t.future(r.definition, usual, 0)...)
-		}
+		pieces = append(pieces, t.future(r.definition, usual)...)
 	}
-	t.coarse(many, r.Name)
-	t.draw(pieces, t.runsURL(r.Name, ""))
+	t.draw(pieces, r.Name)
 	if t.now.After(t.from) && t.now.Before(t.to) {
 		t.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(t.now), t.at(t.now))
 	}
 	t.put(`</svg></td></tr>`)
-}
-
-// past are the pieces of records, oldest first.
-func (t *timeline) past(all []state.Row) (pieces []piece) {
-	for _, r := range slices.Backward(all) {
-		class, high := shape(r.Result)
-		one := piece{class: class, high: high, href: t.recordURL(r), title: func() string { return t.recordTitle(r) }, count: 1}
-		if one.from, one.to = reach(r); t.shows(r) {
-			pieces = append(pieces, one)
-		}
-	}
-	return pieces
-}
-
-func reach(r state.Row) (from, to time.Time) {
-	from, to = r.Started, r.Ended
-	if r.Started.IsZero() {
-		from, to = r.Slot, r.Slot
-	}
-	if r.IsRange() {
-		to = r.LastSlot
-	}
-	return from, to
-}
-
-func (t *timeline) shows(r state.Row) bool {
-	from, to := reach(r)
-	return to.After(t.from) && from.Before(t.to)
-}
-
-// dueOften reports whether more slots are to come than have a bar each.
-func (t *timeline) dueOften(task *schedule.Task) bool {
-	from := humanize.Later(t.now, t.from)
-	for range timelineBars + 1 {
-		at, ok := task.When.Next(from)
-		if !ok || !at.Before(t.to) {
-			return false
-		}
-		from = at
-	}
-	return true
-}
-
-// future are the slots to come, as long as runs usually take. Each is at least step after the one
-// before it.
-func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (pieces []piece) {
-	from, href := humanize.Later(t.now, t.from), t.taskURL(task.Name)
-	for {
-		at, ok := task.When.Next(from)
-		if !ok || !at.Before(t.to) {
-			return pieces
-		}
-		one := piece{from: at, to: at.Add(usual), class: "due", high: 0.6, href: href, count: 1}
-		unmet := task.UnmetCondition(at)
-		if unmet == "" && view.PauseOf(t.pauses, task, at) != nil {
-			unmet = "paused"
-		}
-		if unmet != "" {
-			one.class, one.high, one.to = "skip", 0.3, at
-		}
-		one.title = func() string {
-			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
-			if unmet != "" {
-				title += ", will be skipped: " + unmet
-			}
-			return title
-		}
-		pieces, from = append(pieces, one), at.Add(max(0, step-1))
-	}
-}
-
-const (
-	rowHeight = 22.0
-	thinnest  = 0.3 // percent
-)
-
-// draw draws pieces in the order of their beginnings. Pieces of one kind that are too close to be
-// told apart become one piece, which leads to the list. A piece that begins before the last one has
-// ended is lower, and outlined.
-func (t *timeline) draw(pieces []piece, list string) {
-	pieces = t.joined(pieces, list)
-	var busy time.Time
-	for _, one := range pieces {
-		high, class := one.high*(rowHeight-8), one.class
-		b := bar{across: t.at(one.from), top: rowHeight - 6 - high, high: high, href: one.href, title: one.title()}
-		b.wide = max(thinnest, t.at(one.to)-b.across)
-		if b.across = min(b.across, 100-b.wide); one.from.Before(busy) && one.to.After(one.from) && one.count == 1 && class != "due" {
-			b.top, class = b.top+5, class+" over"
-		}
-		if b.class = class; one.to.After(busy) && one.class != "due" {
-			busy = one.to
-		}
-		t.bar(b)
-	}
-}
-
-func (t *timeline) joined(pieces []piece, list string) (out []piece) {
-	slices.SortStableFunc(pieces, func(a, b piece) int { return a.from.Compare(b.from) })
-	for _, one := range pieces {
-		if n := len(out); n > 0 && out[n-1].class == one.class && t.at(one.from)-max(t.at(out[n-1].to), t.at(out[n-1].from)+thinnest) < 0.1 && !one.from.Before(out[n-1].to) {
-			last := &out[n-1]
-			last.to, last.count, last.href = one.to, last.count+one.count, list
-			last.title = func() string {
-				return fmt.Sprintf("%d from %s to %s", last.count, humanize.SlotZone(last.from, t.zone), humanize.SlotZone(one.from, t.zone))
-			}
-			continue
-		}
-		out = append(out, one)
-	}
-	return out
 }
 
 func (t *timeline) legend() {

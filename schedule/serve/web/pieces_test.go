@@ -93,18 +93,16 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 // Runs one after the other do not overlap, even if the last one goes on after the hour. The text
 // counts records that are drawn beside the hours, too.
 func TestWhatIsToldOfHours(t *testing.T) {
-	line := &timeline{from: controltest.Noon.Add(-12 * time.Hour), to: controltest.Noon.Add(12 * time.Hour)}
+	line := &timeline{taskList: taskList{&page{}}, from: controltest.Noon.Add(-12 * time.Hour), to: controltest.Noon.Add(12 * time.Hour)}
 	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}
-	all := line.kindsOf([]state.Hour{hour})
-	for _, k := range all {
-		if k.class == "good over" && len(k.stretches) > 0 {
-			t.Error("runs that did not overlap are outlined")
-		}
+	all := line.ofHours([]state.Hour{hour})
+	if slices.ContainsFunc(all, func(p piece) bool { return p.class == "good over" }) {
+		t.Error("runs that did not overlap are outlined")
 	}
 	missed := state.Row{Result: state.Result{Outcome: outcome.Missed}, Slot: controltest.Noon.Add(-14 * time.Hour), LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
 	before := missed
 	before.LastSlot = missed.Slot.Add(time.Hour)
-	if got, want := line.tally(all, []state.Row{missed, before}), "in this time: 2 succeeded, 5 missed"; got != want {
+	if got, want := sumOf(append(all, line.ofRecords([]state.Row{missed, before})...)).String(), "2 succeeded, 5 missed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
