@@ -128,6 +128,11 @@ func (a *app) complete(root *cobra.Command) {
 				})
 			}
 		}
+		if c.Flags().Lookup("env") != nil {
+			c.RegisterFlagCompletionFunc("env", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return fitting(completer{a}.params(args), typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			})
+		}
 		if c.Flags().Lookup("prometheus") != nil {
 			c.RegisterFlagCompletionFunc("prometheus", cobra.FixedCompletions([]string{"prom"}, cobra.ShellCompDirectiveFilterFileExt))
 		}
@@ -167,6 +172,29 @@ func (c completer) tasks() (found []string) {
 func (c completer) tags() (found []string) {
 	for _, t := range c.schedule().Tasks {
 		found = append(found, t.Tags...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// params finds the params of the tasks among the arguments, or of all tasks if there is none, with
+// the values that they may have.
+func (c completer) params(args []string) (found []string) {
+	tasks := c.schedule().Tasks
+	named := func(t *schedule.Task) bool { return slices.Contains(args, t.Name) }
+	all := !slices.ContainsFunc(tasks, named)
+	for _, t := range tasks {
+		if !all && !named(t) {
+			continue
+		}
+		for _, p := range t.Params {
+			if len(p.Values) == 0 {
+				found = append(found, p.Name+"=")
+			}
+			for _, value := range p.Values {
+				found = append(found, p.Name+"="+value)
+			}
+		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
