@@ -177,8 +177,8 @@ func (c completer) tags() (found []string) {
 	return slices.Compact(found)
 }
 
-// params finds the params of the tasks among the arguments, or of all tasks if there is none, with
-// the values that they may have.
+// params finds the params of the tasks among the arguments, or of all tasks if no task is there,
+// with the values that they may have.
 func (c completer) params(args []string) (found []string) {
 	tasks := c.schedule().Tasks
 	named := func(t *schedule.Task) bool { return slices.Contains(args, t.Name) }

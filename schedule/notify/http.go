@@ -255,6 +255,8 @@ type webhookBody struct {
 	OutputCut   bool     `json:"output_cut"`
 	HeldBack    int      `json:"held_back"`
 	HeldSince   *string  `json:"held_since"`
+
+	Params map[string]string `json:"params,omitempty"`
 }
 
 func (m Message) webhookBody() webhookBody {
@@ -262,7 +264,7 @@ func (m Message) webhookBody() webhookBody {
 		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
 		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Warning: m.Warning, Reason: m.Reason,
 		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
-		HeldSince: utc(m.HeldSince),
+		HeldSince: utc(m.HeldSince), Params: m.Params,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		seconds := m.Duration.Seconds()

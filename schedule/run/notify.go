@@ -228,7 +228,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.run.task.Description,
-		Run: result.ID, Server: result.Server,
+		Run: result.ID, Server: result.Server, Params: result.Params,
 		Outcome: string(result.Outcome), Warning: result.Warned(), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
