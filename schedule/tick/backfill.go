@@ -62,38 +62,63 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 	return starts, nil
 }
 
-// addLeft adds a slot that a dead tick left. After a clock was set back there may be slots that are
-// yet to come: they are left to their minute. The tick of that minute begins the same run, which
-// may have claimed the slot. A slot that was to run may lie in the range that the tick recorded
-// around it, which then stands for it, unless all missed slots of the task run.
-func (b *backfill) addLeft(row state.Row) {
-	task, reason := b.task(row.Task), killedBefore
-	if task == nil || len(task.ConditionCommands) > 0 {
-		endConditions(row.ID)
+// A fate is what becomes of a slot that a dead tick left.
+type fate int
+
+const (
+	missedNow   fate = iota
+	waitsAgain       // its row waited before that tick took it
+	begunUnseen      // its run began, and that could not be written down
+	yetToCome        // the clock was set back: the tick of its minute begins the run, which may have claimed the slot
+	accounted        // it has an outcome
+	resumedNow       // it runs in this tick
+)
+
+// fateOf decides what becomes of a slot that a dead tick left. A slot that was to run may lie in
+// the range that the tick recorded around it, which then stands for it, unless all missed slots of
+// the task run. The task is nil if the schedule has it no longer.
+func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
+	switch minute := b.ledger.Minute; {
+	case !row.Scheduled, row.Wait.For != state.ForNothing:
+		return waitsAgain
+	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(minute.Add(time.Minute)):
+		return begunUnseen
+	case !row.Slot.Before(minute):
+		return yetToCome
+	case b.settled.itself(row.Task, row.Slot), b.settled.inRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
+		return accounted
+	case b.resumes(row, task):
+		return resumedNow
 	}
+	return missedNow
+}
+
+// addLeft adds a slot that a dead tick left, and ends the condition commands that the tick left.
+func (b *backfill) addLeft(row state.Row) {
+	task, slot, reason := b.task(row.Task), due{row.Task, row.Slot}, killedBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking
 	}
-	switch {
-	case !row.Scheduled, row.Wait.For != state.ForNothing: // what waited waits again
-	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(b.ledger.Minute.Add(time.Minute)):
+	fate := b.fateOf(row, task)
+	if fate != begunUnseen && (task == nil || reason == killedAsking) { // else it is the command of the run that lives
+		endConditions(row.ID)
+	}
+	switch fate {
+	case begunUnseen:
 		lost := b.row(row.Task, row.ID, row.Slot, outcome.Lost, startedUnrecorded)
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.begun[due{row.Task, row.Slot.UTC()}] = true
-	case !row.Slot.Before(b.ledger.Minute):
-		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{run: row.ID}
-	case b.settled.itself(row.Task, row.Slot):
-	case b.settled.inRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
-	case b.resumes(row, task):
+	case yetToCome:
+		b.ledger.runs[slot] = plannedRun{run: row.ID}
+	case resumedNow:
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.once++
-		b.ledger.runs[due{row.Task, row.Slot}] = plannedRun{
-			run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
-	default:
+		b.ledger.runs[slot] = plannedRun{run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
+	case missedNow:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
 	}
 }

@@ -98,13 +98,13 @@ func (t *Tick) checkLabels() {
 
 // reportServers reports a clock that is off by more than MostOffset, and what is wrong with the
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
-func (r *running) reportServers(offset time.Duration, found []cluster.Finding) {
+func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
 	if offset.Abs() > MostOffset {
-		r.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or the store's, with NTP)", r.Host.Server, OffsetText(offset))
+		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
 	for _, f := range found {
 		if f.Kind != cluster.KindSilent {
-			r.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
+			t.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
 		}
 	}
 }

@@ -1,0 +1,58 @@
+package tick
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/run/output"
+	"sched/schedule/state"
+)
+
+// A run with condition commands began on a full disk, and its tick was killed. The next tick ends
+// what a killed tick has left of the conditions. It once sent KILL to the command of the run, too.
+func TestTheNextTickDoesNotKillTheCommandOfAnUnrecordedRun(t *testing.T) {
+	s := newStory(t)
+	s.schedule.Tasks[0].ConditionCommands = make([]schedule.ConditionCommand, 1)
+	minute := time.Now().UTC().Truncate(time.Minute)
+	for _, began := range []bool{true, false} {
+		minute = minute.Add(time.Minute)
+		first, starts := s.tick(minute)
+		id, _ := first.RunOf(starts[0])
+		if began {
+			file, err := output.Open(output.Path(s.dir, state.Row{Task: "each", ID: id}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			output.MarkUnwritten(file, 1)
+			file.Close()
+		}
+		child := exec.Command("sleep", "60")
+		child.Env = append(os.Environ(), "SCHED_RUN="+id)
+		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
+		first.kill()
+		minute = minute.Add(time.Minute)
+		next, _ := s.tick(minute)
+		next.kill()
+		select {
+		case <-ended:
+			if began {
+				t.Error("the command was killed")
+			}
+		case <-time.After(map[bool]time.Duration{true: 100 * time.Millisecond, false: 20 * time.Second}[began]):
+			if !began {
+				t.Error("the condition command was not ended")
+			}
+			child.Process.Kill()
+			<-ended
+		}
+	}
+}
