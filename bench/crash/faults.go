@@ -160,11 +160,16 @@ func (c *campaign) history() string { return filepath.Join(c.state(), "sched.db"
 // It first reads the records, for join.
 func damageHistory(c *campaign, r *rand.Rand) error {
 	const page = 4096
-	going := c.going() // before and after: a run may end while the records are read, or begin
 	if records, err := c.recorded(); err == nil {
 		c.before = append(c.before, records...)
-		for _, row := range append(going, c.going()...) {
+		for _, row := range c.going() {
 			c.goingBefore[slotName(row.Task, row.Slot)] = true
+		}
+		since, _ := c.recorded() // a run may have ended since the records were read
+		for _, r := range since {
+			if r.Until.IsZero() {
+				c.goingBefore[slotName(r.Task, r.Slot)] = true
+			}
 		}
 		c.journal.write(event{what: historyRead, detail: fmt.Sprint(len(records))})
 	}
