@@ -117,6 +117,42 @@ func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
+// AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
+// looks at slotsToLook of them, of which a pause has one.
+func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
+	for t := range s.ActiveTasks() {
+		next, due := t.NextRun(now)
+		if !due || t.RunAfterPause {
+			continue
+		}
+		by := t.plannedPause(next)
+		for n, at := 0, next; due && n < slotsToLook; n++ {
+			p := t.plannedPause(at)
+			if p == nil {
+				by = nil
+				break
+			}
+			_, until, _ := p.At(at)
+			at, due = t.NextRun(until.Add(-1))
+		}
+		if by != nil {
+			warnings = append(warnings, t.Problem(t.timingKey(), "change the times of the task or of the pause, or write `missed: after_pause`",
+				"it never runs: each time it is due it is paused, the next time by the pause %s", by))
+		}
+	}
+	return warnings
+}
+
+// plannedPause returns the pause of the file that covers a time of the task; nil for none.
+func (t *Task) plannedPause(at time.Time) *Pause {
+	for _, p := range t.Pauses {
+		if _, _, is := p.At(at); is {
+			return p
+		}
+	}
+	return nil
+}
+
 // SettlePauses gives the tasks the pauses of the file that are for them.
 func (s *Schedule) SettlePauses() {
 	for _, p := range s.Pauses {
