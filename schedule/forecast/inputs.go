@@ -200,17 +200,12 @@ func tasks(names []string, one, several string) string {
 	return humanize.Count(len(names), "task") + " " + several
 }
 
-// A Cache makes reports, one at a time. It keeps the last one until the schedule, the tasks that
-// this machine runs, the pauses or the hour changes. It is safe for concurrent use.
+// A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks
+// that this machine runs, the pauses or the hour changes. The zero Cache has nothing yet.
 type Cache struct {
-	turn chan struct{} // holds an element while a report is made
-
 	made string // what the last report was made of; "" for none
 	last Report
 }
-
-// NewCache returns a cache that has nothing yet.
-func NewCache() *Cache { return &Cache{turn: make(chan struct{}, 1)} }
 
 // Report returns the report of a span, as if one server ticked. The error comes from the context or
 // from CheckSpan.
@@ -220,12 +215,6 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	}
 	in := &Inputs{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
 	in.readControls(source)
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return Report{}, ctx.Err()
-	}
-	defer func() { <-c.turn }()
 	of := in.id(source.Now())
 	if of == c.made {
 		return c.last, nil

@@ -62,7 +62,7 @@ const mostForecasts = 2
 func newForecasts() chan *forecast.Cache {
 	all := make(chan *forecast.Cache, mostForecasts)
 	for range mostForecasts {
-		all <- forecast.NewCache()
+		all <- &forecast.Cache{}
 	}
 	return all
 }

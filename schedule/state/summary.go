@@ -229,12 +229,7 @@ func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error)
 	totals = map[string][]Total{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(totals)
-		rows, err := q.QueryContext(ctx, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(ctx, q, func(rows *sql.Rows) error {
 			var t Total
 			var slot int64
 			var started, ended sql.NullInt64
@@ -247,8 +242,8 @@ func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error)
 				t.ExitCode = &exit.V
 			}
 			totals[t.Task] = append(totals[t.Task], t)
-		}
-		return rows.Err()
+			return nil
+		}, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
 	})
 	return totals, err
 }
@@ -282,34 +277,23 @@ const (
 // successful runs, as far as these are among its last 200 runs. A task without a successful run is
 // not in the map. Usual reads an index alone.
 func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
-	names, err := json.Marshal(tasks)
-	if err != nil || len(tasks) == 0 {
-		return map[string]Usual{}, err
-	}
 	usual = make(map[string]Usual, len(tasks))
 	err = p.store.read(ctx, func(q querier) error {
 		clear(usual)
-		rows, err := q.QueryContext(ctx, `SELECT name.value, (SELECT group_concat(took) FROM
-				(SELECT took FROM
-					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
-				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
-			FROM json_each(?1) AS name`, string(names), usualLooks, usualRuns)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(ctx, q, func(rows *sql.Rows) error {
 			var task string
 			var list sql.NullString
-			if err := rows.Scan(&task, &list); err != nil {
-				return err
-			}
+			err := rows.Scan(&task, &list)
 			if took := appendNumbers(nil, list.String); len(took) > 0 {
 				slices.Sort(took)
 				usual[task] = Usual{len(took), micros(percentile(took, 50))}
 			}
-		}
-		return rows.Err()
+			return err
+		}, `SELECT name.value, (SELECT group_concat(took) FROM
+				(SELECT took FROM
+					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
+				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
+			FROM json_each(?1) AS name`, jsonList(tasks), usualLooks, usualRuns)
 	})
 	return usual, err
 }
@@ -340,7 +324,21 @@ func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	all = map[string]Took{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(all)
-		rows, err := q.QueryContext(ctx, everyTask+`
+		return each(ctx, q, func(rows *sql.Rows) error {
+			var task, runs string
+			var slot sql.NullInt64
+			var body sql.NullString
+			if err := rows.Scan(&task, &runs, &slot, &body); err != nil {
+				return err
+			}
+			one, err := tookOf(runs)
+			one.Slot = unpackTime(slot)
+			if body.Valid {
+				one.Snapshot = json.RawMessage(body.String)
+			}
+			all[task] = one
+			return err
+		}, everyTask+`
 			SELECT name.task,
 				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
 					(SELECT took, cpu, memory FROM
@@ -350,28 +348,6 @@ func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 				(SELECT slot FROM run WHERE task = name.task AND `+ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
 				(SELECT body FROM definition WHERE id = (SELECT definition FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT 1))
 			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`, usualLooks, usualRuns)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var task, runs string
-			var slot sql.NullInt64
-			var body sql.NullString
-			if err := rows.Scan(&task, &runs, &slot, &body); err != nil {
-				return err
-			}
-			one, err := tookOf(runs)
-			if err != nil {
-				return err
-			}
-			one.Slot = unpackTime(slot)
-			if body.Valid {
-				one.Snapshot = json.RawMessage(body.String)
-			}
-			all[task] = one
-		}
-		return rows.Err()
 	})
 	return all, err
 }
