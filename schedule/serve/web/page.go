@@ -203,6 +203,13 @@ func (w *writer) fact(label, text markup, args ...any) {
 	w.put(`<dt>%s<dd>%s`, label, format(text, args...))
 }
 
+// told is fact for a text, and writes nothing for an empty one.
+func (w *writer) told(label markup, text string) {
+	if text != "" {
+		w.fact(label, `%s`, text)
+	}
+}
+
 // here marks the link to what is shown now.
 func here(is bool) markup { return markupIf(is, ` aria-current="true"`) }
 

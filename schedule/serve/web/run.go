@@ -121,14 +121,15 @@ func (p runPage) runFacts(r view.Run) {
 	if !r.Begin.Started.IsZero() {
 		p.fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
 	}
-	if r.State == view.RunEnded && !r.Begin.Ended.IsZero() {
+	ended := r.State == view.RunEnded
+	if ended && !r.Begin.Ended.IsZero() {
 		p.fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
-	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
-		p.fact("Took", `%s`, humanize.Duration(r.Begin.Duration()))
+	if ended && !r.Begin.Started.IsZero() {
+		p.told("Took", humanize.Duration(r.Begin.Duration()))
 	}
-	if r.Origin != "" && r.Cause == nil {
-		p.fact("Asked for by", `%s`, r.Origin)
+	if r.Cause == nil {
+		p.told("Asked for by", r.Origin)
 	}
 	for _, pair := range schedule.Pairs(r.Params) {
 		p.fact("Param", `<code>%s</code>`, pair)
@@ -139,11 +140,12 @@ func (p runPage) runFacts(r view.Run) {
 	for _, t := range r.Triggered {
 		p.fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
 	}
-	if r.State == view.RunEnded && r.Attempt > 1 {
+	switch {
+	case ended && r.Attempt > 1:
 		p.fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
-	} else if r.State == view.RunDeferred {
+	case r.State == view.RunDeferred:
 		p.fact("Attempts", `%d so far`, r.Attempt-1)
-	} else {
+	default:
 		p.fact("Attempts", `%d`, r.Attempt)
 	}
 	if r.ExitCode != nil {
@@ -158,28 +160,20 @@ func (p runPage) runFacts(r view.Run) {
 	if r.PeakMemory != nil {
 		p.fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
 	}
-	if r.Limits != "" {
-		p.fact("Limits", `%s`, r.Limits)
-	}
-	if r.Server != "" {
-		p.fact("Server", `%s`, r.Server)
-	}
-	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && r.State == view.RunEnded {
+	p.told("Limits", r.Limits)
+	p.told("Server", r.Server)
+	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && ended {
 		p.put(`<dt>This slot</dt><dd>`)
 		p.elsewhere(other)
 		p.put(`</dd>`)
 	}
-	if r.StopBy != "" {
-		p.fact("Stopped by", `%s`, r.StopBy)
-	}
-	if len(r.Hooks) > 0 {
-		p.fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
-	}
-	if r.State == view.RunEnded && r.Hooked > 0 {
+	p.told("Stopped by", r.StopBy)
+	p.told("Hooks so far", strings.Join(r.Hooks, ", "))
+	if ended && r.Hooked > 0 {
 		p.fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
-		p.fact("Note", `%s`, note)
+		p.told("Note", note)
 	}
 	p.put(`</dl>`)
 }

@@ -133,14 +133,13 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		}
 		p.put(`<span class="time">%s</span> `, p.exactly(at, p.zoneOf(t.Name)))
 	}
-	for _, one := range []struct{ label, value string }{
-		{"Conditions", d.Conditions}, {"Asks", strings.Join(d.Asks, "; ")}, {"Tags", strings.Join(d.Tags, ", ")}, {"User", d.User},
-		{"Folder", d.Dir}, {"Environment", strings.Join(d.Environment, ", ")}, {"Environment files", strings.Join(d.EnvFiles, ", ")},
-	} {
-		if one.value != "" {
-			p.fact(markup(one.label), `%s`, one.value)
-		}
-	}
+	p.told("Conditions", d.Conditions)
+	p.told("Asks", strings.Join(d.Asks, "; "))
+	p.told("Tags", strings.Join(d.Tags, ", "))
+	p.told("User", d.User)
+	p.told("Folder", d.Dir)
+	p.told("Environment", strings.Join(d.Environment, ", "))
+	p.told("Environment files", strings.Join(d.EnvFiles, ", "))
 	for _, param := range d.Params {
 		p.fact("Param", `<code>%s</code> %s`, param.Name, param.String())
 	}
@@ -160,14 +159,12 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		p.fact("Attempts", `up to %d`, d.Attempts)
 	}
 	if d.StartDeadline != nil {
-		p.fact("Start deadline", `%s`, seconds(*d.StartDeadline))
+		p.told("Start deadline", seconds(*d.StartDeadline))
 	}
 	if !slices.Equal(d.SuccessCodes, []int{0}) {
-		p.fact("Success codes", `%s`, strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
+		p.told("Success codes", strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
 	}
-	if len(d.WarnCodes) > 0 {
-		p.fact("Warn codes", `%s`, strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
-	}
+	p.told("Warn codes", strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
 	for _, hook := range d.Hooks {
 		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
