@@ -16,6 +16,7 @@ import (
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/notify"
 	"sched/schedule/placement"
 	"sched/schedule/process"
 	"sched/schedule/tick"
@@ -110,7 +111,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	now := a.now()
 	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks), problems: s.Left, proofs: s.Prove(now, now.AddDate(provenYears, 0, 0))}
 	v.problems = append(v.problems, broken(v.proofs)...)
-	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.PausesOver(now), s.AlwaysPaused(now), s.KeptFromWaiting(now), s.LosesItsMutex(now))
+	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.PausesOver(now), s.AlwaysPaused(now), notify.SharedMonitors(s), s.KeptFromWaiting(now), s.LosesItsMutex(now))
 	if ignored := otherSpelling(s.File); ignored != "" {
 		v.warnings = append(v.warnings, schedule.Problem{
 			Place: schedule.Place{File: ignored}, Text: "it is not read, since " + filepath.Base(s.File) + " is beside it", Hint: "remove one of the two",

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sched/schedule"
 )
 
 // The first half of this file is about the check-ins of Sentry Crons
@@ -71,18 +73,40 @@ func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minu
 // longestSlug is how long a slug of Sentry may be.
 const longestSlug = 50
 
-// slug names the monitor of a task in the characters that Sentry takes. If it must be cut, a hash
-// keeps it apart from others.
+// slug names the monitor of a task in the characters that Sentry takes: it makes one dash of
+// several, and takes dashes and underscores from both ends. If it must be cut, a hash keeps it
+// apart from others.
 func slug(schedule, task string) string {
 	name := strings.Trim(schedule+"-"+task, "-")
-	made := notInSlugs.ReplaceAllString(strings.ToLower(name), "-")
+	made := strings.Trim(notInSlugs.ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	if len(made) > longestSlug {
 		made = made[:longestSlug-9] + "-" + hashID(name)[:8]
 	}
 	return made
 }
 
-var notInSlugs = regexp.MustCompile(`[^a-z0-9_-]+`)
+var notInSlugs = regexp.MustCompile(`[^a-z0-9_]+`)
+
+// SharedMonitors warns of each active task that has the monitor of another task in Sentry, because
+// their names differ only in characters that it does not take.
+func SharedMonitors(s *schedule.Schedule) (warnings []schedule.Problem) {
+	first := map[[2]string]string{} // the task of a monitor of a project
+	for t := range s.ActiveTasks() {
+		for _, hook := range t.Hooks.After {
+			if hook.Notify == nil || hook.Notify.Sentry == "" {
+				continue
+			}
+			monitor := [2]string{hook.Notify.Sentry, slug(s.Name, t.Name)}
+			if other := first[monitor]; other != "" && other != t.Name {
+				warnings = append(warnings, t.Problem("name", "rename one of the two",
+					"it has the monitor %s in Sentry, and so has %s: their names differ only in characters that Sentry does not take", monitor[1], other))
+			} else {
+				first[monitor] = t.Name
+			}
+		}
+	}
+	return warnings
+}
 
 // The rest of this file is about traces. A run is a trace with a span of its own, and one for each
 // attempt below it. The ids are made from the id of the run, so every process of the run knows
