@@ -76,7 +76,7 @@ func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 	g := redistest.StartSentinels(t)
 	s := newServers(t, 2, g.URL, everywhere+`- name: long
   cron: "* * * * *"
-  command: while [ ! -e "$SHARED/end" ]; do sleep 0.1; done
+  command: touch "$SHARED/began"; while [ ! -e "$SHARED/end" ]; do sleep 0.1; done
   without_overlapping: true
   background: true
   timeout: 1m
@@ -84,6 +84,10 @@ func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 	if out, code, _ := s[0].tick("--at", "2026-01-01 00:00"); code != 0 {
 		t.Fatalf("%d: %s", code, out)
 	}
+	s[0].until("the long run has begun", func() bool {
+		_, err := os.Stat(s[0].shared("began"))
+		return err == nil
+	})
 	g.Primary.Kill()
 	g.AwaitFailover(t)
 	s[1].until("the new primary serves", func() bool {
