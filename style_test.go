@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
@@ -75,6 +76,31 @@ func TestCommentsAreInPlainWords(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The texts that sched prints are for people, too. A text has four words or more.
+func TestTextsForUsersAreInPlainWords(t *testing.T) {
+	t.Parallel()
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") }) {
+		lines := token.NewFileSet()
+		file, err := parser.ParseFile(lines, name, text(t, name), parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING || len(strings.Fields(literal.Value)) < 4 {
+				return true
+			}
+			words := strings.Join(strings.Fields(strings.Trim(literal.Value, "`\"")), " ")
+			for _, r := range refused {
+				if found := r.pattern.FindString(words); found != "" {
+					t.Errorf("%s: %q in %.60q: %s", lines.Position(literal.Pos()), found, words, r.instead)
+				}
+			}
+			return true
+		})
 	}
 }
 

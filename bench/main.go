@@ -145,7 +145,7 @@ func (b *bench) idle() {
 	}
 	b.gap()
 	b.row("idle tick, 10000 tasks: wall", took[10_000], "ms", 150)
-	b.row("idle tick, 10000 tasks: wall", took[10_000]/took[1_000], "× that of 1000 tasks", 10)
+	b.row("idle tick, 10000 tasks: wall", took[10_000]/took[1_000], "× the time with 1000 tasks", 10)
 }
 
 // gap measures the first tick of a machine with 1,000 daily tasks that was off for a month.

@@ -40,7 +40,7 @@ user, and say so: a folder, a program or an interpreter that is not there, a Red
 what one_server needs, and what the history knows of durations. --file-only leaves them out, and
 whether accounts exist.
 
-What stands under "assert:" is proven for the next 28 years. If it does not hold, that is a problem,
+Assertions (assert:) are proven for the next 28 years. An assertion that does not hold is a problem,
 with the first time that breaks it.`,
 		Example: `  sched check
   sched check examples/hooks.yaml

@@ -104,7 +104,7 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 	line, _ := bufio.NewReader(a.in).ReadString('\n') // all of it: the shell would take the rest for a command
 	line = strings.TrimSpace(line)
 	if line == "" {
-		return "", usage("type a number or a name", "that is none of them")
+		return "", usage("type a number or a name", "no task has that name or number")
 	}
 	t, err := view.FindTask(s, line)
 	if err == nil {
@@ -112,7 +112,7 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 	}
 	if n, nerr := strconv.Atoi(line); nerr == nil {
 		if n < 1 || n > len(s.Tasks) {
-			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "that is none of them")
+			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "no task has that name or number")
 		}
 		return s.Tasks[n-1].Name, nil
 	}

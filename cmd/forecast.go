@@ -32,11 +32,11 @@ func newForecastCommand(a *app) *cobra.Command {
 		Use:   "forecast",
 		Short: "Show what the next days will look like: when it is crowded, late, or skips",
 		Long: `forecast goes through the ticks of a time to come and says how many tasks run at once and when,
-which foreground tasks start late and behind what, and which runs are skipped since another one has
-their mutex. It decides as ticks do, with the same code.
+which foreground tasks start late and behind what, and which runs are skipped because another one
+has their mutex. It decides as ticks do, with the same code.
 
-How long runs take it knows from the history: the median of a task's last successful runs. If there
-are none it says so and takes 1 s. It assumes that ticks come on time, that runs succeed, and that
+How long runs take it knows from the history: the median of a task's last successful runs. For a
+task without such runs it says so and takes 1 s. It assumes that ticks come on time, that runs succeed, and that
 when and skip let them start.
 
 Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usage.`,

@@ -41,8 +41,8 @@ With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines
 Then it compares each task with its line, minute for minute over 28 years and every change of the
 clocks, by a second evaluator that does what Vixie cron as Debian has it does.
 
-What a schedule cannot say is printed with its line, and the exit code is 1. Nothing is installed
-and no crontab changes: for that there is sched install.`,
+If a schedule cannot say what a line says, that is printed, and the exit code is 1. Nothing is
+installed and no crontab changes: for that there is sched install.`,
 		Example: `  sched import
   sched import -o schedule.yaml --tidy
   sched import --system -o /etc/sched/schedule.yaml
@@ -155,7 +155,7 @@ func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 		"Imported from " + from + " by `sched import`.",
 		"",
 		"As under cron each task runs beside the others (background), in its home folder and with cron's PATH.",
-		"What it prints is kept: `sched logs TASK` shows it.",
+		"sched keeps what it prints: `sched logs TASK` shows it.",
 	}
 	if s.MailsTo {
 		lines = append(lines, "Cron mailed it to the user. For that add to the defaults:",
@@ -226,7 +226,7 @@ func differenceText(d crontab.Difference) string {
 	case d.Boot:
 		return d.Task.Name + ": the task is due at a boot, when cron does not start the line"
 	case d.At.IsZero():
-		return d.Task.Name + ": its command is not that of the line"
+		return d.Task.Name + ": its command differs from the command of the line"
 	}
 	who := "the task is due at %s, when cron does not start the line"
 	if d.Cron {
@@ -293,7 +293,7 @@ func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error
 		return nil, "", failed("name a file, or - for stdin", "%w", err)
 	}
 	if !exists {
-		return nil, "", failed("`sched import --system` reads those of the machine; a FILE can be named, too", "%s has no crontab", whose)
+		return nil, "", failed("`sched import --system` reads the crontabs of the machine; a FILE can be named, too", "%s has no crontab", whose)
 	}
 	return []crontab.Source{{Name: "crontab", Text: content}}, "the crontab of " + whose, nil
 }

@@ -274,7 +274,7 @@ func laravelTasks(p project, _ []string) []offeredTask {
 		return nil
 	}
 	return []offeredTask{
-		{"laravel-schedule", "What routes/console.php schedules, as long as it is not in this file", "minute", "php artisan schedule:run",
+		{"laravel-schedule", "Runs what routes/console.php schedules and this file does not have yet", "minute", "php artisan schedule:run",
 			[]string{"  # Take the line of schedule:run out of the crontab before you switch this on, or it runs twice."}},
 		{"queue", "Works on the queue, and ends when it is empty", "minute", "php artisan queue:work --stop-when-empty --max-time=50",
 			[]string{"  background: true", "  without_overlapping: true", "  timeout: 5m"}},

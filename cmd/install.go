@@ -37,10 +37,10 @@ It shows what it will write and asks; it keeps a copy of the old crontab, reads 
 and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
 
 As root the line goes into /etc/cron.d, or with --user into the crontab of that user. With --replace
-lines of the crontab are commented out whose command and times are proven to be those of a task,
-and without it they are refused, since they would run twice; root's own line then goes into root's
-crontab. --systemd writes a timer and its service instead, and
---systemd=work a service that is sched work; without root they are those of your own systemd.
+lines of the crontab are commented out whose command and times are proven to be the same as a
+task's, and without it they are refused, because they would run twice; root's own line then goes
+into root's crontab. --systemd writes a timer and its service instead, and --systemd=work a service
+that is sched work; without root they are for your own systemd.
 
 sched uninstall takes back all of it.`,
 		Example: `  sched install -c /srv/shop/schedule.yaml

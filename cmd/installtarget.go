@@ -151,7 +151,7 @@ func (t *target) installation() (change, error) {
 	if t.options.replace {
 		var stay []string
 		if replace, stay = t.replaceable(text); len(stay) > 0 {
-			fmt.Fprintf(t.err, "not replaced, since no task has the command and the times: %s\n", lineNumbers(stay))
+			fmt.Fprintf(t.err, "not replaced, because no task has the command and the times: %s\n", lineNumbers(stay))
 		}
 	}
 	return t.crontabChange(t.crond.Add(text, replace), exists), nil

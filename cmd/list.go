@@ -52,7 +52,7 @@ func newListCommand(a *app) *cobra.Command {
 	f.IntVarP(&o.next, "next", "n", 1, "how many times to look ahead for each task")
 	f.StringVar(&o.at, "at", "", "look ahead from this time: "+timeForms)
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
-	f.StringVar(&o.sort, "sort", "file", "the order: that of the file, or next for what runs next first")
+	f.StringVar(&o.sort, "sort", "file", "the order: file as in the file, or next for what runs next first")
 	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --at for one of it")
 	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")

@@ -250,7 +250,7 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 	for _, row := range rows {
 		fmt.Fprintln(a.out, terminal.Pad(out.Cut(row.Name, name), name+terminal.Gap)+t.line(row.Name))
 	}
-	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or since it still runs\n", forecast.DayAndTime(t.from, s.Location), humanize.DurationPrecise(t.step))
+	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or because it still runs\n", forecast.DayAndTime(t.from, s.Location), humanize.DurationPrecise(t.step))
 	return nil
 }
 

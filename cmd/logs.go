@@ -35,7 +35,7 @@ func newLogsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs [TASK|RUN]...",
 		Short: "Print what a run printed: the newest of a task, or the one named",
-		Long: `logs prints the output of one run to stdout, as it was. What its hooks printed follows on stderr.
+		Long: `logs prints the output of one run to stdout, as it was. The output of its hooks follows on stderr.
 A run is named by its id, or by the last part of it that sched history shows.
 
 With --since or --until it prints all runs of the task in that time, the oldest first, each under a

@@ -187,7 +187,7 @@ var nasty = []nastyCrontab{
 		text:   "5 4 * * * -q /bin/a\n",
 		tasks:  []nastyTask{{1, "a", "5 4 * * *", "/bin/a", ""}},
 		unlike: true,
-		said:   []string{"crontab:1: the flags before the command are those of OpenBSD's and FreeBSD's cron: -q"},
+		said:   []string{"crontab:1: the flags before the command are flags of OpenBSD's and FreeBSD's cron: -q"},
 	},
 	{
 		what:   "a - of SUSE before the times",

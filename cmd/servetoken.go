@@ -27,7 +27,7 @@ func newServeTokenCommand(a *app) *cobra.Command {
 		Short: "Make a token for sched serve, list them with the sessions, or revoke one",
 		Long: `token makes a token, and prints it as its last word: it is kept nowhere, only its hash is. The scope
 read is for looking, operate also for triggering, retrying, stopping and pausing, edit also for
-writing tasks. What is done with a token is shown with its name.
+writing tasks. The audit log shows the name of the token with each change.
 
 With --hook it makes a key that can only trigger one task, and with --badge one that can only show
 how its last run ended. These are part of a URL.

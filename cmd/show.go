@@ -23,8 +23,8 @@ func newShowCommand(a *app) *cobra.Command {
 		Use:   "show TASK",
 		Short: "Show a task as it is after defaults and groups, and where each value comes from",
 		Long: `show prints every key that is in effect for a task, with the file and the line that set it: the task
-itself, its group, the defaults, or the top of the file. What nothing set, and is not plainly off,
-is shown as default.
+itself, its group, the defaults, or the top of the file. A key that nothing set, and that is not
+plainly off, is shown as default.
 
 Variables of env, notifications and ${file:…} stand as the file has them, so no secret is printed.`,
 		Example: `  sched show nightly-report

@@ -32,7 +32,7 @@ kill_after of the task, KILL. The outcome is "stopped", no further attempt is ma
 failure fire, and the mutex is free. A tick in which the task runs goes on with the next one. A run
 that waits for its next attempt ends at once. stop returns when the run has ended.
 
-What runs on another server of the store is stopped there: stop says on which.`,
+A run on another server of the store is stopped there: stop says on which.`,
 		Example: `  sched stop nightly-report
   sched stop 5c2f9a1b3d4e`,
 		Args: arguments(1, unlimited),

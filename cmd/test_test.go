@@ -20,7 +20,7 @@ func TestTestTakesANumberOrANameAndAllOfTheLine(t *testing.T) {
 		"2m-x":    `sched: there is no task "2m-x" in schedule.yaml`,
 		"secnd":   `hint: did you mean "second"?`,
 		"3":       "hint: type a number from 1 to 2, or a name",
-		"":        "sched: that is none of them",
+		"":        "sched: no task has that name or number",
 	} {
 		b := newBox(t, `
 tasks:

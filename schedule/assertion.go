@@ -90,7 +90,7 @@ func ParseAssertion(text string, place Place) (Assertion, error) {
 		a.rule, err = f.rule(words)
 		return a, err
 	}
-	return a, fmt.Errorf("%q is none of the forms of an assertion", a.Text)
+	return a, fmt.Errorf("%q has none of the forms of an assertion", a.Text)
 }
 
 // AssertionForms returns an example of each form.

@@ -205,7 +205,7 @@ func (s *Schedule) OutOfDate(now time.Time) []Problem {
 		return []Problem{{
 			Place: s.NewestHolidayAt,
 			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
-			Hint:  "add those of the time to come, or write a day of every year as 12-25",
+			Hint:  "add the days to come, or write a day of every year as 12-25",
 		}}
 	}
 	return nil

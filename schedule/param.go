@@ -33,7 +33,7 @@ func (p Param) Refuses(value string) string {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
 		return fmt.Sprintf("%s is not one line of text", yamldoc.Quote(value))
 	case len(p.Values) > 0 && !slices.Contains(p.Values, value):
-		return fmt.Sprintf("%s is none of its values: %s", yamldoc.Quote(value), strings.Join(p.Values, ", "))
+		return fmt.Sprintf("%s is not among its values: %s", yamldoc.Quote(value), strings.Join(p.Values, ", "))
 	case p.Pattern != "" && !matchesWhole(p.Pattern, value):
 		return fmt.Sprintf("%s does not match the pattern %s", yamldoc.Quote(value), p.Pattern)
 	}

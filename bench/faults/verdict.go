@@ -93,7 +93,7 @@ func (t *trial) judge() verdict {
 				v.overlapped++
 				if !t.fault.forgets && !t.wasFrozen(e) && !t.wasFrozen(o) {
 					v.serious = true
-					v.violate("%s of %s on %s began beside that of %s on %s", e.task, e.slot, e.server, o.slot, o.server)
+					v.violate("%s of %s on %s began beside the slot %s on %s", e.task, e.slot, e.server, o.slot, o.server)
 				}
 			}
 			open[e.task] = append(open[e.task], e)

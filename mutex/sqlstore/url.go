@@ -64,7 +64,7 @@ func targetOf(c mutex.Config) (*target, error) {
 	u, err := url.Parse("sql://" + parts[2] + "@host" + parts[4])
 	query, queryErr := url.ParseQuery(parts[5])
 	if cmp.Or(err, queryErr) != nil {
-		return wrong("the URL of the store is none")
+		return wrong("the store has no valid URL")
 	}
 	for name, values := range query {
 		if good, _ := regexp.MatchString(parameters[name], values[0]); !good || parameters[name] == "" || len(values) > 1 {

@@ -162,7 +162,7 @@ func (c *converter) flags(t *Task) {
 	if t.WithoutOverlapping {
 		means = append(means, "-s starts no second run beside the first (without_overlapping)")
 	}
-	c.remark("", "the flags before the command are those of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
+	c.remark("", "the flags before the command are flags of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
 }
 
 var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)

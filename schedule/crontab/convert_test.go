@@ -219,7 +219,7 @@ func TestFlagsOfOpenBSD(t *testing.T) {
 		}
 		said := ""
 		for _, f := range s.Findings {
-			said += strings.TrimPrefix(f.Text, "the flags before the command are those of OpenBSD's and FreeBSD's cron: ")
+			said += strings.TrimPrefix(f.Text, "the flags before the command are flags of OpenBSD's and FreeBSD's cron: ")
 		}
 		if said != row.said {
 			t.Errorf("%q: %s, want %s", row.command, said, row.said)

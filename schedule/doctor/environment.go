@@ -244,7 +244,7 @@ func (s *Subject) otherVariables() (found findings) {
 				who = "this shell has $" + name + ", and ticks have not"
 			}
 			found.add(Warning, "set it in both, or let the file /etc/sched/labels and the host name say it",
-				"%s: commands here take other tasks for those of this server", who)
+				"%s: commands here take other tasks for the tasks of this server", who)
 		}
 	}
 	return found

@@ -95,7 +95,7 @@ const (
 
 func checkStore(ctx context.Context, s *Subject) (found findings) {
 	if s.Store == nil {
-		return fine("there is none: this machine stands alone")
+		return fine("no store: this machine stands alone")
 	}
 	began := time.Now()
 	all, err := cluster.List(ctx, s.Store)
@@ -109,7 +109,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	for _, server := range all {
 		if server.Offset.Abs() > clocksDrift {
 			found.add(Warning, "keep it right with chrony or systemd-timesyncd",
-				"the clock of %s is %s off that of the store", server.Name, humanize.Duration(server.Offset.Abs()))
+				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
 	found = append(found, s.mixed(all)...)

@@ -131,7 +131,7 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 	path := filepath.Join(s.Schedule.StateDir, "sched.db")
 	info, err := os.Stat(path)
 	if err != nil {
-		return fine("there is none yet")
+		return fine("there is no history yet")
 	}
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err == nil {

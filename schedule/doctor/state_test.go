@@ -33,7 +33,7 @@ func TestWhoCanWriteAPartOfTheScheduleIsNamed(t *testing.T) {
 
 func TestHistoryIsReadPageByPage(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
-	if found := checkHistory(context.Background(), s); found[0].Text != "there is none yet" {
+	if found := checkHistory(context.Background(), s); found[0].Text != "there is no history yet" {
 		t.Errorf("%v", found)
 	}
 	path := fillHistory(t, s.Schedule.StateDir)

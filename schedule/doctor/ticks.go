@@ -47,7 +47,7 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	last := view.LastTick(s.Schedule.StateDir)
 	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
-		return fine("the last tick was that of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
+		return fine("the last tick was the tick of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
 	}
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)

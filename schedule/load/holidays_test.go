@@ -122,7 +122,7 @@ func TestOutOfDate(t *testing.T) {
 	}{
 		{"one is still to come", "2026-12-25, 2026-12-26", "2026-12-26 14:59:59", ""},
 		{"in the zone of the schedule the last one has passed", "2026-12-25, 2026-12-26, 2025-12-26, 12-31", "2026-12-26 15:00:00",
-			"schedule.yaml:2:24: the newest of the holidays, 2026-12-26, has passed\n  hint: add those of the time to come, or write a day of every year as 12-25"},
+			"schedule.yaml:2:24: the newest of the holidays, 2026-12-26, has passed\n  hint: add the days to come, or write a day of every year as 12-25"},
 		{"those of every year never end", "12-25", "2099-12-26 15:00:00", ""},
 		{"none at all", "", "2099-12-26 15:00:00", ""},
 	} {

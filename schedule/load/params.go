@@ -115,7 +115,7 @@ func readPattern(r *reader, n *node) (string, bool) {
 	}
 	if _, err := regexp.Compile(text); err != nil {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		r.Problemf(n, "the syntax is that of RE2", "%s %s is no regular expression: %s", r.Key, yamldoc.Quote(text), reason)
+		r.Problemf(n, "write it in the syntax of RE2", "%s %s is no regular expression: %s", r.Key, yamldoc.Quote(text), reason)
 		return "", false
 	}
 	return text, true

@@ -152,10 +152,10 @@ var mistakes = []struct {
 		"schedule.yaml:11:7: task \"t\": params.A has no value\n  hint: write \"\" for an empty default, or {} for none",
 		"schedule.yaml:12:8: task \"t\": params.B must be text, not a list",
 		"schedule.yaml:13:8: task \"t\": params.C: ${…} is not expanded in a param\n  hint: write a plain text, and let the command find the rest",
-		"schedule.yaml:14:18: task \"t\": the default of params.D: \"c\" is none of its values: a, b\n  hint: the default must be a value that people may set, too",
+		"schedule.yaml:14:18: task \"t\": the default of params.D: \"c\" is not among its values: a, b\n  hint: the default must be a value that people may set, too",
 		"schedule.yaml:15:18: task \"t\": the default of params.E: \"\" does not match the pattern \\d+\n  hint: the default must be a value that people may set, too",
 		"schedule.yaml:16:18: task \"t\": the default of params.F: \"12 or 13\" does not match the pattern \\d+|x\n  hint: the default must be a value that people may set, too",
-		"schedule.yaml:17:30: task \"t\": params.G.pattern \"a)|(b\" is no regular expression: unexpected ): `a)|(b`\n  hint: the syntax is that of RE2",
+		"schedule.yaml:17:30: task \"t\": params.G.pattern \"a)|(b\" is no regular expression: unexpected ): `a)|(b`\n  hint: write it in the syntax of RE2",
 		"schedule.yaml:18:43: task \"t\": params.H has values and a pattern\n  hint: keep one of the two",
 		"schedule.yaml:19:29: task \"t\": params.I.values is an empty list",
 		"schedule.yaml:20:21: task \"t\": unknown key \"matches\" in params.J\n  hint: the keys here are default, values, pattern",
@@ -383,7 +383,7 @@ var mistakes = []struct {
 	{"nothing to be overdue", one("on_overdue: page"), []string{
 		"schedule.yaml:5:15: task \"t\": on_overdue never fires: nothing is expected of the task\n  hint: add `expect: {every: 26h}`"}},
 	{"a boot of all servers, at a time", "tasks: [{name: t, every: boot, command: x, one_server: true, spread: 5m, expect: {every: 1h}}]\n", []string{
-		"schedule.yaml:1:56: task \"t\": one_server contradicts a boot (at schedule.yaml:1:26), which is that of one machine\n  hint: remove one_server, or write `one_server: false` against one that is inherited",
+		"schedule.yaml:1:56: task \"t\": one_server contradicts a boot (at schedule.yaml:1:26), which only one machine has\n  hint: remove one_server, or write `one_server: false` against one that is inherited",
 		"schedule.yaml:1:70: task \"t\": spread contradicts a boot (at schedule.yaml:1:26), which has no time\n  hint: keep one of the two",
 		"schedule.yaml:1:82: task \"t\": expect.every contradicts a boot (at schedule.yaml:1:26): nobody knows when the next one is\n  hint: keep expect.within, and write `every: false` against one that is inherited"}},
 	{"a lost run that is not tried again", one("retry: {attempts: 1, lost: true}"), []string{
@@ -501,15 +501,15 @@ var mistakes = []struct {
 	{"true for a server", one("servers: true"), []string{
 		"schedule.yaml:5:12: task \"t\": servers must be text, not true\n  hint: leave the key out for every server"}},
 	{"a server that is preferred and does not run it", one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
-		"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is none of web-1, db-*\n  hint: add it there, or prefer one of those"}},
+		"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is not among web-1, db-*\n  hint: add it there, or prefer one of those"}},
 	{"a label that is preferred", one("one_server: true\nprefer: [web-1, role=db]"), []string{
 		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched servers` shows it"}},
 	{"a mutex", one("mutex: -x"), []string{
 		"schedule.yaml:5:10: task \"t\": mutex \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"a pool that the file has not", "pools: {database: 2}\n" + one("pool: databse"), []string{
-		"schedule.yaml:6:9: task \"t\": pool \"databse\" is none of the pools of the file\n  hint: did you mean \"database\"?"}},
+		"schedule.yaml:6:9: task \"t\": pool \"databse\" is not among the pools of the file\n  hint: did you mean \"database\"?"}},
 	{"a pool without pools", one("pool: db"), []string{
-		"schedule.yaml:5:9: task \"t\": pool \"db\" is none of the pools of the file\n  hint: add `pools: {db: 1}` at the top of the file, with how many of its runs may go on at once"}},
+		"schedule.yaml:5:9: task \"t\": pool \"db\" is not among the pools of the file\n  hint: add `pools: {db: 1}` at the top of the file, with how many of its runs may go on at once"}},
 	{"a pool that is true", "pools: {db: 1}\n" + one("pool: true"), []string{
 		"schedule.yaml:6:9: task \"t\": pool must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"a pool that lets nothing run is known all the same", "pools: {db: 0}\n" + one("pool: db"), []string{
@@ -716,10 +716,10 @@ var mistakes = []struct {
 		"schedule.yaml:1:38: there is no task \"tt\"",
 		"schedule.yaml:1:50: no task has the tag \"z\""}},
 	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5, never more than 1 of t in 32d]\ntasks: []\n", []string{
-		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" is none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" has none of the forms of an assertion\n  hint: " + assertionForms,
 		"schedule.yaml:1:44: 5x is not a duration\n  hint: " + assertionForms,
-		"schedule.yaml:1:72: \"t runs at least every 0 days\" is none of the forms of an assertion\n  hint: " + assertionForms,
-		"schedule.yaml:1:102: \"5\" is none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:72: \"t runs at least every 0 days\" has none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:102: \"5\" has none of the forms of an assertion\n  hint: " + assertionForms,
 		"schedule.yaml:1:105: starts are counted in 31 days at most, not in 32d\n  hint: " + assertionForms}},
 	{"except without holidays", one("except: holidays"), []string{
 		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},

@@ -25,7 +25,7 @@ import (
 // unsaid is what a schema cannot say: the sentences of docs/editors.md, and the loader's problems
 // that each is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
-	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is none of the pools`, ""},
+	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is not among the pools`, ""},
 	{"what is missing: a command, times, attempts, a file for the output, a `name` for a store", `has no command|has no time|missed_(within|at_most) is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file|a store needs a name`, ""},
 	{"cron expressions and the words of `every`, beyond the number of fields", `(^|: )(cron|every) "`, ""},
 	{"bounds of durations and sizes, stores, addresses and URLs", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be|refused|nobody can be told`, ""},

@@ -186,7 +186,7 @@ func readPool(l *loader, n *node) (schedule.Pool, bool) {
 	if hint == "" {
 		hint = "add `pools: {" + yamldoc.Shorten(text) + ": 1}` at the top of the file, with how many of its runs may go on at once"
 	}
-	l.Problemf(n, hint, "pool %s is none of the pools of the file", yamldoc.Quote(text))
+	l.Problemf(n, hint, "pool %s is not among the pools of the file", yamldoc.Quote(text))
 	return schedule.Pool{}, false
 }
 
@@ -210,7 +210,7 @@ func checkPrefer(l *loader, n *node, t *taskDraft) {
 			at = fmt.Sprintf(" (at %s)", from.Place)
 		}
 		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",
-			"prefer contradicts servers%s: %s is none of %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
+			"prefer contradicts servers%s: %s is not among %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
 		return
 	}
 }

@@ -156,7 +156,7 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 	at := placeText(l, firstOf(n, n, "every", "cron"))
 	if t.OneServer {
 		l.Problemf(firstOf(n, n, "one_server", "every", "cron"), "remove one_server, or write `one_server: false` against one that is inherited",
-			"one_server contradicts a boot%s, which is that of one machine", at)
+			"one_server contradicts a boot%s, which only one machine has", at)
 	}
 	if spread := n.Lookup("spread"); spread != nil && t.Spread > 0 {
 		l.Problemf(spread, "keep one of the two", "spread contradicts a boot%s, which has no time", at)

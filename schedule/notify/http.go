@@ -32,7 +32,7 @@ const maxRedirects = 5
 func (t Target) do(ctx context.Context, method, address, contentType, body string) error {
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	if err != nil {
-		return t.permanent("the URL is none", "") // Check has seen it
+		return t.permanent("it is no valid URL", "") // Check has seen it
 	}
 	r.Header.Set("User-Agent", "sched")
 	if contentType != "" {

@@ -117,7 +117,7 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 	plain := httptest.NewServer(nil)
 	defer plain.Close()
 	none := "write https://HOST/PATH; in a password %40 is @ and %2F is /"
-	ca := "name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
+	ca := "name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	for _, row := range []struct {
 		what, url  string
 		text, hint string

@@ -165,7 +165,7 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 		msg.Output = strings.Repeat("line\n", notify.OutputLimit) + "the end\n"
 		body := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg).body
 		if len(body) > notify.OutputLimit+1000 || !strings.HasSuffix(body, "\nline\nthe end\n") || !strings.Contains(body, "\nThe end of its output:\n\nline\n") ||
-			!strings.Contains(body, "\nOne more like this was not sent since the last one.\n") {
+			!strings.Contains(body, "\n1 more like this was not sent since the last one.\n") {
 			t.Errorf("%d bytes: %s", len(body), body[:min(len(body), 700)])
 		}
 	})

@@ -166,7 +166,7 @@ func (m Message) heldBackText() string {
 	case 0:
 		return ""
 	case 1:
-		return "One more like this was not sent since " + since + "."
+		return "1 more like this was not sent since " + since + "."
 	}
 	return fmt.Sprintf("%d more like this were not sent since %s.", m.HeldBack, since)
 }

@@ -176,7 +176,7 @@ func (a attempt) explain(err error) (reason, hint string) {
 		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
 	case errors.As(err, &certificate):
 		return "its certificate cannot be trusted: " + redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
-			"name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
+			"name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
 	case is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):

@@ -57,7 +57,7 @@ func TestMailArrives(t *testing.T) {
 // Each row is a server, and the error that people read then. HOST stands for its host and port.
 func TestErrorsOfMailServers(t *testing.T) {
 	untrusted := "HOST: its certificate cannot be trusted: certificate signed by unknown authority"
-	ca := "name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
+	ca := "name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	encode := "in a password %40 is @ and %2F is /; some providers want a password made for programs"
 	for _, row := range []struct {
 		what       string

@@ -174,7 +174,7 @@ func setNice(nice *int) error {
 	}
 	err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, *nice)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("only root can set nice to %d, which is a higher priority than that of sched", *nice)
+		return fmt.Errorf("only root can set nice to %d, which is a higher priority than sched has", *nice)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func (s *Server) document() ([]byte, error) {
 	return view.JSON(map[string]any{
 		"openapi": "3.0.3",
 		"info": map[string]any{"title": "sched", "version": s.Version,
-			"description": "What runs when, what became of it and why, and what people ask for. The objects are those of `--json` of the commands."},
+			"description": "Tasks, what became of them and why, and what people ask for. The objects are as `--json` of the commands prints them."},
 		"servers": []any{map[string]any{"url": s.BasePath + prefix}},
 		"paths":   paths,
 		"components": map[string]any{

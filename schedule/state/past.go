@@ -126,7 +126,7 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
 				if !ok {
-					return fmt.Errorf("the hours have a line that is none: %q", line)
+					return fmt.Errorf("the hours have a line that is not an hour: %q", line)
 				}
 				hours = append(hours, h)
 			}

@@ -141,7 +141,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
 	begun, err := r.caller().Begin(row, task, lock)
 	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
-		r.Report.Problem("%s waits on, since it cannot begin: %v", row.Task, err)
+		r.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
 	if err != nil {
 		return nil

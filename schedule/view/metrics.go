@@ -33,7 +33,7 @@ func (s *Health) Metrics() []byte {
 	m.sample(map[bool]float64{false: 1}[s.Invalid])
 	m.family("sched_tasks", gauge, "The tasks that are active here.")
 	m.sample(float64(len(s.Tasks)))
-	m.family("sched_troubles", gauge, "What sched status has to say of tasks.")
+	m.family("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
 	m.sample(float64(len(s.Troubles)))
 	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
 	m.sample(float64(s.Undelivered.Count))

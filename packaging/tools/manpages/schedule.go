@@ -17,7 +17,7 @@ var sections = []struct {
 }{
 	{load.Top, "KEYS AT THE TOP", "The keys of the file. Those that begin with x- are left alone."},
 	{load.InTask, "KEYS OF A TASK", "A task has a name, a command, and cron or every. In defaults and in a group most keys hold for all tasks."},
-	{load.InGroup, "KEYS OF A GROUP", "An entry of tasks that has group and tasks. What else it has, the tasks inside inherit."},
+	{load.InGroup, "KEYS OF A GROUP", "An entry of tasks that has group and tasks. The tasks inside inherit its other keys."},
 	{load.InRetry, "KEYS OF retry", ""},
 	{load.InExpect, "KEYS OF expect", ""},
 	{load.InOutput, "KEYS OF output", "The path alone will do."},
@@ -39,7 +39,7 @@ tasks:
     timeout: 20m
 .fi
 .SH DESCRIPTION
-sched(1) looks for the file of \-\-config, then that of $SCHED_CONFIG, then ./schedule.yaml, ~/.config/sched/schedule.yaml
+sched(1) looks for the file of \-\-config, then the file of $SCHED_CONFIG, then ./schedule.yaml, ~/.config/sched/schedule.yaml
 and /etc/sched/schedule.yaml. An unknown key, a wrong type and a name that is given twice are errors;
 .B sched check
 tells of all at once. Paths are relative to the folder of the file. A duration is written as 90s, 20m, 1h30m or 30d.

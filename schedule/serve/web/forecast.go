@@ -29,7 +29,7 @@ func showForecast(p *page) error {
 	f := foreseen{p, shownIn(r, p.Schedule)}
 	p.put(`<h1>Forecast</h1>`)
 	f.spanForm()
-	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s. What ticks will do, if runs take what they usually take.</p>`,
+	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s, if runs take as long as they usually do.</p>`,
 		forecast.DayAndTime(r.From, p.zone), forecast.DayAndTime(r.To, p.zone), humanize.Count(r.Starts, "run"), humanize.Count(len(r.Tasks), "task"))
 	f.sums()
 	f.heatmap()

@@ -54,7 +54,7 @@ func showServers(p *page) error {
 		}
 		p.put(`</td></tr>`)
 	}
-	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. What it skipped or missed, and what its runs print, is on its own pages.</p></div>`)
+	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. Its own pages have what it skipped or missed, and what its runs print.</p></div>`)
 	return nil
 }
 
