@@ -1,0 +1,115 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/doctor"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+)
+
+type doctorCommand struct{ *app }
+
+func newDoctorCommand(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out why it works in your shell and not from cron",
+		Long: `doctor looks at what calls the schedule (crontab, cron, systemd, sched work), at what that gives its
+ticks (variables, PATH, time zone, limits), at what the tasks need on this machine, and at state
+folder, disk, history, clock, notifications and store. It only looks, and takes 5 seconds at most.
+
+Each tick writes down what it was given when that has changed: names alone, but for PATH and SHELL.
+So run doctor as the user whose crontab it is, after a tick has come.
+
+Exit codes: 0 all is well, 1 there are warnings, 2 there are problems. A warning that only the
+host of a container can mend, as of its clock, does not count.`,
+		Example: `  sched doctor
+  sched doctor --json`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return doctorCommand{a}.examine(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func (a doctorCommand) examine(asJSON bool) error {
+	a.look()
+	a.origins = true
+	subject, err := a.subject()
+	if err != nil {
+		return err
+	}
+	results := doctor.Examine(ctx, subject)
+	if asJSON {
+		err = a.printJSON(examinationJSON{doctor.Worst(results), results})
+	} else {
+		a.printExamination(results)
+	}
+	if code := map[doctor.Level]int{doctor.Warning: exitFailed, doctor.Problem: exitUsage}[doctor.Worst(results)]; code != exitOK && err == nil {
+		return &exit{code: code}
+	}
+	return err
+}
+
+// subject refuses the schedule of another user: their cron and this shell differ.
+func (a doctorCommand) subject() (*doctor.Subject, error) {
+	s, invalid, err := a.loadLastValid()
+	if err != nil {
+		return nil, err
+	}
+	if owner := foreignOwner(s); owner != 0 {
+		return nil, usage("ask as its owner: "+asUser(owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
+	}
+	program := self()
+	if resolved, err := filepath.EvalSymlinks(program); err == nil {
+		program = resolved
+	}
+	return &doctor.Subject{
+		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: program, Zone: localZone().String(), Server: serverName(s.Server), Store: a.store(s),
+		LoadWith: func(lookup func(string) (string, bool)) error {
+			options := a.options()
+			options.Getenv = lookup
+			_, err := load.File(s.File, options)
+			return err
+		},
+	}, nil
+}
+
+// foreignOwner returns the user whose ticks these are, if that is another user; else 0.
+func foreignOwner(s *schedule.Schedule) int {
+	err := statedir.Check(s.StateDir)
+	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
+		return foreign.Owner
+	}
+	if folder, is := errors.AsType[*statedir.FolderError](err); is { // which root is told of first
+		return folder.Owner
+	}
+	return 0
+}
+
+func (a doctorCommand) printExamination(results []doctor.Result) {
+	out := a.stdout()
+	tones := map[doctor.Level]terminal.Tone{doctor.OK: terminal.Good, doctor.Warning: terminal.Caution, doctor.Problem: terminal.Bad}
+	table := out.Table()
+	defer table.Flush()
+	for _, r := range results {
+		table.Row(out.Paint(tones[r.Level], string(r.Level)), r.Check, humanize.Line(r.Text))
+		if r.Hint != "" {
+			table.Row("", "", "hint: "+humanize.Line(r.Hint))
+		}
+	}
+}
+
+type examinationJSON struct {
+	Result  doctor.Level    `json:"result"`
+	Results []doctor.Result `json:"checks"`
+}

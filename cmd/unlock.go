@@ -1,0 +1,109 @@
+package cmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	lock "sched/mutex"
+	"sched/schedule"
+	"sched/schedule/pause"
+	"sched/schedule/view"
+)
+
+type unlockCommand struct{ *app }
+
+func newUnlockCommand(a *app) *cobra.Command {
+	var all bool
+	var reason string
+	c := &cobra.Command{
+		Use:   "unlock TASK|--all",
+		Short: "Break the lock of a task: the last resort",
+		Long: `unlock frees the mutex of a task although a run has it, and the seats that its runs have in a pool.
+The runs go on, and the next ones may overlap with them. It is not needed after
+a crash: the kernel drops the lock of a dead run by itself.`,
+		Example: `  sched unlock nightly-report --reason "it hangs on a dead NFS server"`,
+		Args:    arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usage("see `sched list` for the names", "name one task, or say --all")
+			}
+			return unlockCommand{a}.unlock(strings.Join(args, ""), reason)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "of every task")
+	reasonFlag(c, &reason)
+	return c
+}
+
+func (a unlockCommand) unlock(name, reason string) error {
+	s, err := a.loadTrusted()
+	if err != nil {
+		return err
+	}
+	tasks := s.Tasks
+	if name != "" {
+		t, err := view.FindTask(s, name)
+		if err != nil {
+			return err
+		}
+		tasks = []*schedule.Task{t}
+	}
+	seats, err := a.seatsOf(s, tasks)
+	if err != nil {
+		return err
+	}
+	var locks []string
+	for _, t := range tasks {
+		locks = append(locks, t.Mutex)
+	}
+	broken, err := a.breakLocks(s, append(locks, seats...))
+	if err != nil {
+		return err
+	}
+	if broken == 0 {
+		fmt.Fprintln(a.out, "nothing is locked")
+		return nil
+	}
+	a.noteChange(s, "unlock", cmp.Or(name, pause.Everything), reason)
+	return nil
+}
+
+// breakLocks breaks each of the locks once, and returns how many of them somebody had.
+func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken int, err error) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		holder, err := a.storage(s).Mutexes().Break(ctx, name)
+		if errors.Is(err, lock.ErrFree) {
+			continue
+		}
+		if err != nil {
+			return broken, failed("", "cannot unlock %s: %w", name, err)
+		}
+		broken++
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", name, holder)
+	}
+	return broken, nil
+}
+
+func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
+	live := a.view(s).Live()
+	for _, t := range tasks {
+		held, err := a.storage(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
+		if err != nil {
+			return nil, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
+		}
+		for _, seat := range lock.Seats(t.Pool.Name, t.Pool.Seats) {
+			if holder, taken := held[seat]; taken && holder.Task == t.Name {
+				seats = append(seats, seat)
+			}
+		}
+	}
+	return seats, nil
+}
