@@ -60,7 +60,7 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 			continue
 		}
 		const hint = "with `background: true` nothing waits for it"
-		waiting := s.behind(t, s.Tasks[i+1:], now)
+		waiting := behind(s, t, s.Tasks[i+1:], now)
 		switch {
 		case len(waiting) > 0:
 			warnings = append(warnings, t.Problem("background", hint,
@@ -89,7 +89,7 @@ func (s *Schedule) NeverCatchesUp(usual map[string]time.Duration, now time.Time)
 }
 
 // behind returns which of the later foreground tasks are due at a time at which t is.
-func (s *Schedule) behind(t *Task, later []*Task, now time.Time) (names []string) {
+func behind(s *Schedule, t *Task, later []*Task, now time.Time) (names []string) {
 	slots := make([]time.Time, 0, slotsToLook)
 	for next, ok := t.When.Next(now); ok && len(slots) < slotsToLook; next, ok = t.When.Next(next) {
 		slots = append(slots, next)
