@@ -52,8 +52,8 @@ func (a exportCommand) export(output string) error {
 		return homeOf(name)
 	}
 	exported := crontab.Export(s, localZone().String(), self, home, load.Settings)
-	for _, kept := range exported.Kept {
-		fmt.Fprintf(a.err, "note: %s\n", kept)
+	for _, note := range exported.AsComments {
+		fmt.Fprintf(a.err, "note: %s\n", note)
 	}
 	for _, lost := range exported.Lost {
 		fmt.Fprintf(a.err, "not exported: %s\n", lost)

@@ -171,10 +171,10 @@ func (a runCommand) runWorked(o runOptions) error {
 		tick := a.tick(s, minute, o)
 		tick.Began, tick.Work = now, link
 		tick.Await()
-		switch came, long := work.Await(noNewStarts, minute); {
-		case came && !long:
+		switch begun, late := work.Await(noNewStarts, minute); {
+		case begun && !late:
 			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
-		case !came:
+		case !begun:
 			tick.Leave()
 			return nil
 		}

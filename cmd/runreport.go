@@ -17,8 +17,8 @@ import (
 // longestName is how wide the column of the names may become in a report.
 const longestName = 40
 
-// mostKept is how much of a report is kept until it is written, in bytes.
-const mostKept = 64 << 10
+// mostBuffered is how much of a report is buffered until it is written, in bytes.
+const mostBuffered = 64 << 10
 
 type reporter struct {
 	app      *app
@@ -27,11 +27,11 @@ type reporter struct {
 	terminal *terminalReport // nil if the report is not for a terminal
 	logs     *logStream      // nil without --logs
 
-	mu    sync.Mutex
-	width int // of the longest name
-	lines int
-	kept  []byte // lines about background runs, for a pipe: to write each at once took a tenth of what it takes to hand over a run
-	tasks []runJSON
+	mu       sync.Mutex
+	width    int // of the longest name
+	lines    int
+	buffered []byte // lines about background runs, for a pipe: they are written together
+	tasks    []runJSON
 }
 
 type tickJSON struct {
@@ -92,9 +92,9 @@ func (r *reporter) flush() {
 }
 
 func (r *reporter) writeKept() {
-	if len(r.kept) > 0 {
-		r.app.out.Write(r.kept)
-		r.kept = nil
+	if len(r.buffered) > 0 {
+		r.app.out.Write(r.buffered)
+		r.buffered = nil
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *reporter) line(row state.Row, outcome, words string, wrong bool) {
 	} else {
 		r.plain(row, words)
 	}
-	if outcome != "started" || len(row.Notes) > 0 || len(r.kept) >= mostKept {
+	if outcome != "started" || len(row.Notes) > 0 || len(r.buffered) >= mostBuffered {
 		r.writeKept()
 	}
 	for _, note := range row.Notes {
@@ -172,7 +172,7 @@ func (r *reporter) plain(row state.Row, words string) {
 	if r.opts.from != "" { // several days
 		clock = humanize.Slot(row.Slot, r.tick.Schedule.Location)
 	}
-	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, row.Task, words)
+	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", clock, r.width, row.Task, words)
 }
 
 // end prints the JSON, that nothing was due, or the sums. If another tick had covered the minute,

@@ -82,8 +82,8 @@ func (n Need) Names() []string {
 	return names
 }
 
-// Sitting picks the holders of seats from held, in the order of the seats.
-func (n Need) Sitting(held map[string]Holder) (holders []Holder) {
+// SeatHolders picks the holders of seats from held, in the order of the seats.
+func (n Need) SeatHolders(held map[string]Holder) (holders []Holder) {
 	for _, seat := range Seats(n.Pool, n.Seats) {
 		if holder, taken := held[seat]; taken {
 			holders = append(holders, holder)
@@ -112,7 +112,7 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 		locks, h.Mutex = append(locks, lock), true
 	}
 	if n.Pool != "" {
-		lock, seat, err := n.sit(ctx, store, holder)
+		lock, seat, err := n.takeSeat(ctx, store, holder)
 		if err != nil {
 			for _, lock := range locks {
 				lock.Release(context.WithoutCancel(ctx))
@@ -125,8 +125,8 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 	return h, nil
 }
 
-// sit takes the first free seat.
-func (n Need) sit(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
+// takeSeat takes the first free seat.
+func (n Need) takeSeat(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
 	taken := func(seat string) bool {
 		if n.Taken == nil {

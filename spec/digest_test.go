@@ -45,7 +45,7 @@ var sources = map[string][]source{
 	"claim": {onRedis, inSQL, redsync},
 	"lease": {onRedis, inSQL, redsync, {files: "schedule/run/lease.go",
 		functions: []string{"Renewer.renew", "Renewer.judge", "Renewer.stopInTime", "Renewer.HeldToStart"}}},
-	"wait":    {inState, {files: "mutex/pool.go", functions: []string{"Need.Acquire", "Need.sit"}}},
+	"wait":    {inState, {files: "mutex/pool.go", functions: []string{"Need.Acquire", "Need.takeSeat"}}},
 	"redlock": {onRedis, redsync},
 }
 

@@ -34,14 +34,14 @@ type server struct {
 }
 
 type silence struct {
-	err   error
-	rests time.Time // until then the server is not asked
+	err        error
+	quietUntil time.Time // until then the server is not asked
 }
 
 // do calls request with a bounded context, unless the server rests. The error is a *StoreError;
 // goredis.Nil counts as no error.
 func do[T any](ctx context.Context, s *server, request func(context.Context) (T, error)) (reply T, err error) {
-	if last := s.silent.Load(); last != nil && time.Now().Before(last.rests) {
+	if last := s.silent.Load(); last != nil && time.Now().Before(last.quietUntil) {
 		return reply, last.err
 	}
 	begun := time.Now()

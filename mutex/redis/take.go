@@ -35,21 +35,21 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	end, _ := ctx.Deadline()
 	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
-		begun, text, mine := time.Now(), "", mutex.NewValue(holder)
-		lock, calls := s.mutexOf(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
+		begun, text, ownValue := time.Now(), "", mutex.NewValue(holder)
+		lock, calls := s.mutexOf(ctx, key, ownValue, keep, attempt < 3) // later: a dead run may have the first server
 		if lock.TryLockContext(ctx) == nil {
-			return mine, nil
+			return ownValue, nil
 		}
 		failed := failures(calls)
 		if len(failed) > 0 {
-			s.undos.Store(mine, key) // it may still be executed
+			s.undos.Store(ownValue, key) // it may still be executed
 		}
 		err := s.outage(failed)
 		if err == nil {
 			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
 			if text != "" && kind == "claim" {
-				text, err = s.confirm(ctx, key, text, mine, keep)
+				text, err = s.confirm(ctx, key, text, ownValue, keep)
 			} else if text != "" { // other processes of the run know the value of its lock
 				text, err = s.confirm(ctx, key, text, text, keep)
 			}

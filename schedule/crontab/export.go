@@ -16,9 +16,9 @@ import (
 
 // An Exported is a schedule as a crontab.
 type Exported struct {
-	Text string
-	Lost []schedule.Problem // what is not in the crontab
-	Kept []schedule.Problem // what stands in comments, which sched reads and cron does not
+	Text       string
+	Lost       []schedule.Problem // what is not in the crontab
+	AsComments []schedule.Problem // what stands in comments, which sched reads and cron does not
 }
 
 // Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and
@@ -216,7 +216,7 @@ var said = set("cron every timezone command shell dir description enabled user b
 
 func (e *exporter) keys() string {
 	keys := " name=" + e.task.Name
-	var kept []string
+	var asComments []string
 	for _, setting := range e.settings(e.task) {
 		if !setting.IsSet || said[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
 			continue
@@ -227,14 +227,14 @@ func (e *exporter) keys() string {
 			continue
 		}
 		keys += " " + setting.Key + "=" + value
-		kept = append(kept, setting.Key)
+		asComments = append(asComments, setting.Key)
 	}
 	if !e.task.Background {
 		keys += " background=false"
-		kept = append(kept, "background: false")
+		asComments = append(asComments, "background: false")
 	}
-	if len(kept) > 0 {
-		e.Kept = append(e.Kept, schedule.Problem{Place: e.task.Place, Task: e.task.Name, Text: strings.Join(kept, ", ") + ": for sched alone, in a comment"})
+	if len(asComments) > 0 {
+		e.AsComments = append(e.AsComments, schedule.Problem{Place: e.task.Place, Task: e.task.Name, Text: strings.Join(asComments, ", ") + ": for sched alone, in a comment"})
 	}
 	return keys
 }

@@ -63,7 +63,7 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 
 func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 	const head = "tasks:\n  - {name: a, command: x, background: true, dir: /root, "
-	for _, row := range []struct{ task, lost, kept string }{
+	for _, row := range []struct{ task, lost, asComments string }{
 		{"every: day}", "", ""},
 		{"every: day, timeout: 5m}", "", "timeout: for sched alone, in a comment"},
 		{"every: day, on_failure: {mail: a@b.de}}", "on_failure: cron has no hooks", ""},
@@ -90,8 +90,8 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 			}
 			return strings.Join(texts, "; ")
 		}
-		if said(exported.Lost) != row.lost || said(exported.Kept) != row.kept {
-			t.Errorf("%s: lost %q, kept %q", row.task, said(exported.Lost), said(exported.Kept))
+		if said(exported.Lost) != row.lost || said(exported.AsComments) != row.asComments {
+			t.Errorf("%s: lost %q, kept %q", row.task, said(exported.Lost), said(exported.AsComments))
 		}
 	}
 }

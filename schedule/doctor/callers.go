@@ -161,13 +161,13 @@ func (s *Subject) lineFindings(l cronLine, c call) (found findings) {
 	if strings.HasPrefix(l.source, "/etc/cron.d/") && strings.Contains(filepath.Base(l.source), ".") {
 		add(Warning, "rename the file", "is in a file with a dot in its name, which cron of Debian passes over")
 	}
-	mine, err := os.Stat(s.Self)
+	ownInfo, err := os.Stat(s.Self)
 	switch info, missing := os.Stat(c.program); {
 	case !filepath.IsAbs(c.program):
 		add(Warning, "write its whole path: "+s.Self, "calls %s without its path, and cron's PATH is short", c.program)
 	case missing != nil:
 		add(Problem, "this one is "+s.Self, "calls %s, which is not there", c.program)
-	case err == nil && !os.SameFile(info, mine):
+	case err == nil && !os.SameFile(info, ownInfo):
 		add(Warning, "call the same one in both", "calls %s, and this is %s", c.program, s.Self)
 	}
 	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.User != "" && userID(l.User) != owner {

@@ -40,9 +40,9 @@ func inContainer(environ []string) bool {
 			return true
 		}
 	}
-	mine := process.Lookup(environ)
-	_, nspawn := mine("container")
-	_, pod := mine("KUBERNETES_SERVICE_HOST")
+	ownVariable := process.Lookup(environ)
+	_, nspawn := ownVariable("container")
+	_, pod := ownVariable("KUBERNETES_SERVICE_HOST")
 	return nspawn || pod
 }
 

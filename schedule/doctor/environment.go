@@ -23,12 +23,12 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	mine := process.Lookup(s.Environ)
+	ours := process.Lookup(s.Environ)
 	err := s.LoadWith(func(name string) (string, bool) {
 		if _, there := slices.BinarySearch(note.Names, name); !there {
 			return "", false
 		}
-		if value, known := mine(name); known {
+		if value, known := ours(name); known {
 			return value, true
 		}
 		return "unknown", true
@@ -51,13 +51,13 @@ func (s *Subject) lackedByCommands(note Note) (found findings) {
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
 	}
-	mine := process.Lookup(s.Environ)
+	ours := process.Lookup(s.Environ)
 	uses := map[string][]string{} // tasks, by the variable
 	for t := range s.Schedule.ActiveTasks() {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
 		for _, name := range usedVariables(t) {
-			_, here := mine(name)
+			_, here := ours(name)
 			if _, there := theirs(name); known && here && !there {
 				uses[name] = append(uses[name], t.Name)
 			}
@@ -75,12 +75,12 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	ticks, mine := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
+	ticks, ours := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
 	needs := map[string][]string{} // tasks, by what is said of a program
 	folders := map[string]string{}
 	for t := range s.Schedule.ActiveTasks() {
 		path, known := ticks.Path(t)
-		own, _ := mine.Path(t)
+		own, _ := ours.Path(t)
 		for _, name := range programNames(t) {
 			here := process.Find(name, own, t.Dir)
 			if known && here != "" && process.Find(name, path, t.Dir) == "" {
@@ -116,10 +116,10 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	mine := Here(s.Environ, s.Zone)
+	ours := Here(s.Environ, s.Zone)
 	for _, name := range slices.Sorted(maps.Keys(note.Limits)) {
 		theirs := note.Limits[name]
-		own, limited := mine.Limits[name]
+		own, limited := ours.Limits[name]
 		switch {
 		case name == "open files" && theirs < fewFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
@@ -128,8 +128,8 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 			found.add(Warning, "see limits.conf(5)", "ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
 	}
-	if note.UID == mine.UID && note.Umask != mine.Umask {
-		found.add(Warning, "set `umask:` where it matters", "files of ticks get the umask %s, yours %s", note.Umask, mine.Umask)
+	if note.UID == ours.UID && note.Umask != ours.Umask {
+		found.add(Warning, "set `umask:` where it matters", "files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
 	}
 	files := "any number of"
 	if most, limited := note.Limits["open files"]; limited {
@@ -152,7 +152,7 @@ func (s *Subject) needRoot(tasks []string) findings {
 
 func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &Machine{Environ: s.Environ}
-	var lacks []schedule.Problem
+	var problems []schedule.Problem
 	var ofOthers []string
 	active := 0
 	for t := range s.Schedule.ActiveTasks() {
@@ -169,17 +169,17 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
 			found.add(Problem, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
 		}
-		lacks = append(lacks, machine.Task(t)...)
+		problems = append(problems, machine.Task(t)...)
 	}
 	if len(ofOthers) > 0 {
 		found = append(found, s.needRoot(ofOthers)...)
 	}
-	for _, lack := range Together(lacks) {
+	for _, problem := range Together(problems) {
 		level := Problem
-		if strings.HasPrefix(lack.Text, "output: ") {
+		if strings.HasPrefix(problem.Text, "output: ") {
 			level = Warning // the task runs all the same
 		}
-		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
+		found.add(level, problem.Hint, "%s: %s", problem.Task, problem.Text)
 	}
 	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
 }
@@ -235,10 +235,10 @@ func (s *Subject) otherVariables() (found findings) {
 	if !ok {
 		return nil
 	}
-	mine := process.Lookup(s.Environ)
+	ours := process.Lookup(s.Environ)
 	for _, name := range machineVariables {
 		_, ticks := slices.BinarySearch(note.Names, name)
-		if _, here := mine(name); here != ticks {
+		if _, here := ours(name); here != ticks {
 			who := "ticks have $" + name + ", and this shell has not"
 			if here {
 				who = "this shell has $" + name + ", and ticks have not"

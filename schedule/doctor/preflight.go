@@ -30,13 +30,13 @@ type Machine struct {
 }
 
 // Task returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
-func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
+func (m *Machine) Task(t *schedule.Task) (problems []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
-		lacks = append(lacks, t.Problem(key, hint, format, args...))
+		problems = append(problems, t.Problem(key, hint, format, args...))
 	}
 	if problem := folderProblem(t.Dir); problem != "" {
 		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", problem)
-		return lacks // the programs are looked for in it
+		return problems // the programs are looked for in it
 	}
 	if t.Output.File != "" {
 		if problem := folderProblem(filepath.Dir(t.Output.File)); problem != "" {
@@ -46,7 +46,7 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	place := programPlace{dir: t.Dir}
 	place.path, place.known = m.Path(t)
 	for _, c := range commandsOf(t) {
-		for _, problem := range place.lacks(c.command) {
+		for _, problem := range place.problems(c.command) {
 			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
 		}
 		if problem := syntaxError(c.command); problem != "" {
@@ -57,7 +57,7 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s", c.key, word, c.command.Shell[0])
 		}
 	}
-	return lacks
+	return problems
 }
 
 // Together makes one problem of problems that several tasks have in the same words: the problem of
@@ -192,7 +192,7 @@ type programPlace struct {
 type missing struct{ text, hint string }
 
 // lacks returns which programs of the command are missing, or cannot be started.
-func (p programPlace) lacks(c schedule.Command) (all []missing) {
+func (p programPlace) problems(c schedule.Command) (all []missing) {
 	for _, name := range programsOf(c) {
 		file := name
 		switch {

@@ -181,10 +181,10 @@ func setMonitors(t *taskDraft) {
 		if hook.Notify == nil || hook.Notify.Sentry == "" {
 			continue
 		}
-		told := *hook.Notify
-		told.Monitor = monitorOf(&t.Task)
+		expanded := *hook.Notify
+		expanded.Monitor = monitorOf(&t.Task)
 		t.Hooks.After = slices.Clone(t.Hooks.After) // other tasks inherit the same list
-		t.Hooks.After[i].Notify = &told
+		t.Hooks.After[i].Notify = &expanded
 	}
 }
 

@@ -71,7 +71,7 @@ func defaultStateDir(file, name string, named bool) string {
 func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key) {
 		historyKeys.Decode(l, &s.History, n, 0)
-		if kept := s.History.KeepFailures; kept > 0 && kept < s.History.Keep {
+		if failures := s.History.KeepFailures; failures > 0 && failures < s.History.Keep {
 			l.Problemf(n, "failures are kept at least as long as other runs", "history.keep_failures is less than history.keep")
 		}
 	}

@@ -209,7 +209,7 @@ type Delivery struct {
 	Message Message // without the output
 	Output  []byte
 
-	kept     bool // it is in the outbox, so a later attempt is possible
+	stored   bool // it is in the outbox, so a later attempt is possible
 	attempts state.Attempts
 }
 
@@ -244,7 +244,7 @@ func (d *Delivery) pack() (m state.Message, err error) {
 
 // unpack returns the delivery of a message of the outbox.
 func unpack(m *state.Message) (*Delivery, error) {
-	d := &Delivery{Run: m.Run, Hook: m.Hook, Message: Message{ID: m.ID, Task: m.Task}, kept: true, attempts: m.Attempts}
+	d := &Delivery{Run: m.Run, Hook: m.Hook, Message: Message{ID: m.ID, Task: m.Task}, stored: true, attempts: m.Attempts}
 	var to place
 	if err := json.Unmarshal(m.Target, &to); err != nil {
 		return d, err

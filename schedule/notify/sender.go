@@ -76,7 +76,7 @@ func (s *Sender) Put(d *Delivery) (ours bool) {
 		ours, err = s.put(&m)
 		d.tellHeldBack(&m)
 	}
-	d.kept = err == nil
+	d.stored = err == nil
 	return ours || err != nil
 }
 
@@ -188,7 +188,7 @@ func (s *Sender) take(sender string) *Delivery {
 // if a newer one replaces it.
 func (s *Sender) try(d *Delivery) {
 	s.attempt(d)
-	if d.kept && d.To.IsState() {
+	if d.stored && d.To.IsState() {
 		if next := s.take(d.sender()); next != nil {
 			s.try(next)
 		}
@@ -219,7 +219,7 @@ func (s *Sender) attempt(d *Delivery) {
 	if s.Delivered != nil {
 		s.Delivered(d, target.String())
 	}
-	if d.kept {
+	if d.stored {
 		err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, clock.Now())
 		if err != nil && !errors.Is(err, state.ErrGone) && s.Undelivered != nil {
 			s.Undelivered(d, err, "it was sent, and will be sent again")
@@ -246,7 +246,7 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 // failed notes an attempt that failed. It drops the delivery after a permanent error, and after a
 // day. It drops nothing that it cannot report.
 func (s *Sender) failed(d *Delivery, target Target, err error) {
-	if !d.kept {
+	if !d.stored {
 		if s.Undelivered != nil {
 			s.Undelivered(d, err, unkept)
 		} else if s.Lost != nil {
@@ -302,7 +302,7 @@ func (s *Sender) putBack(d *Delivery, a state.Attempts) {
 }
 
 func (s *Sender) drop(d *Delivery) {
-	if d.kept {
+	if d.stored {
 		_ = s.db.Messages().Drop(context.Background(), s.owner, d.Message.ID) // else a later tick drops it
 	}
 }

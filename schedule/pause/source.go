@@ -219,14 +219,14 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	found.Pauses.check(now)
 	remembered = remembered.without(now)
 	remembered.check(now)
-	lacks := found.Pauses.newer(remembered)
-	for name, pauses := range lacks {
+	newer := found.Pauses.newer(remembered)
+	for name, pauses := range newer {
 		for _, one := range pauses {
 			found.Pauses.put(name, one)
 		}
 	}
 	if mend {
-		putPauses(ctx, store, lacks) // best effort: a later tick tries again
+		putPauses(ctx, store, newer) // best effort: a later tick tries again
 	}
 	return found, now, nil
 }

@@ -106,11 +106,11 @@ func (s Storage) Holders(ctx context.Context, live []state.Row, need mutex.Need)
 	return held, err
 }
 
-// Sitting returns who has the seats of a pool, in the order of the seats; see Holders.
-func (s Storage) Sitting(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
+// SeatHolders returns who has the seats of a pool, in the order of the seats; see Holders.
+func (s Storage) SeatHolders(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
 	need := mutex.Need{Pool: of.Name, Seats: of.Seats}
 	held, err := s.Holders(ctx, live, need)
-	return need.Sitting(held), err
+	return need.SeatHolders(held), err
 }
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it

@@ -34,15 +34,15 @@ const (
 
 // Leases keep the leases of locks whose runs have yet to be started. They end with this process:
 // the lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
-type Leases struct{ kept sync.Map } // renewers by lock
+type Leases struct{ renewers sync.Map } // by lock
 
 // Keep renews the lease of a lock until Drop, or until the run renews it itself. If the lease was
 // lost meanwhile, the run finds out before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
-		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.Leased(), kept: true, cancel: func(error) {}}
+		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.Leased(), unstarted: true, cancel: func(error) {}}
 		l.begin()
-		s.kept.Store(lock, l)
+		s.renewers.Store(lock, l)
 	}
 }
 
@@ -51,7 +51,7 @@ func (s *Leases) Drop(lock mutex.Lock) {
 	if s == nil {
 		return
 	}
-	if l, found := s.kept.LoadAndDelete(lock); found {
+	if l, found := s.renewers.LoadAndDelete(lock); found {
 		l.(*Renewer).End()
 	}
 }
@@ -72,10 +72,10 @@ type LeaseOf struct {
 // no lease it does nothing.
 type Renewer struct {
 	LeaseOf
-	kept   bool // its run has yet to be started: see Keep
-	cancel context.CancelCauseFunc
-	until  context.Context // done when the run does not need its lock any more; nil: there is no lease
-	end    func()
+	unstarted bool // its run has yet to be started: see Keep
+	cancel    context.CancelCauseFunc
+	until     context.Context // done when the run does not need its lock any more; nil: there is no lease
+	end       func()
 
 	mu     sync.Mutex
 	held   time.Time // when the lease began that is held; zero while it is lost
@@ -127,10 +127,10 @@ func (l *Renewer) run() {
 	}
 }
 
-// renew renews the lease once. A kept lease that is over is not renewed: that would take it again,
-// and the run would not find out.
+// renew renews the lease once. An unstarted lease that is over is not renewed: that would take it
+// again, and the run would not find out.
 func (l *Renewer) renew() error {
-	if l.kept && l.age() >= l.Lock.Lease() {
+	if l.unstarted && l.age() >= l.Lock.Lease() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)

@@ -35,17 +35,17 @@ type Visit struct {
 	body   []byte // of a route that takes one
 
 	mu       sync.Mutex
-	problems []lack
+	problems []missingPart
 }
 
-// A lack is what an answer lacks for one reason.
-type lack struct {
+// A missingPart is what an answer lacks for one reason.
+type missingPart struct {
 	what  string // may be empty
 	why   string // may be empty
 	store bool   // the reason is the store
 }
 
-func (l lack) String() string {
+func (l missingPart) String() string {
 	if l.what == "" || l.why == "" {
 		return l.what + l.why
 	}
@@ -57,7 +57,7 @@ func (l lack) String() string {
 func (r *Visit) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := lack{what: humanize.Line(fmt.Sprintf(format, args...))}
+	one := missingPart{what: humanize.Line(fmt.Sprintf(format, args...))}
 	if n := len(args); n > 0 {
 		if err, ok := args[n-1].(error); ok {
 			_, one.store = errors.AsType[*mutex.StoreError](err)
@@ -295,7 +295,7 @@ func (r *Visit) Problems() (all []string) {
 func (r *Visit) Told(t view.Trouble) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.problems, func(p lack) bool {
+	return slices.ContainsFunc(r.problems, func(p missingPart) bool {
 		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
 	})
 }

@@ -223,18 +223,18 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 			w.tell("run", change)
 		}
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for id := range seen.live {
 		if _, goesOn := live[id]; goesOn {
 			continue
 		}
 		if row, err := all.Row(ctx, id); err == nil {
-			told[id] = true
+			reported[id] = true
 			w.tell("run", changeOfRecord(row))
 		}
 	}
 	for _, record := range added {
-		if _, goesOn := live[record.ID]; !goesOn && !told[record.ID] {
+		if _, goesOn := live[record.ID]; !goesOn && !reported[record.ID] {
 			w.tell("run", changeOfRecord(record))
 		}
 	}

@@ -120,9 +120,9 @@ type ValidSchedule struct {
 // KeepValid keeps the text of a valid schedule, which text returns. If the same schedule on the
 // same machine is kept already, nothing changes.
 func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
-	kept, err := askOne[bool](ctx, v.store, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
+	known, err := askOne[bool](ctx, v.store, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
 		s.File, s.Digest, s.Machine)
-	if err != nil || kept {
+	if err != nil || known {
 		return err
 	}
 	if s.Text, err = text(); err != nil {

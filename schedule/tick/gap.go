@@ -54,18 +54,18 @@ func (l *Ledger) gap(ctx context.Context, last time.Time) *gap {
 // nothing counts as missed.
 func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
 	before, valid := l.Schedule, validSchedule(l.Schedule)
-	kept, err := l.plan.Values().LastValid(ctx, l.Schedule.File)
-	if l.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
-		if err == nil && kept.Digest == "" {
+	last, err := l.plan.Values().LastValid(ctx, l.Schedule.File)
+	if l.Valid && (err != nil || last.Digest != valid.Digest || last.Machine != valid.Machine) {
+		if err == nil && last.Digest == "" {
 			return nil
 		}
 		if err == nil {
-			before, err = l.Parse(kept.Text)
+			before, err = l.Parse(last.Text)
 		}
 		if err != nil {
 			return nil
 		}
-		before.Machine = machineOf(kept)
+		before.Machine = machineOf(last)
 	}
 	times := map[string]string{}
 	for _, task := range before.Tasks {
@@ -136,8 +136,8 @@ func validSchedule(s *schedule.Schedule) state.ValidSchedule {
 }
 
 // machineOf returns what the machine was when the schedule was kept.
-func machineOf(kept state.ValidSchedule) placement.Machine {
-	words := strings.Split(kept.Machine, " ")
+func machineOf(last state.ValidSchedule) placement.Machine {
+	words := strings.Split(last.Machine, " ")
 	return placement.Machine{Name: words[0], Labels: words[1:]}
 }
 
@@ -167,11 +167,11 @@ func LastValid(dir, file string) ([]byte, error) {
 		return nil, err
 	}
 	defer db.Close()
-	kept, err := db.Values().LastValid(context.Background(), file)
-	if err == nil && kept.Digest == "" {
+	last, err := db.Values().LastValid(context.Background(), file)
+	if err == nil && last.Digest == "" {
 		err = os.ErrNotExist
 	}
-	return kept.Text, err
+	return last.Text, err
 }
 
 // keyBoot is the value that names the boot of the machine at which tasks with `every: boot` were

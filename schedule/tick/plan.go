@@ -103,7 +103,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		need := run.NeedOf(task)
 		held, err := r.Storage.Holders(ctx, live, need)
 		holder, overlaps := held[need.Mutex]
-		sitting := need.Sitting(held)
+		sitting := need.SeatHolders(held)
 		switch {
 		case overlaps:
 			return nil, &mutex.HeldError{Name: need.Mutex, Holder: holder}

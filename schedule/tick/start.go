@@ -331,10 +331,10 @@ func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
 		defer func() { <-s.skipping }()
-		told, err := s.caller().Skip(row, task)
+		settled, err := s.caller().Skip(row, task)
 		if memory, ok := s.fallback.storageFor(err); ok {
-			if told, err = s.callerIn(memory).Skip(row, task); err == nil {
-				s.records.keep(told)
+			if settled, err = s.callerIn(memory).Skip(row, task); err == nil {
+				s.records.keep(settled)
 			}
 		}
 		if isStale(err) {
@@ -343,7 +343,7 @@ func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 		if err != nil {
 			s.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
 		}
-		done(told)
+		done(settled)
 	})
 }
 

@@ -86,7 +86,7 @@ func (s Source) Pool(ctx context.Context, live []state.Row, of schedule.Pool) *P
 	if of.Name == "" {
 		return nil
 	}
-	holders, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Sitting(ctx, live, of)
+	holders, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.SeatHolders(ctx, live, of)
 	if err != nil {
 		s.LeftOut(err)
 	}

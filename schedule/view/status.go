@@ -237,7 +237,7 @@ func poolsOf(of *Health) []Pool {
 		live = append(live, t.Running...)
 	}
 	for _, p := range of.Schedule.Pools {
-		holders, _ := run.Storage{}.Sitting(context.Background(), live, p)
+		holders, _ := run.Storage{}.SeatHolders(context.Background(), live, p)
 		all = append(all, *poolOf(p, holders))
 	}
 	return all

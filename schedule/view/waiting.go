@@ -26,7 +26,7 @@ type Waiting struct {
 	Time  time.Time `json:"-"` // At, exactly
 	Slot  time.Time `json:"-"` // the slot of the run; At for a run that was asked for
 	pause *Pause    // of its task; nil for none
-	lacks string    // what its task needs, if that is not its mutex alone; else ""
+	needs string    // what its task needs, if that is not its mutex alone; else ""
 	turn  bool      // it waits for the runs of earlier slots, too
 	since time.Time // the time of Held, exactly, if Until is set
 	until time.Time // the time of Until, Store or AfterPause, exactly
@@ -45,14 +45,14 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		w := Waiting{Run: row.ID, Time: row.Slot, Slot: row.Slot, Attempt: 1, Origin: row.Origin}
 		switch {
 		case row.Queued():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
+			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
 			w.Until, w.since, w.until = timeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
 			w.turn = row.CatchesUp()
 		case row.Deferred():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
+			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
 			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
 		case row.Requested():
-			w.Held, w.lacks = timeOrNil(row.Wait.Since), lacks(s, row.Task)
+			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
 		case row.DelayedSlot() && row.Wait.For == state.ForPause:
 			w.AfterPause, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
 		case row.DelayedSlot():
@@ -77,8 +77,8 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 	return all
 }
 
-// lacks says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
-func lacks(s Source, name string) string {
+// needs says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
+func needs(s Source, name string) string {
 	t, err := FindTask(s.Schedule, name)
 	switch {
 	case err != nil || t.Pool.Name == "":
@@ -101,7 +101,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	case w.turn:
 		text += fmt.Sprintf(" for %s for its turn, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), humanize.MinuteNear(w.until, now, zone))
 	case w.Until != nil:
-		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), humanize.MinuteNear(w.until, now, zone))
+		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), cmp.Or(w.needs, "its mutex"), humanize.MinuteNear(w.until, now, zone))
 	case w.AfterPause != nil:
 		return fmt.Sprintf("%s, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
@@ -110,7 +110,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
-		text += " until " + cmp.Or(w.lacks, "its mutex") + " is free"
+		text += " until " + cmp.Or(w.needs, "its mutex") + " is free"
 	default:
 		text += " until " + humanize.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
 	}

@@ -28,7 +28,7 @@ type Memory struct {
 	locks  map[string]lent
 	broken map[[2]string]bool // locks that were broken, by name and run
 	claims map[string]lent
-	tables map[string]map[string]kept
+	tables map[string]map[string]storedValue
 	logs   map[string][][]byte
 }
 
@@ -37,7 +37,7 @@ type lent struct {
 	until  time.Time
 }
 
-type kept struct {
+type storedValue struct {
 	value []byte
 	until time.Time
 }
@@ -53,7 +53,7 @@ func New() *Memory {
 
 func (m *Memory) empty() {
 	m.locks, m.claims, m.broken = map[string]lent{}, map[string]lent{}, map[[2]string]bool{}
-	m.tables, m.logs = map[string]map[string]kept{}, map[string][][]byte{}
+	m.tables, m.logs = map[string]map[string]storedValue{}, map[string][][]byte{}
 }
 
 // Advance moves the clock of the store.
@@ -199,9 +199,9 @@ func (m *Memory) Close() error { return nil }
 func (m *Memory) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
 	return m.call(ctx, func(now time.Time) error {
 		if m.tables[table] == nil {
-			m.tables[table] = map[string]kept{}
+			m.tables[table] = map[string]storedValue{}
 		}
-		m.tables[table][key] = kept{slices.Clone(value), now.Add(keep)}
+		m.tables[table][key] = storedValue{slices.Clone(value), now.Add(keep)}
 		return nil
 	})
 }
@@ -210,7 +210,7 @@ func (m *Memory) Put(ctx context.Context, table, key string, value []byte, keep 
 func (m *Memory) All(ctx context.Context, table string) (all map[string][]byte, err error) {
 	all = map[string][]byte{}
 	err = m.call(ctx, func(now time.Time) error {
-		maps.DeleteFunc(m.tables[table], func(_ string, k kept) bool { return !k.until.After(now) })
+		maps.DeleteFunc(m.tables[table], func(_ string, k storedValue) bool { return !k.until.After(now) })
 		for key, k := range m.tables[table] {
 			all[key] = slices.Clone(k.value)
 		}

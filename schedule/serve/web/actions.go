@@ -103,9 +103,9 @@ func asking(v *serve.Visit, target string) serve.Asking {
 
 // paramFields are the fields for the params of one more run of a task. The target is the task, or
 // the run whose values a retry keeps.
-func paramFields(t *schedule.Task, target string, kept map[string]string) (fields markup) {
+func paramFields(t *schedule.Task, target string, given map[string]string) (fields markup) {
 	for _, p := range t.Params {
-		value, has := kept[p.Name]
+		value, has := given[p.Name]
 		if !has && p.Default != nil {
 			value, has = *p.Default, true
 		}

@@ -203,8 +203,8 @@ func (w *writer) fact(label, text markup, args ...any) {
 	w.put(`<dt>%s<dd>%s`, label, format(text, args...))
 }
 
-// told is fact for a text, and writes nothing for an empty one.
-func (w *writer) told(label markup, text string) {
+// factIfAny is fact for a text, and writes nothing for an empty one.
+func (w *writer) factIfAny(label markup, text string) {
 	if text != "" {
 		w.fact(label, `%s`, text)
 	}

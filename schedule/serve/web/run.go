@@ -126,10 +126,10 @@ func (p runPage) runFacts(r view.Run) {
 		p.fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
 	if ended && !r.Begin.Started.IsZero() {
-		p.told("Took", humanize.Duration(r.Begin.Duration()))
+		p.factIfAny("Took", humanize.Duration(r.Begin.Duration()))
 	}
 	if r.Cause == nil {
-		p.told("Asked for by", r.Origin)
+		p.factIfAny("Asked for by", r.Origin)
 	}
 	for _, pair := range schedule.Pairs(r.Params) {
 		p.fact("Param", `<code>%s</code>`, pair)
@@ -160,20 +160,20 @@ func (p runPage) runFacts(r view.Run) {
 	if r.PeakMemory != nil {
 		p.fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
 	}
-	p.told("Limits", r.Limits)
-	p.told("Server", r.Server)
+	p.factIfAny("Limits", r.Limits)
+	p.factIfAny("Server", r.Server)
 	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && ended {
 		p.put(`<dt>This slot</dt><dd>`)
 		p.elsewhere(other)
 		p.put(`</dd>`)
 	}
-	p.told("Stopped by", r.StopBy)
-	p.told("Hooks so far", strings.Join(r.Hooks, ", "))
+	p.factIfAny("Stopped by", r.StopBy)
+	p.factIfAny("Hooks so far", strings.Join(r.Hooks, ", "))
 	if ended && r.Hooked > 0 {
 		p.fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
-		p.told("Note", note)
+		p.factIfAny("Note", note)
 	}
 	p.put(`</dl>`)
 }

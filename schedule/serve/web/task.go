@@ -133,13 +133,13 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		}
 		p.put(`<span class="time">%s</span> `, p.exactly(at, p.zoneOf(t.Name)))
 	}
-	p.told("Conditions", d.Conditions)
-	p.told("Asks", strings.Join(d.Asks, "; "))
-	p.told("Tags", strings.Join(d.Tags, ", "))
-	p.told("User", d.User)
-	p.told("Folder", d.Dir)
-	p.told("Environment", strings.Join(d.Environment, ", "))
-	p.told("Environment files", strings.Join(d.EnvFiles, ", "))
+	p.factIfAny("Conditions", d.Conditions)
+	p.factIfAny("Asks", strings.Join(d.Asks, "; "))
+	p.factIfAny("Tags", strings.Join(d.Tags, ", "))
+	p.factIfAny("User", d.User)
+	p.factIfAny("Folder", d.Dir)
+	p.factIfAny("Environment", strings.Join(d.Environment, ", "))
+	p.factIfAny("Environment files", strings.Join(d.EnvFiles, ", "))
 	for _, param := range d.Params {
 		p.fact("Param", `<code>%s</code> %s`, param.Name, param.String())
 	}
@@ -159,12 +159,12 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		p.fact("Attempts", `up to %d`, d.Attempts)
 	}
 	if d.StartDeadline != nil {
-		p.told("Start deadline", seconds(*d.StartDeadline))
+		p.factIfAny("Start deadline", seconds(*d.StartDeadline))
 	}
 	if !slices.Equal(d.SuccessCodes, []int{0}) {
-		p.told("Success codes", strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
+		p.factIfAny("Success codes", strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
 	}
-	p.told("Warn codes", strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
+	p.factIfAny("Warn codes", strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
 	for _, hook := range d.Hooks {
 		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
 	}
