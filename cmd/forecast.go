@@ -36,8 +36,8 @@ which foreground tasks start late and behind what, and which runs are skipped be
 has their mutex. It decides as ticks do, with the same code.
 
 How long runs take it knows from the history: the median of a task's last successful runs. For a
-task without such runs it says so and takes 1 s. It assumes that ticks come on time, that runs succeed, and that
-when and skip let them start.
+task without such runs it says so and takes 1 s. It assumes that ticks come on time, that runs
+succeed, and that when and skip let them start.
 
 Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usage.`,
 		Example: `  sched forecast

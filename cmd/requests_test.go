@@ -85,7 +85,7 @@ func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
 	b := newBox(t, requested)
 	b.sched("trigger", "front")
 	b.write(".sched/output", "in the way")
-	if out := b.tick(2 * time.Minute); !strings.Contains(out, "front waits on, since it cannot begin: ") {
+	if out := b.tick(2 * time.Minute); !strings.Contains(out, "front waits on, because it cannot begin: ") {
 		t.Errorf("nothing was said: %s", out)
 	}
 	if err := exec.Command("rm", b.path(".sched/output")).Run(); err != nil {
