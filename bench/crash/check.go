@@ -159,7 +159,7 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 		}
 	}
 	most := max(1, len(ticks))
-	if t.once && (len(ticks) > 1 || len(ticks) == 1 && ticks[0].replay) {
+	if (t.once || t.all) && (len(ticks) > 1 || len(ticks) == 1 && ticks[0].replay) {
 		most++ // a later tick may have run it besides
 	}
 	for _, r := range records {
@@ -171,7 +171,7 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 	switch {
 	case len(records) > most && len(slices.DeleteFunc(slices.Clone(records), c.lostWithHistory)) <= most:
 		c.excuse(damagedHistory, "%s ran again, since its record was", what)
-	case len(records) > most && t.once && c.unrecorded(ticks):
+	case len(records) > most && (t.once || t.all) && c.unrecorded(ticks):
 		c.excuse("tick that could not write down its minute", "%s ran again", what)
 	case len(records) > most:
 		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
@@ -377,9 +377,9 @@ func (c *check) teller(run string) *tick {
 		c.tellers = map[string]*tick{}
 		for _, t := range c.ticks {
 			text, _ := os.ReadFile(c.output(t))
-			for _, told := range runIDs.FindAllString(string(text), -1) {
-				if c.tellers[told] == nil {
-					c.tellers[told] = t
+			for _, id := range runIDs.FindAllString(string(text), -1) {
+				if c.tellers[id] == nil {
+					c.tellers[id] = t
 				}
 			}
 		}

@@ -67,7 +67,7 @@ func (c *check) passed(b *comer, queue string) {
 		return
 	}
 	came, own := c.came(b, queue, after)
-	if came < 0 || own == "" && c.tasks[c.traces[b.run].task.name].waits != "" {
+	if t := c.tasks[c.traces[b.run].task.name]; came < 0 || own == "" && (t.waits != "" || t.all) {
 		return // it may have stood there between two looks
 	}
 	for p := range c.looks[came].standing {

@@ -28,6 +28,7 @@ type task struct {
 	list        bool   // the command is a list, run without a shell
 	beforeFails bool   // its before-hook fails in some minutes
 	once        bool   // missed: once
+	all         bool   // missed: all
 	condition   bool   // it has a condition command, which says no in some minutes
 	hooks       bool   // of every kind
 	triggers    string // the task that it starts when it has ended, with any outcome; see chains
@@ -87,6 +88,8 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-wait-seat-2", every: 1 + upTo(2), beats: upTo(4), mutex: "-", pool: true, waits: "15s", code: second, attempts: 2},
 		{name: "back-turns", every: upTo(3), beats: upTo(2), mutex: "turns"},
 		{name: "back-once", every: upTo(5), beats: upTo(4), once: true, hooks: true},
+		{name: "back-all", every: upTo(3), beats: upTo(2), mutex: "-", all: true, hooks: true},
+		{name: "front-all", every: upTo(3), mutex: "-", all: true, hooks: true},
 		{name: "front-chains", every: upTo(3), hooks: true, triggers: "back-chained"},
 		{name: "back-chains", beats: upTo(2), code: second, hooks: true, triggers: "back-chained"},
 		{name: "back-chains-long", every: upTo(3), beats: 3 + upTo(6), triggers: "front-chained"},
@@ -185,6 +188,9 @@ func (t task) yaml() string {
 	}
 	if t.once {
 		line("    missed: once")
+	}
+	if t.all {
+		line("    missed: all\n    missed_at_most: 6")
 	}
 	if t.condition {
 		line(`    when: [./condition]`)
