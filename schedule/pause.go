@@ -118,7 +118,7 @@ func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
 }
 
 // AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
-// looks at slotsToLook of them, of which a pause has one.
+// looks at one time of the task in each pause, and at slotsToLook pauses.
 func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.NextRun(now)

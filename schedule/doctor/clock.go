@@ -120,7 +120,7 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 		found = append(found, s.namelessZone()...)
 	}
 	if version == "" {
-		return found.orFine("of which version they are is not known on this system")
+		return found.orFine("their version is not known on this system")
 	}
 	return found.orFine("of %s", version)
 }

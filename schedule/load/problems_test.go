@@ -394,9 +394,9 @@ var mistakes = []struct {
 		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write false for a task that may start at any time"}},
 	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
 		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait\n  hint: add `missed: once`, or remove it"}},
-	{"how many missed slots run of which one runs", one("missed: once\nmissed_at_most: 24"), []string{
+	{"a number of missed slots for a task that runs one of them", one("missed: once\nmissed_at_most: 24"), []string{
 		"schedule.yaml:6:19: task \"t\": missed_at_most is for tasks with missed: all\n  hint: add `missed: all`, or remove it"}},
-	{"how many missed slots run of which none runs", one("missed_at_most: 24"), []string{
+	{"a number of missed slots for a task that runs none of them", one("missed_at_most: 24"), []string{
 		"schedule.yaml:5:19: task \"t\": missed_at_most is for tasks with missed: all\n  hint: add `missed: all`, or remove it"}},
 	{"too many missed slots", one("missed: all\nmissed_at_most: 2000"), []string{
 		"schedule.yaml:6:19: task \"t\": missed_at_most must be from 1 to 1000, not 2000"}},

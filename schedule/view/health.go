@@ -137,7 +137,7 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 			if last.Outcome == outcome.Succeeded && last.ExitCode != nil && slices.Contains(t.WarnCodes, *last.ExitCode) {
 				row.Kind = outcome.Warning
 			}
-			if last.Outcome == outcome.Stopped { // by a pause?
+			if last.Outcome == outcome.Stopped { // the totals do not say whether a pause stopped it
 				stopped, _ := db.Runs().Row(context.Background(), last.Run)
 				row.Kind = stopped.Kind
 			}

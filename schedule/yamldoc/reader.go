@@ -142,7 +142,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// A Report collects what is wrong with files, and what is allowed and probably not meant.
+// A Report collects the problems of files, and warnings about what is allowed but hardly meant.
 //
 // The exported fields say which part of the files the next problem concerns.
 type Report struct {
