@@ -304,7 +304,10 @@ func (f *file) dsn(path, mode string) string {
 		"_synchronous":  {"NORMAL"},
 		"_dqs":          {"0"},
 		"_error_rc":     {"1"},
-		"_pragma":       {"cache_size(-16000)", "temp_store(MEMORY)"},
+		"_pragma":       {"temp_store(MEMORY)"},
+	}
+	if f.access == writing {
+		q.Add("_pragma", "cache_size(-16000)") // KiB: a reader would only fill it with rows that it reads once
 	}
 	if f.access == reading {
 		q.Set("_query_only", "1")

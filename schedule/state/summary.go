@@ -93,14 +93,18 @@ func (p Past) Summaries(ctx context.Context, task string, since, until time.Time
 const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
 	UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE name.task IS NOT NULL)`
 
-// addSingles adds the rows of one slot, on as many connections as there are processors.
+// addSingles adds the rows of one slot, on as many connections as there are processors. Each takes
+// every n-th task, because tasks with much history often have names that are alike.
 func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to any) error {
 	var mu sync.Mutex
-	var parts sync.WaitGroup
+	var all sync.WaitGroup
 	var failed error
-	processors := min(runtime.GOMAXPROCS(0), readers)
-	for part := range slices.Chunk(tasks, max(1, (len(tasks)+processors-1)/processors)) {
-		parts.Go(func() {
+	parts := make([][]string, min(runtime.GOMAXPROCS(0), readers, len(tasks)))
+	for i, task := range tasks {
+		parts[i%len(parts)] = append(parts[i%len(parts)], task)
+	}
+	for _, part := range parts {
+		all.Go(func() {
 			added := map[string]*Summary{}
 			err := addPart(ctx, q, added, jsonList(part), from, to)
 			mu.Lock()
@@ -109,7 +113,7 @@ func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks 
 			failed = cmp.Or(failed, err)
 		})
 	}
-	parts.Wait()
+	all.Wait()
 	return failed
 }
 
