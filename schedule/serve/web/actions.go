@@ -339,7 +339,7 @@ func (p taskList) ask(d deed, rows []row) {
 		case "trigger":
 			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.find(r.Name), r.Name, nil))
 		case "retry":
-			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), badge(r.LastRun.OutcomeText()), details(r.LastRun))
+			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), ended(r.LastRun.Result), details(r.LastRun))
 			p.put(`%s`, paramFields(p.find(r.Name), r.LastRun.ID, r.LastRun.Params))
 		}
 		p.put(`</li>`)

@@ -43,9 +43,18 @@ var looks = map[string]look{
 	"another text":            {"!", "warn"},
 }
 
-func badge(word string) markup {
-	l := looks[word]
+func badge(word string) markup { return looks[word].badge(word) }
+
+func (l look) badge(word string) markup {
 	return format(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
+}
+
+// ended shows how a run ended. A run that a planned pause stopped is no trouble.
+func ended(r state.Result) markup {
+	if r.Kind == outcome.Paused {
+		return look{"■", "hold"}.badge(r.OutcomeText())
+	}
+	return badge(r.OutcomeText())
 }
 
 func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), r.OutcomeText()) }

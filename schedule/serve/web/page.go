@@ -174,8 +174,13 @@ func (p *page) when(at time.Time, zone *time.Location) markup {
 	if at.After(p.now) {
 		away = "in " + humanize.Duration(at.Sub(p.now))
 	}
-	return format(`<time datetime="%s" title="%s · %s">%s</time> <small>%s</small>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
-		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone), away)
+	return format(`%s <small>%s</small>`, p.near(at, zone), away)
+}
+
+// near writes a time without a day that is obvious.
+func (p *page) near(at time.Time, zone *time.Location) markup {
+	return format(`<time datetime="%s" title="%s · %s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
+		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone))
 }
 
 // exactly writes a time to the second.

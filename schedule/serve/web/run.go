@@ -36,7 +36,7 @@ func showRun(made *page) error {
 	}
 	p.put(`<div id="run" data-live><p class="outcome">`)
 	if r.State == view.RunEnded {
-		p.put(`%s%s`, badge(r.Begin.OutcomeText()), details(r.Begin))
+		p.put(`%s%s`, ended(r.Begin.Result), details(r.Begin))
 	} else {
 		p.state(r)
 	}
@@ -75,14 +75,14 @@ func (p runPage) neighbours(r view.Run, all *view.Records) error {
 	p.put(`<nav class="neighbours" id="neighbours" data-live aria-label="Runs of the task">`)
 	earlier, ok, err := all.Previous(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
-		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), badge(earlier.OutcomeText()))
+		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), ended(earlier.Result))
 	}
 	if err != nil {
 		return err
 	}
 	later, ok, err := all.Following(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
-		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), badge(later.OutcomeText()))
+		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), ended(later.Result))
 	}
 	p.put(`<a href="%s">all runs</a></nav>`, p.runsURL(r.Task, ""))
 	return err

@@ -256,7 +256,7 @@ func (p runTable) record(r, elsewhere state.Row, named bool) {
 	if named {
 		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
 	}
-	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(r.OutcomeText()))
+	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), ended(r.Result))
 	if r.IsRange() {
 		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.LastSlot, p.zoneOf(r.Task)))
 	}

@@ -106,7 +106,7 @@ func (p taskPage) minute(label string, m *view.Minute) {
 	for _, slot := range m.Slots {
 		p.put(`<dt>%s<dd>%s`, label, p.when(slot.At, p.zoneOf(p.request.PathValue("name"))))
 		for _, r := range slot.Records {
-			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), badge(m.Ended[r.Run].OutcomeText()), details(m.Ended[r.Run]))
+			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), ended(m.Ended[r.Run].Result), details(m.Ended[r.Run]))
 		}
 		if slot.Says != "" {
 			p.put(` %s`, slot.Says)
