@@ -248,7 +248,7 @@ func (a runCommand) dryRun(tick *tick.Tick, asJSON bool) error {
 
 func planOf(tick *tick.Tick) planJSON {
 	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
-	for _, p := range tick.Plan() {
+	for _, p := range tick.DryRun() {
 		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
 		if p.Reason != "" {
 			t.Would = "skip"

@@ -29,10 +29,10 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, erro
 // Runs that may not start yet are left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().StartAhead(t.Storage)
-	r := t.prepare()
+	r := t.prepare(stops{noNewStarts, noNewStarts, kill})
 	defer r.close()
 	r.deliveries.start(kill)
-	r.requests.startTriggered(noNewStarts)
+	r.requests.startTriggered()
 	r.launcher.handover.Close()
 	r.launcher.skipHooks.Wait()
 	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
@@ -44,10 +44,10 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 func (t *Tick) Collect() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := t.prepare()
+	r := t.prepare(stops{noNewStarts: over, terminate: context.Background(), kill: over})
 	defer r.close()
 	r.deliveries.start(over)
-	r.collectLost(over)
+	r.collectLost()
 	r.launcher.handover.Close()
 	r.records.write(0)
 	r.reportEnded()
@@ -58,7 +58,7 @@ func (t *Tick) Collect() {
 // schedule. It takes the lock of the task; when that is held the row says skipped. When terminate
 // is done the command is stopped; when kill is done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params map[string]string, origin string, out io.Writer) (state.Row, error) {
-	r := t.prepare()
+	r := t.prepare(stops{terminate, terminate, kill})
 	defer r.close()
 	here := *task
 	here.OneServer, here.Background, here.PauseAfter = false, false, 0 // whoever tests it sees that it fails

@@ -39,7 +39,7 @@ func (s *launcher) prefetch(slots []schedule.Slot) {
 	last := map[string]*prefetch{} // the last slot that wants it, by run.QueuesOf
 	for _, slot := range slots {
 		task := slot.Task
-		if s.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
+		if s.tick.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
 			s.locks.prefetched(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
@@ -54,7 +54,7 @@ func (s *launcher) prefetch(slots []schedule.Slot) {
 				last[name] = a
 			}
 		}
-		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.Storage, &a.row, slot) })
+		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.tick.Storage, &a.row, slot) })
 		a.lock = sync.OnceValues(func() (mutex.Lock, refusal) {
 			for _, other := range before {
 				other.lock()

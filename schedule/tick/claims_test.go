@@ -23,8 +23,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
   - {name: c, cron: "* * * * *", background: true, mutex: b, command: "true"}
 `)
 	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
-	tick := w.tick().prepare()
-	slots := w.schedule.Due(tick.Minute)
+	tick := w.tick().prepare(unstopped)
+	slots := w.schedule.Due(tick.tick.Minute)
 	for range 50 {
 		given := make(chan bool)
 		go func() {
@@ -39,7 +39,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, slot := range slots[:2] {
-		row := tick.newRow(slot)
+		row := tick.tick.newRow(slot)
 		if lock, no := tick.locks.take(&row, slot); lock == nil {
 			t.Errorf("%s: %s", slot.Task.Name, no.reason)
 		}
@@ -98,7 +98,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 			}
 		}
 	}
-	tick.Storage.Store = claimCounter{tick.Storage.Store, func() {
+	tick.tick.Storage.Store = claimCounter{tick.tick.Storage.Store, func() {
 		count(1)
 		<-full
 		count(-1)
@@ -125,13 +125,13 @@ func TestWhoLeavesASlotToOthers(t *testing.T) {
   - {name: c, cron: "* * * * *", one_server: true, command: "true"}
 `)
 	tick, slots := w.begin()
-	tick.Host.Server, tick.Replay = "web-1", false
+	tick.tick.Host.Server, tick.tick.Replay = "web-1", false
 	for i, want := range []bool{true, false, false} {
 		if wait := tick.locks.preferred(slots[i]); want != (wait > 0) || wait > preferredFirst {
 			t.Errorf("%s waits for %s", slots[i].Task.Name, wait)
 		}
 	}
-	if tick.Replay = true; tick.locks.preferred(slots[0]) != 0 {
+	if tick.tick.Replay = true; tick.locks.preferred(slots[0]) != 0 {
 		t.Error("a tick whose minute was given waits")
 	}
 }

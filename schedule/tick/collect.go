@@ -18,11 +18,11 @@ import (
 
 // collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
 // again to deliver what waits in the outbox.
-func (r *running) collectLost(noNewStarts context.Context) {
+func (r *running) collectLost() {
 	if r.nothingToDo {
 		return
 	}
-	if slices.ContainsFunc(r.Schedule.Tasks, func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }) {
+	if slices.ContainsFunc(r.tick.Schedule.Tasks, func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }) {
 		process.SweepCgroups()
 	}
 	rows, err := r.launcher.caller().Unwatched(context.Background())
@@ -35,7 +35,7 @@ func (r *running) collectLost(noNewStarts context.Context) {
 			continue
 		}
 		if row.Queued() { // none may overtake another
-			r.resume(noNewStarts, row)
+			r.resume(row)
 			continue
 		}
 		slots <- struct{}{}
@@ -44,21 +44,21 @@ func (r *running) collectLost(noNewStarts context.Context) {
 			waits, err := r.launcher.caller().Collect(row)
 			r.problemUnlessUnwritable(err)
 			if waits != nil {
-				r.resume(noNewStarts, *waits)
+				r.resume(*waits)
 			}
 		})
 	}
 	all.Wait()
-	r.deliveries.sendWaiting()
+	r.deliveries.sender.SendWaiting()
 }
 
 // stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
 // tick in the pause does so, whatever became of the one before.
 func (r *running) stopPaused() {
-	if r.nothingToDo || r.Replay || r.Only != "" {
+	if r.nothingToDo || r.tick.Replay || r.tick.Only != "" {
 		return
 	}
-	live, _, err := r.Storage.DB.LiveAndLost(context.Background())
+	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
 	r.problemUnlessUnwritable(err)
 	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
 	if len(live) == 0 {
@@ -67,16 +67,16 @@ func (r *running) stopPaused() {
 	var all sync.WaitGroup
 	pauses, now := r.controls.now().Pauses, clock.Now()
 	for _, row := range live {
-		task := r.Schedule.Task(row.Task)
+		task := r.tick.Schedule.Task(row.Task)
 		if task == nil {
 			continue
 		}
 		if one, ok := pauses.Stopping(task, now); ok && row.Started.Before(one.Since) {
 			all.Go(func() {
-				err := r.launcher.caller().StopForPause(row.ID, one.By, "because it is "+one.Text(now, r.Schedule.Location))
+				err := r.launcher.caller().StopForPause(row.ID, one.By, "because it is "+one.Text(now, r.tick.Schedule.Location))
 				gone := errors.Is(err, run.ErrNotRunning) || errors.Is(err, run.ErrVanished) || errors.Is(err, state.ErrNotFound)
 				if err != nil && !gone {
-					r.Report.Problem("%s is not stopped: %v", row.Task, err)
+					r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
 				}
 			})
 		}
@@ -90,14 +90,14 @@ const collectedAtOnce = 16
 // problemUnlessUnwritable reports an error. That the database cannot be written is said once.
 func (r *running) problemUnlessUnwritable(err error) {
 	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
-		r.Report.Problem("%v", err)
+		r.tick.Report.Problem("%v", err)
 	}
 }
 
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that none
 // overtakes them.
-func (r *running) resumeQueued(noNewStarts context.Context) {
+func (r *running) resumeQueued() {
 	if r.nothingToDo || r.records.fallback.inUse() {
 		return
 	}
@@ -105,7 +105,7 @@ func (r *running) resumeQueued(noNewStarts context.Context) {
 	rows = slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Queued() })
 	slices.SortFunc(rows, state.InOrder)
 	for _, row := range rows {
-		r.resume(noNewStarts, row)
+		r.resume(row)
 	}
 }
 
@@ -113,18 +113,18 @@ func (r *running) resumeQueued(noNewStarts context.Context) {
 // the minute, and takes the run first that has waited longest. Otherwise a task that is due every
 // minute would take its own mutex each time, and a request for it, or the next attempt of another
 // task, would never run.
-func (r *running) startHeld(noNewStarts context.Context) {
+func (r *running) startHeld() {
 	if r.nothingToDo || r.records.fallback.inUse() {
 		return
 	}
-	rows, _ := r.Storage.DB.Runs().Waiting(context.Background()) // startBackground of the requests reports an error
+	rows, _ := r.tick.Storage.DB.Runs().Waiting(context.Background()) // startBackground of the requests reports an error
 	for _, row := range rows {
 		switch {
 		case row.Wait.Since.IsZero():
 		case row.Deferred():
-			r.resume(noNewStarts, row)
+			r.resume(row)
 		case row.Requested():
-			r.requests.handOverAll(noNewStarts, []state.Row{row})
+			r.requests.handOverAll([]state.Row{row})
 		}
 	}
 }
@@ -137,25 +137,25 @@ func (r *running) reportEnded() {
 		return
 	}
 	ctx := context.Background()
-	rows, err := r.Storage.DB.Runs().Unreported(ctx)
+	rows, err := r.tick.Storage.DB.Runs().Unreported(ctx)
 	for _, row := range rows {
 		if r.launcher.handedOverIDs.has(row.ID) {
 			continue
 		}
-		ours, rerr := r.Storage.DB.Runs().Report(ctx, row.ID)
+		ours, rerr := r.tick.Storage.DB.Runs().Report(ctx, row.ID)
 		if ours {
-			r.Report.Done(row)
+			r.tick.Report.Done(row)
 		}
 		err = errors.Join(err, rerr)
 	}
 	if err != nil && !r.records.fallback.inUse() { // else that was reported already
-		r.Report.Problem("which runs have ended is not known: %v", err)
+		r.tick.Report.Problem("which runs have ended is not known: %v", err)
 	}
 }
 
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
-func (r *running) resume(noNewStarts context.Context, row state.Row) {
-	task := r.Schedule.Task(row.Task)
+func (r *running) resume(row state.Row) {
+	task := r.tick.Schedule.Task(row.Task)
 	if task == nil { // it goes by its snapshot
 		task = &schedule.Task{Name: row.Task}
 	}
@@ -163,9 +163,9 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 	case row.Stop != nil:
 		r.problemUnlessUnwritable(r.launcher.caller().GiveUp(row))
 		return
-	case noNewStarts.Err() != nil, r.Only != "" && r.Only != task.Name:
+	case r.stops.noNewStarts.Err() != nil, r.tick.Only != "" && r.tick.Only != task.Name:
 		return
-	case !row.Queued() && (r.early(row.Wait.NotBefore) || r.admission.paused(task, row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.Minute) != ""):
+	case !row.Queued() && (r.tick.early(row.Wait.NotBefore) || r.admission.paused(task, row.Wait.NotBefore) != "" || r.admission.inMaintenance(task, r.tick.Minute) != ""):
 		return // for a run that waits for its turn, a pause counts when the turn comes
 	}
 	begun, err := r.launcher.caller().Resume(row)
@@ -176,10 +176,10 @@ func (r *running) resume(noNewStarts context.Context, row state.Row) {
 	}
 	switch {
 	case err != nil:
-		r.Report.Problem("%s waits on: %v", task.Name, err)
+		r.tick.Report.Problem("%s waits on: %v", task.Name, err)
 	case begun != nil && !row.Queued():
-		r.Report.Started(begun.Row())
-		r.Report.flush()
+		r.tick.Report.Started(begun.Row())
+		r.tick.Report.flush()
 	}
 }
 
@@ -192,7 +192,7 @@ func (t *Tick) early(at time.Time) bool {
 
 // deliveries are the notifications that a tick sends, beside everything else.
 type deliveries struct {
-	tick    *running
+	tick    *Tick
 	records *records
 	sender  *notify.Sender // nil until start
 }
@@ -200,24 +200,10 @@ type deliveries struct {
 // start begins to deliver notifications, so that no server that hangs delays a task. When kill is
 // done the undelivered ones are left to a later tick.
 func (d *deliveries) start(kill context.Context) {
-	d.sender = notify.NewSender(kill, d.tick.db, d.tick.Host.Environ)
+	d.sender = notify.NewSender(kill, d.tick.Storage.DB, d.tick.Host.Environ)
 	d.sender.Undelivered = d.reportUndelivered
 	d.sender.Delivered = func(sent *notify.Delivery, target string) {
 		d.tick.Report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
-	}
-}
-
-// sendWaiting tries again to deliver what earlier attempts did not.
-func (d *deliveries) sendWaiting() {
-	d.sender.SendWaiting()
-}
-
-// sendHeld sends what at_most held back, if it may be sent now. Call it after the tasks of the tick
-// have run: they may have newer messages, which take over the number of messages that were held
-// back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
-func (d *deliveries) sendHeld() {
-	if !d.tick.nothingToDo {
-		d.sender.Release()
 	}
 }
 
@@ -231,13 +217,13 @@ func (d *deliveries) reportUndelivered(failed *notify.Delivery, err error, what 
 // watch returns what looks for tasks that are overdue. It returns nil if nothing is expected of any
 // task, and for ticks with --at or --only.
 func (r *running) watch() *overdue.Watch {
-	tasks := r.Schedule.Expecting()
-	if len(tasks) == 0 || r.Replay || r.Only != "" {
+	tasks := r.tick.Schedule.Expecting()
+	if len(tasks) == 0 || r.tick.Replay || r.tick.Only != "" {
 		return nil
 	}
-	w := &overdue.Watch{DB: r.Storage.DB, Tasks: tasks, Server: r.Host.Server, Now: clock.Now}
-	if r.Storage.Store != nil {
-		w.Elsewhere = overdue.Elsewhere(r.Storage.Store, r.Host.Server)
+	w := &overdue.Watch{DB: r.tick.Storage.DB, Tasks: tasks, Server: r.tick.Host.Server, Now: clock.Now}
+	if r.tick.Storage.Store != nil {
+		w.Elsewhere = overdue.Elsewhere(r.tick.Storage.Store, r.tick.Host.Server)
 	}
 	return w
 }
@@ -251,20 +237,20 @@ func (r *running) lookForOverdue() {
 	}
 	began, untold, err := w.Look(r.liveRuns(w.Tasks))
 	if err != nil {
-		r.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
+		r.tick.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
 	}
 	for _, i := range began {
-		r.Report.Problem("%s is overdue: %s", i.Task, i.Text(i.Found))
+		r.tick.Report.Problem("%s is overdue: %s", i.Task, i.Text(i.Found))
 	}
 	for _, i := range untold {
-		task := r.Schedule.Task(i.Task)
+		task := r.tick.Schedule.Task(i.Task)
 		r.launcher.skipHooks.Go(func() {
 			notes, err := w.Tell(r.launcher.caller(), task, i)
 			for _, note := range notes {
-				r.Report.Problem("%s: %s", i.Task, note)
+				r.tick.Report.Problem("%s: %s", i.Task, note)
 			}
 			if err != nil {
-				r.Report.Problem("that %s is overdue is told later: %v", i.Task, err)
+				r.tick.Report.Problem("that %s is overdue is told later: %v", i.Task, err)
 			}
 		})
 	}
@@ -275,6 +261,6 @@ func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
 	if r.nothingToDo || !slices.ContainsFunc(tasks, func(t *schedule.Task) bool { return t.Expect.Within > 0 }) {
 		return nil
 	}
-	live, _, _ := r.Storage.DB.LiveAndLost(context.Background()) // collectLost reports an error
+	live, _, _ := r.tick.Storage.DB.LiveAndLost(context.Background()) // collectLost reports an error
 	return live
 }

@@ -84,7 +84,7 @@ func (c *conditions) check(s *conditional) {
 		return
 	}
 	if s.verdict.Skip, s.paused = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = askConditions(ctx, s.slot.Task, c.launcher.Host.Environ, run.TaskVariables(s.row))
+		s.verdict = askConditions(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
 	}
 }
 

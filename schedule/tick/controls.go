@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sched/schedule"
@@ -102,17 +101,16 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	return pause.Interrupt{}, false
 }
 
-// stay returns a context that is done when ctx is, and at an interrupt as long as this tick waits
-// for later slots of its minute. The tick stops looking for interrupts when leave was called as
-// often as leaves says.
-func (r *running) stay(ctx context.Context, leaves int32, slots []schedule.Slot) (staying context.Context, leave func()) {
-	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.After(r.Minute) }) {
+// stay returns a context that is done when noNewStarts is, and at an interrupt while this tick
+// waits for the slots that are due in later seconds of its minute. The tick looks for interrupts
+// until leave is called.
+func (r *running) stay(slots []schedule.Slot) (staying context.Context, leave func()) {
+	ctx := r.stops.noNewStarts
+	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }) {
 		return ctx, func() {}
 	}
 	staying, interrupt := context.WithCancelCause(ctx)
 	watching, over := context.WithCancel(ctx)
-	var left atomic.Int32
-	left.Store(leaves)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -123,9 +121,7 @@ func (r *running) stay(ctx context.Context, leaves int32, slots []schedule.Slot)
 		}
 	}()
 	return staying, func() {
-		if left.Add(-1) == 0 {
-			over()
-			<-done
-		}
+		over()
+		<-done
 	}
 }

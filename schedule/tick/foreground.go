@@ -11,41 +11,37 @@ import (
 	"sched/schedule/run"
 )
 
-// contexts are the four ways in which a tick is made to end. Each later one is stronger.
-type contexts struct {
-	noNewStarts context.Context // it starts no other task
-	staying     context.Context // it waits for no later second of its minute; done at an interrupt, too
-	terminate   context.Context // it stops the running task
-	kill        context.Context // it kills it
-}
-
 // A foregroundQueue runs the foreground slots of a tick, one after another.
 type foregroundQueue struct {
-	tick     *running
-	contexts contexts
-	order    schedule.ForegroundQueue
-	failed   bool // a task failed
+	tick       *Tick
+	launcher   *launcher
+	conditions *conditions
+	requests   requests
+	stops      stops
+	staying    context.Context // see running.stay
+	order      schedule.ForegroundQueue
+	failed     bool // a task failed
 }
 
-func (r *running) foregroundQueue(c contexts) *foregroundQueue {
-	return &foregroundQueue{tick: r, contexts: c}
+func (r *running) foregroundQueue(staying context.Context) *foregroundQueue {
+	return &foregroundQueue{tick: r.tick, launcher: r.launcher, conditions: r.conditions, requests: r.requests, stops: r.stops, staying: staying}
 }
 
 // run runs the slots that are ready, in their order.
 func (q *foregroundQueue) run(slots []schedule.Slot) {
 	for i := range slots {
 		q.order.Reorder(slots, i, q.tick.behind)
-		ctx := q.contexts.noNewStarts
+		ctx := q.stops.noNewStarts
 		if slots[i].At.After(q.tick.Minute) {
-			ctx = q.contexts.staying
+			ctx = q.staying
 		}
 		if reason := q.tick.reach(ctx, slots[i]); reason != "" {
-			q.tick.launcher.skipAll(slots[i:], reason)
+			q.launcher.skipAll(slots[i:], reason)
 			return
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
 			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
-			q.tick.launcher.prefetch(instant)
+			q.launcher.prefetch(instant)
 		}
 		q.slot(ctx, slots[i])
 	}
@@ -55,7 +51,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot)
-	} else if begun, ok := q.tick.launcher.begin(slot); ok {
+	} else if begun, ok := q.launcher.begin(slot); ok {
 		q.order.Ran(slot.Task)
 		q.execute(begun)
 	}
@@ -64,10 +60,10 @@ func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 // conditional asks the condition commands of a slot and runs it, skips it or fails it, as they
 // answer. The slots after it wait.
 func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
-	asked := q.tick.conditions.add(ctx, slot)
+	asked := q.conditions.add(ctx, slot)
 	defer close(asked.decided)
-	q.tick.conditions.check(asked)
-	begun, failed := q.tick.conditions.decide(asked)
+	q.conditions.check(asked)
+	begun, failed := q.conditions.decide(asked)
 	q.failed = q.failed || failed
 	if begun != nil {
 		q.order.Ran(slot.Task)
@@ -78,13 +74,13 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Row())
-	q.tick.records.flushNow()
-	q.tick.db.CloseIfIdle(0)
-	row := begun.Execute(q.contexts.terminate, q.contexts.kill)
+	q.launcher.records.flushNow()
+	q.tick.Storage.DB.CloseIfIdle(0)
+	row := begun.Execute(q.stops.terminate, q.stops.kill)
 	if begun.DB.InMemory() {
-		q.tick.records.keep(row)
+		q.launcher.records.keep(row)
 	}
-	q.tick.records.done(row)
+	q.launcher.records.done(row)
 	q.failed = q.failed || row.Outcome.Failure()
 }
 
@@ -96,7 +92,7 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 // of one instant together.
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
-		if reason := r.reach(staying, slots[0]); reason != "" {
+		if reason := r.tick.reach(staying, slots[0]); reason != "" {
 			r.launcher.skipAll(slots, reason)
 			return
 		}

@@ -37,7 +37,7 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		}
 		tick.run(slot)
 		if early {
-			tick.collectLost(context.Background())
+			tick.collectLost()
 			tick.records.write(0)
 		}
 	}
@@ -45,7 +45,7 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		tick.die()
 		return
 	}
-	tick.collectLost(context.Background())
+	tick.collectLost()
 	tick.records.write(0)
 	if dies() {
 		tick.die()

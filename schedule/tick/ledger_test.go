@@ -54,6 +54,9 @@ func (w *world) parse(text []byte, file string) *schedule.Schedule {
 	return s
 }
 
+// unstopped lets a tick go on to its end.
+var unstopped = stops{context.Background(), context.Background(), context.Background()}
+
 // A ticking is a tick that the test takes through its steps itself.
 type ticking struct{ *running }
 
@@ -61,20 +64,20 @@ type ticking struct{ *running }
 func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) }
 
 func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
-	r := t.prepare()
+	r := t.prepare(unstopped)
 	r.deliveries.start(w.Context())
-	return ticking{r}, r.planSlots(r.dueSlots(r.Schedule.Due(r.Minute)))
+	return ticking{r}, r.planSlots(t.dueSlots(t.Schedule.Due(t.Minute)))
 }
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.
 func (t ticking) run(slot schedule.Slot) {
 	ctx := context.Background()
-	t.foregroundQueue(contexts{ctx, ctx, ctx, ctx}).slot(ctx, slot)
+	t.foregroundQueue(ctx).slot(ctx, slot)
 }
 
 // end ends the tick with everything written down.
 func (t ticking) end() {
-	t.collectLost(context.Background())
+	t.collectLost()
 	t.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
 	t.records.write(0)
 	t.close()
@@ -83,7 +86,7 @@ func (t ticking) end() {
 // die closes what the kernel would close if the tick were killed now.
 func (t ticking) die() {
 	t.owner.Close()
-	t.db.Close()
+	t.tick.Storage.DB.Close()
 }
 
 func (w *world) tick() *Tick {
@@ -314,7 +317,7 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
 	tick, slots := w.begin()
 	for range 60 {
-		tick.launcher.skip(tick.newRow(slots[0]), slots[0].Task, "for the test")
+		tick.launcher.skip(tick.tick.newRow(slots[0]), slots[0].Task, "for the test")
 	}
 	tick.launcher.skipHooks.Wait()
 	tick.end()

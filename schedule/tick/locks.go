@@ -182,7 +182,7 @@ func waitOf(task *schedule.Task) state.Wait {
 
 // waitsAlready returns which run of a task waits for its turn; "" for none.
 func (s *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok := s.queued.of(s.Storage, task.Name)
+	waiting, ok := s.queued.of(s.tick.Storage, task.Name)
 	if !ok {
 		return ""
 	}

@@ -17,7 +17,7 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 - {name: t, cron: "* * * * *", command: "true"}
 `)
 	tick, slots := w.begin()
-	dir := tick.Storage.Dir
+	dir := tick.tick.Storage.Dir
 	inTheWay := filepath.Join(dir, "sched.db")
 	os.Remove(inTheWay)
 	if err := statedir.MakeDir(inTheWay); err != nil {

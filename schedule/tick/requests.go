@@ -16,7 +16,10 @@ import (
 )
 
 // requests answers what people asked for with trigger and retry.
-type requests struct{ *launcher }
+type requests struct {
+	tick     *Tick
+	launcher *launcher
+}
 
 // waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {
@@ -24,31 +27,31 @@ func (r requests) waiting() ([]state.Row, error) {
 	return slices.DeleteFunc(all, func(row state.Row) bool { return !row.Requested() }), err
 }
 
-func (r requests) rows() state.Runs { return r.Storage.DB.Runs() }
+func (r requests) rows() state.Runs { return r.tick.Storage.DB.Runs() }
 
 // triggered reports whether the run is to start at once: a hook asked for it, or a person.
 func triggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
 // startTriggered hands over the runs that are to start at once.
-func (r requests) startTriggered(noNewStarts context.Context) {
+func (r requests) startTriggered() {
 	waiting, _ := r.waiting()
-	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
+	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
 }
 
 // startBackground hands over the requested background runs whose time has come.
-func (r requests) startBackground(noNewStarts context.Context) {
+func (r requests) startBackground() {
 	waiting, err := r.waiting()
 	if err != nil && !state.Unwritable(err) { // the write of the history reports that
-		r.Report.Problem("what was asked for cannot be read: %v", err)
+		r.tick.Report.Problem("what was asked for cannot be read: %v", err)
 	}
-	r.handOverAll(noNewStarts, waiting)
+	r.handOverAll(waiting)
 }
 
-func (r requests) handOverAll(noNewStarts context.Context, waiting []state.Row) {
-	r.each(noNewStarts, waiting, func(row state.Row, task *schedule.Task) {
+func (r requests) handOverAll(waiting []state.Row) {
+	r.each(waiting, func(row state.Row, task *schedule.Task) {
 		if inBackground(row, task) {
 			if begun, ok := r.begin(row, task); ok {
-				r.handOver(begun)
+				r.launcher.handOver(begun)
 			}
 		}
 	})
@@ -56,11 +59,10 @@ func (r requests) handOverAll(noNewStarts context.Context, waiting []state.Row) 
 
 // runRequested runs the requested foreground runs, the longest waiting first.
 func (q *foregroundQueue) runRequested() {
-	requests := q.tick.requests
-	waiting, _ := requests.waiting() // again: the tasks of the minute may have taken long
-	requests.each(q.contexts.noNewStarts, waiting, func(row state.Row, task *schedule.Task) {
+	waiting, _ := q.requests.waiting() // again: the tasks of the minute may have taken long
+	q.requests.each(waiting, func(row state.Row, task *schedule.Task) {
 		if !inBackground(row, task) {
-			if begun, ok := requests.begin(row, task); ok {
+			if begun, ok := q.requests.begin(row, task); ok {
 				q.execute(begun)
 			}
 		}
@@ -77,15 +79,15 @@ func inBackground(row state.Row, task *schedule.Task) bool {
 // each calls start for each of the waiting requests whose time has come, and refuses requests that
 // can never run. Requests for tasks that are paused or in maintenance go on waiting
 // (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
-func (r requests) each(ctx context.Context, waiting []state.Row, start func(state.Row, *schedule.Task)) {
+func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task)) {
 	for _, row := range waiting {
-		if ctx.Err() != nil {
+		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
 		}
-		if !triggered(row) && r.early(row.Wait.NotBefore) || r.Only != "" && r.Only != row.Task {
+		if !triggered(row) && r.tick.early(row.Wait.NotBefore) || r.tick.Only != "" && r.tick.Only != row.Task {
 			continue
 		}
-		task := r.Schedule.Task(row.Task)
+		task := r.tick.Schedule.Task(row.Task)
 		if task == nil {
 			r.refuse(row, "it is no longer in the schedule")
 			continue
@@ -93,9 +95,9 @@ func (r requests) each(ctx context.Context, waiting []state.Row, start func(stat
 		switch problem, _ := task.CheckValues(row.Params); {
 		case problem != "": // the schedule has changed since
 			r.refuse(row, problem)
-		case !r.Schedule.Active(task):
-			r.refuse(row, "it is "+r.Schedule.Inactive(task))
-		case r.admission.paused(task, row.Slot) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
+		case !r.tick.Schedule.Active(task):
+			r.refuse(row, "it is "+r.tick.Schedule.Inactive(task))
+		case r.launcher.admission.paused(task, row.Slot) != "", r.launcher.admission.inMaintenance(task, r.tick.Minute) != "": // it waits on
 		default:
 			start(row, task)
 		}
@@ -112,15 +114,15 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	here := *task
 	here.OneServer, here.Background = false, inBackground(row, task)
 	record := r.requestRow(row, &here)
-	lock, no := r.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
+	lock, no := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
-	case no.held && here.Background && task.WaitAtMost > 0 && r.waitsAlready(task) == "":
+	case no.held && here.Background && task.WaitAtMost > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
 	case no.unknown == nil && no.reason != "":
 		r.putBack(row, task, no.reason)
 		return nil, false
 	case no.unknown != nil: // the store is down, which was reported: the request goes on waiting, for as long as that takes
-		r.locks.skippedUnknown.Store(true)
+		r.launcher.locks.skippedUnknown.Store(true)
 		return nil, false
 	}
 	begun := r.beginRow(record, task, lock)
@@ -131,7 +133,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		return nil, false
 	}
 	if record.Wait.For == state.ForMutex {
-		r.queued.add(task.Name, record.ID)
+		r.launcher.queued.add(task.Name, record.ID)
 	}
 	return begun, true
 }
@@ -139,9 +141,9 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 // beginRow begins a requested run, which takes the place of its row. Of several ticks one does
 // that; the others get nil.
 func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
-	begun, err := r.caller().Begin(row, task, lock)
+	begun, err := r.launcher.caller().Begin(row, task, lock)
 	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
-		r.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
+		r.tick.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
 	if err != nil {
 		return nil
@@ -156,7 +158,7 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 	case row.Wait.Since.IsZero():
 		row.Wait.For, row.Wait.Since = state.ForMutex, now
 		if err := r.rows().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
-			r.Report.Problem("%s waits on: %v", row.Task, err)
+			r.tick.Report.Problem("%s waits on: %v", row.Task, err)
 		}
 	case clock.Now().Sub(row.Wait.Since) >= run.MaxHeld:
 		r.refuse(row, fmt.Sprintf("it waited for %.0f hours: %s", run.MaxHeld.Hours(), reason))
@@ -166,14 +168,14 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
 	if task := r.taskOf(row); len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
-		r.skip(r.requestRow(row, task), task, reason)
+		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
 	record, done, err := r.skipped(row, reason)
 	if err != nil {
-		r.Report.Problem("%s waits on: %v", row.Task, err)
+		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
 	} else if done {
-		r.skip(record, r.taskOf(row), reason)
+		r.launcher.skip(record, r.taskOf(row), reason)
 	}
 }
 
@@ -187,7 +189,7 @@ func (r requests) skipped(row state.Row, reason string) (record state.Row, done 
 // taskOf returns the task of a request, or one with only its name if it is no longer in the
 // schedule.
 func (r requests) taskOf(row state.Row) *schedule.Task {
-	if task := r.Schedule.Task(row.Task); task != nil {
+	if task := r.tick.Schedule.Task(row.Task); task != nil {
 		return task
 	}
 	return &schedule.Task{Name: row.Task, Mutex: row.Task}
@@ -195,7 +197,7 @@ func (r requests) taskOf(row state.Row) *schedule.Task {
 
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
-	record := r.Tick.newRow(schedule.Slot{Task: task, At: row.Slot})
+	record := r.tick.newRow(schedule.Slot{Task: task, At: row.Slot})
 	record.ID, record.Origin, record.Cause, record.NoChain, record.Params = row.ID, row.Origin, row.Cause, row.NoChain, row.Params
 	return record
 }

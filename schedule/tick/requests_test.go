@@ -26,7 +26,7 @@ func TestARequestThatWasAnsweredMeanwhileTakesNoMutex(t *testing.T) {
 	if _, err := w.storage.DB.Runs().Request(context.Background(), row); err != nil {
 		t.Fatal(err)
 	}
-	first, second := w.tick().prepare(), w.tick().prepare()
+	first, second := w.tick().prepare(unstopped), w.tick().prepare(unstopped)
 	waiting, err := second.requests.waiting()
 	if err != nil || len(waiting) != 1 {
 		t.Fatalf("%d requests wait: %v", len(waiting), err)

@@ -36,7 +36,7 @@ const (
 // does not depend on it: a failure is only a detail, and the outage of the store is reported where
 // locks are taken.
 func (r *running) announceWhile() (end func()) {
-	if r.Storage.Store == nil {
+	if r.tick.Storage.Store == nil {
 		return func() {}
 	}
 	ticking, over := context.WithCancel(context.Background())
@@ -57,11 +57,11 @@ func (r *running) announce(ticking context.Context) {
 		self := r.self()
 		if alive || !slices.Equal(self.Running, last) {
 			var offset time.Duration
-			offset, found, err = cluster.Announce(context.Background(), r.Storage.Store, clock.Now, self)
+			offset, found, err = cluster.Announce(context.Background(), r.tick.Storage.Store, clock.Now, self)
 			if err != nil {
-				r.Report.detail("this server is not announced: %v", err)
+				r.tick.Report.detail("this server is not announced: %v", err)
 			} else {
-				r.reportServers(offset, found)
+				r.tick.reportServers(offset, found)
 				last = self.Running
 			}
 		}
@@ -72,15 +72,15 @@ func (r *running) announce(ticking context.Context) {
 	if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
 		err = *met
 	}
-	cluster.Note(r.Storage.Dir, r.Minute, found, err)
+	cluster.Note(r.tick.Storage.Dir, r.tick.Minute, found, err)
 }
 
 // self is the announcement of this server.
 func (r *running) self() cluster.Server {
-	s := cluster.Server{Name: r.Host.Server, Machine: cluster.Machine(r.Storage.Dir), Version: r.Host.Version, Minute: r.Minute,
-		File: r.Schedule.File, Digest: r.Schedule.Digest, Labels: r.Schedule.Machine.Labels,
-		Environment: r.Schedule.Environment, Zone: cluster.ZoneOf(r.Schedule, r.Minute.Year())}
-	live, _, _ := r.Storage.DB.LiveAndLost(context.Background())
+	s := cluster.Server{Name: r.tick.Host.Server, Machine: cluster.Machine(r.tick.Storage.Dir), Version: r.tick.Host.Version, Minute: r.tick.Minute,
+		File: r.tick.Schedule.File, Digest: r.tick.Schedule.Digest, Labels: r.tick.Schedule.Machine.Labels,
+		Environment: r.tick.Schedule.Environment, Zone: cluster.ZoneOf(r.tick.Schedule, r.tick.Minute.Year())}
+	live, _, _ := r.tick.Storage.DB.LiveAndLost(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)
 		s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})

@@ -19,7 +19,7 @@ import (
 // A launcher begins the runs of slots, hands the background runs over to a supervisor, and records
 // the slots that do not start. Safe for concurrent use.
 type launcher struct {
-	*Tick
+	tick          *Tick
 	admission     *admitter
 	locks         *locks
 	fallback      *fallback
@@ -33,26 +33,25 @@ type launcher struct {
 	self          *state.Self // this tick in the database
 	inMemory      *state.Self // and in the database in memory, if that is used (once)
 	once          sync.Once
-	watchedHere   sync.WaitGroup  // the background runs that this process watches itself
-	terminate     context.Context // see run.Caller; nil: never
-	kill          context.Context // as terminate
-	skipHooks     sync.WaitGroup  // the on_skip hooks that run
-	skipping      chan struct{}   // has an element for each slot whose on_skip hooks run
-	failed        atomic.Bool     // a run could not begin, or could not be handed over
+	watchedHere   sync.WaitGroup // the background runs that this process watches itself
+	stops         stops
+	skipHooks     sync.WaitGroup // the on_skip hooks that run
+	skipping      chan struct{}  // has an element for each slot whose on_skip hooks run
+	failed        atomic.Bool    // a run could not begin, or could not be handed over
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.prefetch(slots)
 	defer s.locks.releasePrefetched(slots)
-	defer s.Report.flush()
+	defer s.tick.Report.flush()
 	defer s.handOverBatch()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
-		if slot.Task.Locks() && s.Storage.Store != nil { // the store may be slow
+		if slot.Task.Locks() && s.tick.Storage.Store != nil { // the store may be slow
 			s.handOverBatch()
 		}
 		if prepared, ok := s.begin(slot); ok && s.batch.add(prepared) == maxBatch {
@@ -93,7 +92,7 @@ func (r *runBatch) take() []*run.Run {
 
 // handOver gives runs to a supervisor, all with one write if that is possible, and reports that.
 func (s *launcher) handOver(runs ...*run.Run) {
-	defer s.Report.flush()
+	defer s.tick.Report.flush()
 	var give []*run.Run
 	for _, r := range runs {
 		if r.DB.InMemory() { // no other process could see it
@@ -107,7 +106,7 @@ func (s *launcher) handOver(runs ...*run.Run) {
 	for _, r := range give {
 		switch {
 		case !slices.Contains(left, r):
-			s.Report.Started(r.Row())
+			s.tick.Report.Started(r.Row())
 		case len(give) > 1 && isStale(err): // another process has one of them
 			s.handOver(r)
 		default:
@@ -159,9 +158,9 @@ func (s *launcher) watchHere(r *run.Run) {
 			return
 		}
 	}
-	s.Report.Started(r.Row())
+	s.tick.Report.Started(r.Row())
 	s.watchedHere.Go(func() {
-		row := r.Execute(s.terminate, s.kill)
+		row := r.Execute(s.stops.terminate, s.stops.kill)
 		s.records.keep(row)
 		s.records.done(row)
 	})
@@ -247,8 +246,8 @@ func (s *launcher) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock)
 func (s *launcher) delay(slot schedule.Slot, why error) bool {
 	isNew, ok := s.ledger.Delay(slot, why.Error(), false)
 	if isNew && ok {
-		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
-			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
+		s.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
+			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.tick.Schedule.Location), why)
 	}
 	return ok
 }
@@ -260,7 +259,7 @@ func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, pau
 	if paused && task.RunAfterPause {
 		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, reason, true)
 		if isNew && ok {
-			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+			s.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}
 		if ok {
 			return
@@ -270,7 +269,7 @@ func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, pau
 }
 
 // caller returns what this tick gives to its runs.
-func (s *launcher) caller() run.Caller { return s.callerIn(s.Storage) }
+func (s *launcher) caller() run.Caller { return s.callerIn(s.tick.Storage) }
 
 // callerIn is caller for the storage of the tick, or for the one in memory.
 func (s *launcher) callerIn(storage run.Storage) run.Caller {
@@ -280,7 +279,7 @@ func (s *launcher) callerIn(storage run.Storage) run.Caller {
 		self = s.inMemory
 	}
 	return run.Caller{
-		Storage: storage, Self: self, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate,
+		Storage: storage, Self: self, Environ: s.tick.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.stops.terminate,
 	}
 }
 
@@ -295,7 +294,7 @@ func (t *Tick) newRow(slot schedule.Slot) state.Row {
 
 // newRow is Tick.newRow. A slot gets the run that was planned for it.
 func (s *launcher) newRow(slot schedule.Slot) state.Row {
-	row := s.Tick.newRow(slot)
+	row := s.tick.newRow(slot)
 	if a := s.locks.prefetched(slot); a != nil {
 		row.ID = a.row.ID
 	}
@@ -316,7 +315,7 @@ func (s *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 		s.records.done(row)
 		return
 	}
-	s.fireSkip(row, task, s.Report.Done)
+	s.fireSkip(row, task, s.tick.Report.Done)
 }
 
 // skipped returns the row of a slot that is skipped now.
@@ -341,7 +340,7 @@ func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 			return
 		}
 		if err != nil {
-			s.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
+			s.tick.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
 		}
 		done(settled)
 	})
@@ -366,7 +365,7 @@ func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
 	}
 	for _, slot := range slots { // in their order
 		if records := together[slot.Task]; len(records) > 0 {
-			s.Report.skipped(records)
+			s.tick.Report.skipped(records)
 			delete(together, slot.Task)
 		}
 	}

@@ -67,12 +67,11 @@ type Result struct {
 // terminate is done it stops the running one, and when kill is done too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
-	r := t.prepare()
-	defer r.db.Close()
-	r.launcher.terminate, r.launcher.kill, r.locks.noNewStarts = terminate, kill, noNewStarts
+	r := t.prepare(stops{noNewStarts, terminate, kill})
+	defer t.Storage.DB.Close()
 
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
-	due := r.dueSlots(t.Schedule.Due(t.Minute))
+	due := t.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	controlsRead := r.controls.readAhead(len(due) > 0)
 
@@ -89,43 +88,44 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 5. Background tasks start first, so that no foreground task delays them. A run that has
 	// waited for its mutex comes before them.
 	now, later := schedule.UntilSecond(background, t.Minute)
-	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
+	staying, leave := r.stay(slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
 	r.launcher.prefetch(soon)
-	r.resumeQueued(noNewStarts)
+	r.resumeQueued()
 	if len(now) > 0 {
-		r.startHeld(noNewStarts)
+		r.startHeld()
 	}
 	r.startBackground(noNewStarts, now)
 
 	// 6. Runs that somebody has asked for, in the background.
 	if !r.nothingToDo {
-		r.requests.startBackground(noNewStarts)
+		r.requests.startBackground()
 	}
 	r.records.flushNow()
 
 	// 7. Background tasks of later seconds of this minute start on time while foreground tasks run.
-	var beside sync.WaitGroup
-	beside.Go(func() {
+	var laterStarts sync.WaitGroup
+	laterStarts.Go(func() {
 		r.startLater(staying, later)
 		r.conditions.background.Wait()
-		leave()
 	})
 
 	// 8. Runs that a pause ends are stopped, the runs of dead processes are finished, and overdue
 	// tasks are reported.
+	var beside sync.WaitGroup
 	beside.Go(r.stopPaused)
 	beside.Go(func() {
-		r.collectLost(noNewStarts)
+		r.collectLost()
 		r.lookForOverdue()
 	})
 
 	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
-	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
+	queue := r.foregroundQueue(staying)
 	queue.run(foreground)
 	if !r.nothingToDo && staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
+	laterStarts.Wait()
 	leave()
 
 	// 10. The end: the tick waits for all that, and for messages, and prunes the database.
@@ -133,16 +133,23 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.launcher.handover.Close()
 	announced()
 	controlsRead()
-	r.end(terminate)
+	r.end()
 	return Result{Failed: queue.failed || r.launcher.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
+}
+
+// stops are the three ways to stop a tick, each stronger than the one before.
+type stops struct {
+	noNewStarts context.Context // when it is done, the tick starts no other task
+	terminate   context.Context // when it is done, the tick stops the running tasks that it watches
+	kill        context.Context // when it is done, the tick kills them
 }
 
 // running is a tick while it runs.
 type running struct {
-	*Tick
+	tick        *Tick
+	stops       stops
 	began       time.Time
 	nothingToDo bool        // nothing is due, and the database has no work for this tick
-	db          *state.DB   // of the state folder; it is opened when it is needed first
 	owner       *state.Self // this tick in the database
 	controls    *controlsCache
 	admission   *admitter
@@ -156,45 +163,44 @@ type running struct {
 }
 
 // prepare returns the tick before it has done anything.
-func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began, db: t.Storage.DB}
-	r.owner = r.db.Self(state.Tick)
+func (t *Tick) prepare(stops stops) *running {
+	r := &running{tick: t, stops: stops, began: t.Began, owner: t.Storage.DB.Self(state.Tick)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
 	fallback := &fallback{storage: t.Storage, problem: t.Report.Problem}
-	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
+	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newLedger()
-	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: context.Background(),
+	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: stops.noNewStarts,
 		asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, db: r.db, fallback: fallback}
-	r.deliveries = &deliveries{tick: r, records: r.records}
+	r.records = &records{tick: t, db: t.Storage.DB, fallback: fallback}
+	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.launcher = &launcher{
-		Tick: t, admission: r.admission, locks: r.locks, fallback: fallback, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
-		handover: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
+		tick: t, stops: stops, admission: r.admission, locks: r.locks, fallback: fallback, ledger: r.ledger, records: r.records,
+		deliveries: r.deliveries, handover: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.launcher)
-	r.requests = requests{r.launcher}
+	r.requests = requests{t, r.launcher}
 	return r
 }
 
 // newLedger returns the ledger of this tick.
 func (r *running) newLedger() *Ledger {
 	return &Ledger{
-		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
-		Dir: r.Storage.Dir, DB: r.db, Self: r.owner, Shared: r.Storage.Store != nil,
-		Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
+		Schedule: r.tick.Schedule, Valid: r.tick.Valid, Parse: r.tick.Parse,
+		Dir: r.tick.Storage.Dir, DB: r.tick.Storage.DB, Self: r.owner, Shared: r.tick.Storage.Store != nil,
+		Minute: r.tick.Minute, Server: r.tick.Host.Server, Covers: !r.tick.Replay && r.tick.Only == "",
 		ReadPauses: func() Paused {
 			pauses := r.controls.now().Pauses
 			return Paused{Touches: pauses.Touch, By: func(task *schedule.Task, at time.Time) string {
 				if one, covered := pauses.Covering(task, at); covered {
-					return one.Text(at, r.Schedule.Location)
+					return one.Text(at, r.tick.Schedule.Location)
 				}
 				return ""
 			}}
 		},
-		Problem: r.Report.Problem,
+		Problem: r.tick.Report.Problem,
 	}
 }
 
@@ -224,10 +230,10 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 // planSlots enters this minute into the ledger, and returns the slots that the tick starts. From
 // then on `sched work` may start the next tick.
 func (r *running) planSlots(due []schedule.Slot) []schedule.Slot {
-	defer r.Work.Covered()
+	defer r.tick.Work.Covered()
 	slots, err := r.ledger.Open(due)
 	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
-		r.Report.Problem("this minute is not accounted for: %v", err)
+		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
 	r.nothingToDo = r.ledger.Idle() && len(slots) == 0
 	return slots
@@ -243,12 +249,16 @@ func (r *running) skipExpired() {
 }
 
 // end waits for hooks and notifications, and writes what is left to record. Notifications that take
-// longer than notify.Patience, or than until terminate is done, are left to the next tick.
-func (r *running) end(terminate context.Context) {
+// longer than notify.Patience, or than until the tick is to terminate, are left to the next tick.
+func (r *running) end() {
 	r.launcher.skipHooks.Wait()
 	r.launcher.watchedHere.Wait()
-	r.deliveries.sendHeld()
-	r.deliveries.sender.Wait(terminate, notify.Patience)
+	if !r.nothingToDo {
+		// Now the tasks have run: their newer messages take over the number of messages that
+		// at_most held back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
+		r.deliveries.sender.Release()
+	}
+	r.deliveries.sender.Wait(r.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
 		r.records.write(r.ledger.Recorded())
 	}
@@ -259,9 +269,9 @@ func (r *running) end(terminate context.Context) {
 // close closes the database, and reports that it was damaged.
 func (r *running) close() {
 	r.launcher.self.Close()
-	r.db.Close()
-	if path := r.db.SetAside(); path != "" {
-		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	r.tick.Storage.DB.Close()
+	if path := r.tick.Storage.DB.SetAside(); path != "" {
+		r.tick.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
 	}
 }
 

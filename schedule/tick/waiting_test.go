@@ -17,8 +17,8 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
   - {name: a, cron: "* * * * *", background: true, without_overlapping: wait, command: "true"}
   - {name: b, cron: "* * * * *", background: true, without_overlapping: wait, command: "true"}
 `)
-	tick := w.tick().prepare()
-	slots := w.schedule.Due(tick.Minute)
+	tick := w.tick().prepare(unstopped)
+	slots := w.schedule.Due(tick.tick.Minute)
 	begin := func(s *launcher, i int) *run.Run {
 		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{reason: "held", held: true})
 		if !ok {
@@ -29,7 +29,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	}
 	first := begin(tick.launcher, 0)
 	tick.launcher.queued.read = time.Now().Add(time.Hour) // it does not look again
-	begin(w.tick().prepare().launcher, 1)
+	begin(w.tick().prepare(unstopped).launcher, 1)
 	for i, want := range []string{"already waiting for 0 ms", ""} {
 		if got := tick.launcher.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, not %q", slots[i].Task.Name, got, want)

@@ -17,34 +17,35 @@ import (
 	"sched/schedule/state"
 )
 
-// A Plan is what a tick would do with one due task.
-type Plan struct {
+// A Preview is what a tick would do with one due task.
+type Preview struct {
 	Task   *schedule.Task
 	Slots  []time.Time
 	Reason string // why it would be skipped; empty when it would run, as far as its condition commands allow it
 	Waits  string // what it would wait for, as a run that has begun; empty when it would start at once
 }
 
-// Plan returns the due tasks in the order in which they would start. It starts, locks and writes
+// DryRun returns the due tasks in the order in which they would start. It starts, locks and writes
 // nothing.
-func (t *Tick) Plan() []Plan {
-	r := t.prepare()
+func (t *Tick) DryRun() []Preview {
+	never := context.Background()
+	r := t.prepare(stops{never, never, never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := r.holding(), clock.Now()
-	var plans []Plan
+	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
 		i, known := index[slot.Task]
 		if !known {
-			i = len(plans)
+			i = len(previews)
 			index[slot.Task] = i
 			reason, waits := r.wouldSkip(slot, live, now)
-			plans = append(plans, Plan{Task: slot.Task, Reason: reason, Waits: waits})
+			previews = append(previews, Preview{Task: slot.Task, Reason: reason, Waits: waits})
 		}
-		plans[i].Slots = append(plans[i].Slots, slot.At)
+		previews[i].Slots = append(previews[i].Slots, slot.At)
 	}
-	return plans
+	return previews
 }
 
 // wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it
@@ -79,10 +80,10 @@ func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time)
 // peek returns the error that taking the locks of a slot would have at this moment, and takes
 // nothing. A store that does not answer is no error for a task that runs without its locks then.
 func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) error {
-	ctx, task, store := context.Background(), slot.Task, r.Storage.Store
+	ctx, task, store := context.Background(), slot.Task, r.tick.Storage.Store
 	claim := func() (err error) {
 		key := cluster.Key(slot)
-		holder, claimed, err := mutex.Files{Dir: r.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+		holder, claimed, err := mutex.Files{Dir: r.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
 		if !claimed && err == nil && store != nil {
 			var claims map[string]mutex.Holder
 			claims, err = store.Claims(ctx, key)
@@ -97,11 +98,11 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 		return err
 	}
 	acquire := func() (none mutex.Lock, err error) {
-		if r.Minute.After(now) { // nobody knows who will have the mutex by then
+		if r.tick.Minute.After(now) { // nobody knows who will have the mutex by then
 			return nil, nil
 		}
 		need := run.NeedOf(task)
-		held, err := r.Storage.Holders(ctx, live, need)
+		held, err := r.tick.Storage.Holders(ctx, live, need)
 		holder, overlaps := held[need.Mutex]
 		sitting := need.SeatHolders(held)
 		switch {
@@ -121,7 +122,7 @@ func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) erro
 // holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks
 // themselves would get in the way of a tick.
 func (r *running) holding() (holding []state.Row) {
-	db, err := state.OpenRead(r.Storage.Dir, state.Patience)
+	db, err := state.OpenRead(r.tick.Storage.Dir, state.Patience)
 	if err != nil {
 		return nil
 	}
