@@ -231,6 +231,16 @@ type notifyPart struct {
 	value any
 }
 
+// text is the value as people read it: a list without its brackets.
+func (p notifyPart) text() string {
+	text, is := p.value.(string)
+	if is {
+		return text // may have brackets of its own, as in http://[::1]/
+	}
+	text = fmt.Sprint(p.value)
+	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+}
+
 func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add := func(key string, value any, isSet bool) {
 		if isSet {
@@ -288,11 +298,7 @@ func hookLines(h schedule.Hook) []string {
 	}
 	var words []string
 	for _, part := range notifyParts(h.Notify) {
-		word := fmt.Sprint(part.value)
-		if _, plain := part.value.(string); !plain {
-			word = word[1 : len(word)-1] // without the brackets of a list
-		}
-		words = append(words, part.key+": "+word)
+		words = append(words, part.key+": "+part.text())
 	}
 	return []string{strings.Join(words, ", ")}
 }
