@@ -85,6 +85,10 @@ func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
+func reasonFlag(c *cobra.Command, reason *string) {
+	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
+}
+
 // chooseTask returns the name, or for "" the name of the task whose number or name a person types.
 // If nobody can be asked, the error says how the command is called.
 func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {

@@ -280,7 +280,7 @@ func (a importCommand) sources(o importOptions) (sources []crontab.Source, from 
 func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error) {
 	whose := name
 	if whose == "" {
-		whose = caller()
+		whose = callerName()
 		if u, err := user.Current(); err == nil {
 			whose = u.Username
 		}

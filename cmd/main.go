@@ -28,7 +28,7 @@ import (
 	"sched/schedule/run"
 )
 
-// A console is what commands share with the person who typed them: streams and a clock.
+// A console is what a command shares with the person who typed it: the streams and a clock.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -38,25 +38,26 @@ type console struct {
 	zones    []*time.Location // in which times of the schedule are printed; nil before it was read
 }
 
+// A scheduleFile finds and reads the schedule that the flags name.
 type scheduleFile struct {
 	console
-	config string // --config
-	system bool   // --system
-	looks  bool   // the command only reads: see look
-
-	origins bool // the command asks where values come from
+	config  string // --config
+	system  bool   // --system
+	looks   bool   // the command only reads: see look
+	origins bool   // the command asks where values come from
 }
 
-type storages struct {
+// An app is one call of sched. Commands embed it, and so have the methods of three types, each of
+// which embeds the one before:
+//
+//	console       reads and prints            streams.go, errors.go
+//	scheduleFile  finds and reads a schedule  config.go
+//	app           opens what a schedule uses  storage.go
+type app struct {
 	scheduleFile
 	remote mutex.Store // once it was needed: see store
 	caller *run.Caller // once it was needed: see runs
-}
-
-// An app is the process as commands see it.
-type app struct {
-	storages
-	begun bool // cobra has accepted the arguments: further errors are no wrong usage
+	begun  bool        // cobra has accepted the arguments: further errors are no wrong usage
 }
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.

@@ -398,7 +398,7 @@ func (a interruptCommand) interrupt(reason string) error {
 	if err != nil {
 		return err
 	}
-	i := pause.Interrupt{By: caller(), Server: serverName(s.Server), At: a.now().UTC().Round(0), Reason: control.Reason(reason)}
+	i := pause.Interrupt{By: callerName(), Server: serverName(s.Server), At: a.now().UTC().Round(0), Reason: control.Reason(reason)}
 	if err := a.controls(s).Interrupt(i); err != nil {
 		return failed("", "cannot interrupt: %w", err)
 	}

@@ -212,7 +212,7 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 		source.Controls.ReadOnly = true
 		return source
 	}
-	environment := here()
+	environment := ownEnvironment()
 	config := serve.Config{
 		StateDir: s.StateDir, Version: Version, Now: a.now, Problem: a.problem, ReadOnly: o.readOnly, BasePath: o.basePath,
 		Hosts: o.hosts, BehindProxy: o.behindProxy, Secure: o.cert != "" || o.behindProxy, HeaderSignIn: o.signIn,
@@ -223,7 +223,7 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 			Actor: func(s *schedule.Schedule, by string) control.Actor {
 				source := looking(s)
 				source.Controls.ReadOnly = false
-				return control.Actor{Source: source, By: by, Environ: asTicks(s, environment)}
+				return control.Actor{Source: source, By: by, Environ: tickEnviron(s, environment)}
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {
 				store.with(s, func() { caller = a.runs(s) })

@@ -96,7 +96,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 		}
 	}
 	if token.Name == "" {
-		token.Name = caller()
+		token.Name = callerName()
 		if token.Task != "" {
 			token.Name = string(token.Scope) + ":" + token.Task
 		}

@@ -76,7 +76,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 			live.Show(p.text)
 		}
 	}
-	row, err := tick.Test(terminate, kill, t, params, schedule.WithValues("test by "+caller(), params), a.out)
+	row, err := tick.Test(terminate, kill, t, params, schedule.WithValues("test by "+callerName(), params), a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
