@@ -13,10 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -68,13 +66,15 @@ func zshCompletion(root *cobra.Command, to io.Writer) error {
 	return err
 }
 
-type completes struct {
-	most       int // arguments
+// An argumentCompletion finds candidates for the arguments of a command, as far as it takes more.
+type argumentCompletion struct {
+	most       int // how many arguments the command takes
 	candidates func(completer) []string
 }
 
-func completed() map[string]completes {
-	return map[string]completes{
+// argumentCompletions are by the name of the command.
+func argumentCompletions() map[string]argumentCompletion {
+	return map[string]argumentCompletion{
 		"list":    {unlimited, completer.tasks},
 		"test":    {1, completer.tasks},
 		"show":    {1, completer.tasks},
@@ -91,7 +91,8 @@ func completed() map[string]completes {
 	}
 }
 
-func completedFlags() map[string]func(completer) []string {
+// flagCompletions are by the name of the flag, which means the same in each command.
+func flagCompletions() map[string]func(completer) []string {
 	return map[string]func(completer) []string{
 		"only":    completer.tasks,
 		"tag":     completer.tags,
@@ -100,48 +101,48 @@ func completedFlags() map[string]func(completer) []string {
 	}
 }
 
-func completing(args []string) bool {
+// isCompletion reports whether a shell calls sched to complete a line.
+func isCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// complete adds completions to the commands. It prints no errors: the person is typing.
-func (a *app) complete(root *cobra.Command) {
+// addCompletions adds completions to the commands. It prints no errors: the person is typing.
+func (a *app) addCompletions(root *cobra.Command) {
 	a.look()
 	a.err = io.Discard
 	root.SetErr(io.Discard)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	commands, flags := completed(), completedFlags()
+	ofArguments, ofFlags := argumentCompletions(), flagCompletions()
 	for _, c := range root.Commands() {
-		if takes, ok := commands[c.Name()]; ok {
+		if completion, ok := ofArguments[c.Name()]; ok {
 			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				if len(args) >= takes.most {
+				if len(args) >= completion.most {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
-				return fitting(takes.candidates(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
+				return matches(completion.candidates(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
 			}
 		}
-		for name, candidates := range flags {
-			if c.Flags().Lookup(name) != nil {
-				c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-					return fitting(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
-				})
+		addTo := func(flag string, complete cobra.CompletionFunc) {
+			if c.Flags().Lookup(flag) != nil {
+				c.RegisterFlagCompletionFunc(flag, complete)
 			}
 		}
-		if c.Flags().Lookup("env") != nil {
-			c.RegisterFlagCompletionFunc("env", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				return fitting(completer{a}.params(args), typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		for flag, candidates := range ofFlags {
+			addTo(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return matches(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
 			})
 		}
-		if c.Flags().Lookup("prometheus") != nil {
-			c.RegisterFlagCompletionFunc("prometheus", cobra.FixedCompletions([]string{"prom"}, cobra.ShellCompDirectiveFilterFileExt))
-		}
+		addTo("env", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return matches(completer{a}.params(args), typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		})
+		addTo("prometheus", cobra.FixedCompletions([]string{"prom"}, cobra.ShellCompDirectiveFilterFileExt))
 	}
 }
 
-// fitting returns the candidates that begin with what was typed and are not among the arguments
+// matches returns the candidates that begin with what was typed and are not among the arguments
 // yet.
-func fitting(candidates []string, typed string, args []string) []string {
+func matches(candidates []string, typed string, args []string) []string {
 	return slices.DeleteFunc(candidates, func(candidate string) bool {
 		word, _, _ := strings.Cut(candidate, "\t")
 		return !strings.HasPrefix(word, typed) || slices.Contains(args, word)
@@ -211,14 +212,14 @@ func (c completer) mutexes() (found []string) {
 }
 
 const (
-	mostRuns       = 20
-	completionTime = time.Second
+	runsOffered       = 20
+	completionTimeout = time.Second // the person waits for the key Tab
 )
 
 // runs finds the newest runs. With outcomes it finds the runs that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
-	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *view.Records) {
-		newest, _ := all.Find(ctx, state.Query{Limit: mostRuns, Outcomes: outcomes})
+	c.withRecords(func(ctx context.Context, s *schedule.Schedule, all *view.Records) {
+		newest, _ := all.Find(ctx, state.Query{Limit: runsOffered, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
@@ -229,8 +230,9 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	return found
 }
 
+// live finds the runs that live, and their tasks.
 func (c completer) live() (found []string) {
-	c.recorded(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
+	c.withRecords(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
 		for _, row := range slices.DeleteFunc(all.Live, state.Row.Pending) {
 			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.clock(row.Slot, s.Location)))
 		}
@@ -239,10 +241,10 @@ func (c completer) live() (found []string) {
 	return slices.Compact(found)
 }
 
-// recorded calls find with the records of the schedule, if they can be read in time.
-func (c completer) recorded(find func(context.Context, *schedule.Schedule, *view.Records)) {
+// withRecords calls find with the records of the schedule, if they can be read in time.
+func (c completer) withRecords(find func(context.Context, *schedule.Schedule, *view.Records)) {
 	s := c.schedule()
-	bounded, cancel := context.WithTimeout(ctx, completionTime)
+	bounded, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	all, err := view.Look(bounded, s.StateDir)
 	if err != nil {
@@ -252,57 +254,10 @@ func (c completer) recorded(find func(context.Context, *schedule.Schedule, *view
 	find(bounded, s, all)
 }
 
-func described(word, what string) string {
-	if what == "" {
+// described returns a candidate in the form that cobra wants.
+func described(word, description string) string {
+	if description == "" {
 		return word
 	}
-	return word + "\t" + humanize.Line(what)
+	return word + "\t" + humanize.Line(description)
 }
-
-func newSchemaCommand(a *app) *cobra.Command {
-	var output, database, prefix string
-	c := &cobra.Command{
-		Use:   "schema",
-		Short: "Print the schema of schedule.yaml, by which editors complete and check it",
-		Long: `schema prints the JSON Schema (draft 2020-12) of schedule.yaml and of the files that it includes:
-every key with what it means, its default and an example. Editors find it by a line at the top of
-the file, which sched init and sched import write:
-
-    ` + load.Modeline(load.SchemaFile) + `
-
-After an upgrade, write it again. It accepts what sched check accepts; what it cannot say, such as
-whether a cron expression is right, sched check does.
-
-With --sql it prints the statements that make the tables of a store in a database, for a store
-whose user may not make them.`,
-		Example: `  sched schema -o ` + load.SchemaFile + `
-  sched schema > /tmp/sched.json
-  sched schema --sql postgres | psql jobs`,
-		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			content := load.Schema()
-			if database != "" {
-				tables, ok := stores.Tables(database, prefix)
-				if !ok {
-					return usage("write `--sql postgres` or `--sql mysql`, and a prefix of small letters, digits and _",
-						"there are no tables for --sql %q and the prefix %q", database, prefix)
-				}
-				content = []byte(tables)
-			}
-			if output == "" {
-				_, err := a.out.Write(content)
-				return err
-			}
-			if err := os.WriteFile(output, content, 0o644); err != nil {
-				return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVarP(&output, "output", "o", "", "write it to this file, over what is there")
-	c.Flags().StringVar(&database, "sql", "", "print the tables of a store in a database: postgres or mysql")
-	c.Flags().StringVar(&prefix, "prefix", "", "with --sql: what the names of the tables begin with, instead of sched_")
-	return c
-}
-
-var schemaLines = load.Modeline(load.SchemaFile) + "\n# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"

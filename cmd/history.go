@@ -1,38 +1,33 @@
 package cmd
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
 type historyOptions struct {
-	failed   bool
-	outcomes []string
-	since    string
-	until    string
-	limit    int
-	json     bool
-	csv      bool
-	summary  bool
-	all      bool
-	timezone string
-	counts   bool // --limit was given
-	changes  bool
+	failed     bool
+	outcomes   []string
+	since      string
+	until      string
+	limit      int
+	limitGiven bool
+	json       bool
+	csv        bool
+	summary    bool
+	allServers bool
+	timezone   string
+	changes    bool
 }
 
 type historyCommand struct{ *app }
@@ -56,16 +51,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history --changes`,
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.summary && (o.failed || len(o.outcomes) > 0 || c.Flags().Changed("limit")) {
-				return usage("narrow it with --since and --until", "--summary is of all outcomes, and of all records of a time")
-			}
-			if o.summary && o.all {
-				return usage("call it on each server", "--summary is of this machine")
-			}
-			o.counts = c.Flags().Changed("limit")
-			if o.changes && (o.summary || o.all || o.csv || o.failed || len(o.outcomes) > 0) {
-				return usage("narrow it with a task, --since, --until and -n", "--changes is about what people changed, and not about runs")
-			}
+			o.limitGiven = c.Flags().Changed("limit")
 			return historyCommand{a}.history(strings.Join(args, ""), o)
 		},
 	}
@@ -80,13 +66,33 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
 	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
-	f.BoolVar(&o.all, "all-servers", false, "what ran on all servers of the store, without slots that were skipped or missed")
+	f.BoolVar(&o.allServers, "all-servers", false, "what ran on all servers of the store, without slots that were skipped or missed")
 	return c
 }
 
-func (a historyCommand) history(name string, o historyOptions) error {
-	if o.json && o.csv {
+// check refuses flags that do not go together.
+func (o historyOptions) check() error {
+	filtered := o.failed || len(o.outcomes) > 0
+	switch {
+	case o.summary && (filtered || o.limitGiven):
+		return usage("narrow it with --since and --until", "--summary is of all outcomes, and of all records of a time")
+	case o.summary && o.allServers:
+		return usage("call it on each server", "--summary is of this machine")
+	case o.changes && (o.summary || o.allServers || o.csv || filtered):
+		return usage("narrow it with a task, --since, --until and -n", "--changes is about what people changed, and not about runs")
+	case o.json && o.csv:
 		return usage("", "--json and --csv exclude each other")
+	case o.limit < 0:
+		return usage("0 shows all", "--limit %d is negative", o.limit)
+	case o.failed && len(o.outcomes) > 0:
+		return usage("--failed is --outcome failed,timed-out,stopped,lost", "--failed and --outcome exclude each other")
+	}
+	return nil
+}
+
+func (a historyCommand) history(name string, o historyOptions) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 	a.look()
 	s, err := a.loadAnyway()
@@ -106,158 +112,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	case o.changes:
 		return a.changes(s, q, o)
 	}
-	read := a.view(s).History
-	if o.all {
-		read = a.view(s).HistoryOfAll
-	}
-	live, lost, rows, err := read(ctx, q)
-	if err != nil {
-		return err
-	}
-	waiting := a.view(s).Waiting(live, a.view(s).Pauses)
-	live = slices.DeleteFunc(live, state.Row.Waits)
-	if name != "" {
-		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
-	}
-	ofTask := func(row state.Row) bool { return row.Task == name }
-	if name != "" && len(rows)+len(waiting) == 0 && !slices.ContainsFunc(slices.Concat(live, lost), ofTask) {
-		if _, err := view.FindTask(s, name); err != nil {
-			return err
-		}
-	}
-	switch {
-	case o.json, o.csv:
-		cut := o.limit > 0 && len(rows) > o.limit
-		if cut {
-			rows = rows[:o.limit]
-		}
-		print := a.printJSON
-		if o.csv {
-			print = a.printCSV
-		}
-		if err := print(view.RecordsOf(rows)); err != nil {
-			return err
-		}
-		a.sayCut(o, cut)
-		return nil
-	}
-	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), rows)
-	if missing := a.view(s).TicksMissing(); missing != "" && len(rows) == 0 && o.until == "" {
-		a.problem("%v", failed(a.ticksHint(), "%s", missing))
-	}
-	return nil
-}
-
-// sayCut says that the history has more rows than the table, unless somebody asked for so many.
-func (a historyCommand) sayCut(o historyOptions, cut bool) {
-	if cut && !o.counts {
-		a.problem("%v", failed("-n 0 shows all; --since and --until narrow them", "only the newest %d are shown", o.limit))
-	}
-}
-
-// printHistory prints requests, live runs, lost runs and records, in this order and each with the
-// newest first. The table has a column of servers if the history covers all servers.
-// The limit counts all rows together.
-func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []state.Row, rows []state.Row) {
-	if len(rows)+len(live)+len(lost)+len(waiting) == 0 {
-		fmt.Fprintln(a.out, "nothing was recorded")
-		return
-	}
-	zone := s.Location
-	t := historyTable{out: a.stdout(), time: slotsIn(s, o), servers: o.all, limit: o.limit}
-	t.table = t.out.Table(t.shrinks()...)
-	defer func() {
-		t.table.Flush()
-		a.sayCut(o, t.cut)
-	}()
-	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
-	here := serverName(s.Server)
-	for _, task := range slices.Sorted(maps.Keys(waiting)) {
-		for _, w := range slices.Backward(waiting[task]) {
-			t.add(state.Row{ID: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
-		}
-	}
-	for _, row := range slices.Backward(live) {
-		t.add(row.WithoutOutcome(), terminal.Active, a.liveText(row))
-	}
-	for _, row := range slices.Backward(lost) {
-		t.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
-	}
-	for _, r := range rows {
-		words := view.Describe(r) + view.Late(r)
-		if len(r.Notes) > 0 {
-			words += "; " + strings.Join(r.Notes, "; ")
-		}
-		t.add(r, toneOf(r.Result), words)
-	}
-}
-
-type historyTable struct {
-	out     terminal.Stream
-	table   *terminal.Table
-	time    func(time.Time) string
-	servers bool // there is a column for them
-	limit   int  // of the rows; 0 for none
-	rows    int
-	cut     bool // there were more
-}
-
-// slotsIn returns how slots are written. They have their zone if the zones of the schedule, a task
-// and the reader are not all the same.
-func slotsIn(s *schedule.Schedule, o historyOptions) func(time.Time) string {
-	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
-		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })
-	if differ {
-		return func(t time.Time) string { return humanize.SecondZone(t, s.Location) }
-	}
-	return func(t time.Time) string { return humanize.Second(t, s.Location) }
-}
-
-// shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
-func (t historyTable) shrinks() []terminal.Shrink {
-	last := len(t.columns(make([]string, 7)...)) - 1
-	return []terminal.Shrink{{Column: last - 1}, {Column: last - 2}, {Column: last, Least: 28}, {Column: 1, Least: 12}, {Column: last, Least: 16}}
-}
-
-// add adds a row, unless the limit is reached. CPU and memory are known after commands have ended.
-func (t *historyTable) add(r state.Row, tone terminal.Tone, became string) {
-	if t.limit > 0 && t.rows == t.limit {
-		t.cut = true
-		return
-	}
-	t.rows++
-	cpu, memory := "-", "-"
-	if r.Outcome != "" && r.Attempt.Number > 0 && r.Outcome != outcome.Lost {
-		cpu = humanize.Duration(r.UserCPU + r.SystemCPU)
-		if r.PeakMemory > 0 {
-			memory = humanize.Bytes(r.PeakMemory)
-		}
-	}
-	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
-		cpu, memory, t.out.Paint(tone, humanize.Line(became)))...)
-}
-
-// columns leaves out the third cell, the server, unless there is a column for it.
-func (t historyTable) columns(cells ...string) []string {
-	if t.servers {
-		return cells
-	}
-	return slices.Delete(cells, 2, 3)
-}
-
-// liveText says how long a run has been running. The announcement of another server may be older
-// than the start of the run's command.
-func (a historyCommand) liveText(row state.Row) string {
-	holder := run.HolderOf(row)
-	switch {
-	case !row.LastTold.IsZero():
-		return "was running " + view.LastToldText(row, a.now())
-	case !row.Attempted():
-		return "starting"
-	case holder.PID == 0:
-		return "running for " + a.ago(holder.Since)
-	}
-	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
+	return a.slots(s, q, o)
 }
 
 // historyQuery turns the flags into a query; an empty name means all tasks.
@@ -266,12 +121,7 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	if o.limit > 0 {
 		q.Limit++ // to know whether there are more
 	}
-	switch {
-	case o.limit < 0:
-		return q, usage("0 shows all", "--limit %d is negative", o.limit)
-	case o.failed && len(o.outcomes) > 0:
-		return q, usage("--failed is --outcome failed,timed-out,stopped,lost", "--failed and --outcome exclude each other")
-	case o.failed:
+	if o.failed {
 		q.Outcomes = outcome.Failures
 	}
 	for _, word := range o.outcomes {
@@ -285,11 +135,58 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	return q, err
 }
 
-func matching(logs []state.Row, q state.Query) []state.Row {
+// A slotHistory is what became of slots. The newest of records is the first, else the last.
+type slotHistory struct {
+	waiting    map[string][]view.Waiting // by task
+	live, lost []state.Row
+	records    []state.Row // of runs that ended, and of slots that did not run
+}
+
+func (a historyCommand) slots(s *schedule.Schedule, q state.Query, o historyOptions) error {
+	h, err := a.readSlots(s, q, o)
+	if err != nil {
+		return err
+	}
+	if o.json || o.csv {
+		return a.printRecords(h.records, o)
+	}
+	a.printSlots(s, o, h)
+	if missing := a.view(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
+		a.problem("%v", failed(a.ticksHint(), "%s", missing))
+	}
+	return nil
+}
+
+// readSlots returns an error for a task that is neither in the history nor in the schedule.
+func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o historyOptions) (h slotHistory, err error) {
+	read := a.view(s).History
+	if o.allServers {
+		read = a.view(s).HistoryOfAll
+	}
+	live, lost, records, err := read(ctx, q)
+	if err != nil {
+		return h, err
+	}
+	waiting := a.view(s).Waiting(live, a.view(s).Pauses)
+	live = slices.DeleteFunc(live, state.Row.Waits)
+	if q.Task != "" {
+		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != q.Task })
+		ofTask := func(row state.Row) bool { return row.Task == q.Task }
+		if len(records)+len(waiting) == 0 && !slices.ContainsFunc(slices.Concat(live, lost), ofTask) {
+			if _, err := view.FindTask(s, q.Task); err != nil {
+				return h, err
+			}
+		}
+	}
+	return slotHistory{waitingIn(waiting, q), matching(live, q), matching(lost, q), records}, nil
+}
+
+// matching returns the rows that a query asks for. They have no outcome yet.
+func matching(rows []state.Row, q state.Query) []state.Row {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(row state.Row) bool { return !q.Matches(row) })
+	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool { return !q.Matches(row) })
 }
 
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
@@ -302,6 +199,23 @@ func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]vi
 		}
 	}
 	return in
+}
+
+// printRecords prints records for programs.
+func (a historyCommand) printRecords(records []state.Row, o historyOptions) error {
+	cut := o.limit > 0 && len(records) > o.limit
+	if cut {
+		records = records[:o.limit]
+	}
+	print := a.printJSON
+	if o.csv {
+		print = a.printCSV
+	}
+	if err := print(view.RecordsOf(records)); err != nil {
+		return err
+	}
+	a.sayCut(o, cut)
+	return nil
 }
 
 func (a historyCommand) summary(s *schedule.Schedule, q state.Query, o historyOptions) error {
@@ -323,41 +237,6 @@ func (a historyCommand) summary(s *schedule.Schedule, q state.Query, o historyOp
 	}
 	a.printSummary(s.Location, all)
 	return nil
-}
-
-func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
-	if len(all) == 0 {
-		fmt.Fprintln(a.out, "nothing was recorded")
-		return
-	}
-	t := a.stdout().Table()
-	defer t.Flush()
-	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
-	for _, s := range all {
-		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
-		if r, ok := s.SuccessRate(); ok {
-			rate = percent(r)
-		}
-		if s.Took.Runs > 0 {
-			usually, most = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
-		}
-		if s.Late.Runs > 0 {
-			late, latest = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
-		}
-		if s.FailedID != "" {
-			failure = fmt.Sprintf("%s %s (run %s)", humanize.SecondZone(s.Failed, zone), s.FailedAs, humanize.ShortRun(s.FailedID))
-		}
-		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
-			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
-	}
-}
-
-// percent writes a rate from 0 to 1. It is "100 %" only for 1.
-func percent(rate float64) string {
-	if rate < 1 && rate >= 0.9995 {
-		rate = 0.999
-	}
-	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
 }
 
 func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOptions) error {
@@ -387,20 +266,9 @@ func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOp
 	return err
 }
 
-func (a historyCommand) printChanges(s *schedule.Schedule, all []view.Change) {
-	t := a.stdout().Table()
-	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")
-	for _, c := range all {
-		at, _ := time.Parse(time.RFC3339, c.At)
-		target := c.Target
-		if c.Action == "stop" || c.Action == "retry" {
-			target = humanize.ShortRun(target)
-		}
-		because := cmp.Or(c.Reason, "-")
-		if c.Error != "" {
-			because += " (not done: " + c.Error + ")"
-		}
-		t.Row(humanize.SecondZone(at, s.Location), humanize.Line(c.Who), c.From, c.Action, humanize.Line(target), humanize.Line(because))
+// sayCut says that the history has more rows than the table, unless somebody asked for so many.
+func (a historyCommand) sayCut(o historyOptions, cut bool) {
+	if cut && !o.limitGiven {
+		a.problem("%v", failed("-n 0 shows all; --since and --until narrow them", "only the newest %d are shown", o.limit))
 	}
-	t.Flush()
 }

@@ -1,15 +1,12 @@
 package cmd
 
 import (
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,8 +39,8 @@ func (a initCommand) init() error {
 		return err
 	}
 	folder := filepath.Dir(path)
-	file := project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
-	if err := writeNew(path, schemaLines+file.Text); err != nil {
+	file := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.firstSchedule()
+	if err := writeNew(path, schemaLines+file.text); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder
@@ -51,8 +48,8 @@ func (a initCommand) init() error {
 		return failed(hint, "%s cannot be written: %w", path, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, and one for the night that is switched off\n", path)
-	if file.Offered > 0 {
-		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.Found, " and "), humanize.Count(file.Offered, "task"))
+	if file.offered > 0 {
+		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.found, " and "), humanize.Count(file.offered, "task"))
 	}
 	ignored, err := ignoreState(folder)
 	if err != nil {
@@ -153,205 +150,4 @@ func inGit(folder string) bool {
 		}
 		folder = above
 	}
-}
-
-// The rest of this file writes the first schedule.yaml of a project. It has a task that runs every
-// minute, and tasks that seem to fit the project, switched off. It only reads, and only in the
-// given folder.
-
-// A project is a folder, and what its tasks find on this machine.
-type project struct {
-	Folder   fs.FS
-	Zone     string                       // IANA name
-	LookPath func(string) (string, error) // finds a program, as exec.LookPath does
-}
-
-type firstFile struct {
-	Text    string
-	Found   []string // what the project is: Laravel, Node; may be empty
-	Offered int      // tasks that are there, switched off
-}
-
-// usualPath is what most programs are in. Cron has less.
-const usualPath = "/usr/local/bin:/usr/bin:/bin"
-
-// First returns the first schedule for the project.
-func (p project) First() firstFile {
-	var file firstFile
-	var body strings.Builder
-	programs := []string{}
-	for _, k := range projectKinds {
-		tasks := k.tasks(p, file.Found)
-		if len(tasks) == 0 {
-			continue
-		}
-		file.Found = append(file.Found, k.name)
-		file.Offered += len(tasks)
-		fmt.Fprintf(&body, "\n  # For %s. They are switched off: remove `enabled: false` from those that you want.\n", k.name)
-		for i, t := range tasks {
-			if i > 0 {
-				body.WriteString("\n")
-			}
-			body.WriteString(t.text())
-		}
-		programs = append(programs, k.program)
-	}
-	file.Text = fmt.Sprintf(firstHead, p.Zone, p.path(programs)) + body.String()
-	return file
-}
-
-// path is a PATH in which the programs are found that are found now.
-func (p project) path(programs []string) string {
-	folders := strings.Split(usualPath, ":")
-	for _, name := range programs {
-		found, err := p.LookPath(name)
-		if folder := filepath.Dir(found); err == nil && filepath.IsAbs(found) && !slices.Contains(folders, folder) && !strings.ContainsAny(folder, ":#'\"${}\n") {
-			folders = append([]string{folder}, folders...)
-		}
-	}
-	return strings.Join(folders, ":")
-}
-
-// firstHead is the beginning of a first schedule. It lacks the zone and the PATH.
-//
-//go:embed first.yaml.tmpl
-var firstHead string
-
-type offeredTask struct {
-	name, description, every, command string
-	more                              []string // further lines
-}
-
-// text is the task in YAML, switched off.
-func (t offeredTask) text() string {
-	lines := append([]string{
-		"- name: " + t.name, "  description: " + t.description, "  enabled: false", "  every: " + t.every, "  command: " + t.command,
-	}, t.more...)
-	return "  " + strings.Join(lines, "\n  ") + "\n"
-}
-
-func (p project) has(name string) bool {
-	_, err := fs.Stat(p.Folder, name)
-	return err == nil
-}
-
-func (p project) mentions(name, word string) bool {
-	text, err := fs.ReadFile(p.Folder, name)
-	return err == nil && strings.Contains(string(text), word)
-}
-
-func (p project) scripts() (names []string) {
-	var file struct {
-		Scripts map[string]json.RawMessage `json:"scripts"`
-	}
-	text, err := fs.ReadFile(p.Folder, "package.json")
-	if err != nil || json.Unmarshal(text, &file) != nil {
-		return nil
-	}
-	for name := range file.Scripts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// projectKinds are the known projects, in file order. Each is told which kinds were found before
-// it: a Laravel project uses composer, too.
-var projectKinds = []struct {
-	name    string
-	program string // that the tasks need
-	tasks   func(p project, found []string) []offeredTask
-}{
-	{"Laravel", "php", laravelTasks},
-	{"Rails", "ruby", railsTasks},
-	{"Django", "python3", djangoTasks},
-	{"composer", "composer", composerTasks},
-	{"Node", "node", nodeTasks},
-}
-
-func laravelTasks(p project, _ []string) []offeredTask {
-	if !p.has("artisan") || !p.mentions("composer.json", "laravel/framework") {
-		return nil
-	}
-	return []offeredTask{
-		{"laravel-schedule", "Runs what routes/console.php schedules and this file does not have yet", "minute", "php artisan schedule:run",
-			[]string{"  # Take the line of schedule:run out of the crontab before you switch this on, or it runs twice."}},
-		{"queue", "Works on the queue, and ends when it is empty", "minute", "php artisan queue:work --stop-when-empty --max-time=50",
-			[]string{"  background: true", "  without_overlapping: true", "  timeout: 5m"}},
-		{"prune-models", "Deletes what models call prunable", "day at 03:10", "php artisan model:prune", nil},
-		{"prune-failed-jobs", "Forgets jobs that failed a week ago", "day at 03:20", "php artisan queue:prune-failed --hours=168", nil},
-	}
-}
-
-func railsTasks(p project, _ []string) []offeredTask {
-	if !p.has("bin/rails") || !p.has("config/application.rb") {
-		return nil
-	}
-	production := []string{"  env: {RAILS_ENV: production}"}
-	return []offeredTask{
-		{"rails-purge-uploads", "Deletes uploads that nothing refers to for two days", "day at 03:10",
-			`bin/rails runner 'ActiveStorage::Blob.unattached.where("active_storage_blobs.created_at < ?", 2.days.ago).find_each(&:purge_later)'`, production},
-		{"rails-clear-tmp", "Clears tmp/cache and tmp/sockets", "monday at 03:20", "bin/rails tmp:clear", production},
-	}
-}
-
-func djangoTasks(p project, _ []string) []offeredTask {
-	if !p.has("manage.py") || !p.mentions("manage.py", "django") {
-		return nil
-	}
-	python := "python3"
-	for _, own := range []string{".venv/bin/python", "venv/bin/python", "env/bin/python"} {
-		if p.has(own) {
-			python = own
-			break
-		}
-	}
-	return []offeredTask{
-		{"django-clear-sessions", "Deletes sessions that have expired", "day at 03:10", python + " manage.py clearsessions", nil},
-		{"django-check-deploy", "Warns of settings that are unsafe in production", "monday at 08:00",
-			python + " manage.py check --deploy --fail-level WARNING", nil},
-	}
-}
-
-func composerTasks(p project, found []string) []offeredTask {
-	if !p.has("composer.json") || slices.Contains(found, "Laravel") {
-		return nil
-	}
-	return []offeredTask{{"composer-audit", "Fails when a package has a known hole", "monday at 08:10", "composer audit --no-interaction", nil}}
-}
-
-// periodicScript are the names of scripts that sound like something to do again and again.
-var periodicScript = humanize.Pattern(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
-	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
-
-// speakableName are names that a task may have, and a shell takes as they are.
-var speakableName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
-
-const mostScripts = 5
-
-func nodeTasks(p project, found []string) (tasks []offeredTask) {
-	if !p.has("package.json") {
-		return nil
-	}
-	manager := packageManager(p)
-	for _, script := range p.scripts() {
-		if speakableName().MatchString(script) && periodicScript().MatchString(script) && len(tasks) < mostScripts {
-			tasks = append(tasks, offeredTask{"node-" + script, "The script " + strings.ReplaceAll(script, ":", " ") + " of package.json", "day at 03:30",
-				manager + " run " + script, []string{"  without_overlapping: true"}})
-		}
-	}
-	if len(tasks) == 0 && len(found) == 0 {
-		tasks = []offeredTask{{"node-audit", "Fails when a package has a known hole", "monday at 08:20", manager + " audit", nil}}
-	}
-	return tasks
-}
-
-// packageManager is the one whose lock file the project has.
-func packageManager(p project) string {
-	for _, known := range []struct{ file, name string }{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"}} {
-		if p.has(known.file) {
-			return known.name
-		}
-	}
-	return "npm"
 }

@@ -39,21 +39,21 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 			folder[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		missing := func(string) (string, error) { return "", errors.New("not found") }
-		file := project{Folder: folder, Zone: "Europe/Berlin", LookPath: missing}.First()
-		if !slices.Equal(file.Found, test.found) {
-			t.Errorf("%s: found %v", test.project, file.Found)
+		file := project{folder: folder, zone: "Europe/Berlin", lookPath: missing}.firstSchedule()
+		if !slices.Equal(file.found, test.found) {
+			t.Errorf("%s: found %v", test.project, file.found)
 		}
 		for _, text := range test.has {
-			if !strings.Contains(file.Text, text) {
-				t.Errorf("%s has no %s:\n%s", test.project, text, file.Text)
+			if !strings.Contains(file.text, text) {
+				t.Errorf("%s has no %s:\n%s", test.project, text, file.text)
 			}
 		}
-		s, err := load.Text([]byte(file.Text), "/srv/schedule.yaml", load.Options{})
+		s, err := load.Text([]byte(file.text), "/srv/schedule.yaml", load.Options{})
 		if err != nil {
-			t.Errorf("%s: %v\n%s", test.project, err, file.Text)
+			t.Errorf("%s: %v\n%s", test.project, err, file.text)
 			continue
 		}
-		if len(s.Warnings) > 0 || len(s.Tasks) != 2+file.Offered {
+		if len(s.Warnings) > 0 || len(s.Tasks) != 2+file.offered {
 			t.Errorf("%s: %d tasks, %v", test.project, len(s.Tasks), s.Warnings)
 		}
 		for _, task := range s.Tasks {
@@ -67,8 +67,8 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 func TestThePathHasTheProgramsOfTheProject(t *testing.T) {
 	find := func(name string) (string, error) { return "/opt/" + name + "/bin/" + name, nil }
 	folder := fstest.MapFS{"package.json": {}}
-	file := project{Folder: folder, Zone: "UTC", LookPath: find}.First()
-	if !strings.Contains(file.Text, "PATH: /opt/node/bin:/usr/local/bin:/usr/bin:/bin\n") {
-		t.Error(file.Text)
+	file := project{folder: folder, zone: "UTC", lookPath: find}.firstSchedule()
+	if !strings.Contains(file.text, "PATH: /opt/node/bin:/usr/local/bin:/usr/bin:/bin\n") {
+		t.Error(file.text)
 	}
 }

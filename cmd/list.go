@@ -16,16 +16,15 @@ import (
 )
 
 type listOptions struct {
-	next int
-	at   string
-	json bool
-	tags []string
-	only []string // the tasks that are named; nil for all
-
-	sort     string
-	timezone string
-	timeline string
-	counts   bool // --next was given
+	tasks     []string // the arguments; empty for all
+	tags      []string
+	next      int
+	nextGiven bool
+	at        string
+	sort      string
+	timezone  string
+	timeline  string
+	json      bool
 }
 
 type listCommand struct{ *app }
@@ -43,8 +42,8 @@ func newListCommand(a *app) *cobra.Command {
   sched list --json`,
 		Args: arguments(0, unlimited),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.only = args
-			o.counts = c.Flags().Changed("next")
+			o.tasks = args
+			o.nextGiven = c.Flags().Changed("next")
 			return listCommand{a}.list(o)
 		},
 	}
@@ -72,7 +71,7 @@ func (a listCommand) list(o listOptions) error {
 	if err := control.KnownTags(s, o.tags); err != nil {
 		return err
 	}
-	for _, name := range o.only {
+	for _, name := range o.tasks {
 		if _, err := view.FindTask(s, name); err != nil {
 			return err
 		}
@@ -85,7 +84,7 @@ func (a listCommand) list(o listOptions) error {
 		return err
 	}
 	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
-		return (len(o.only) == 0 || slices.Contains(o.only, t.Name)) &&
+		return (len(o.tasks) == 0 || slices.Contains(o.tasks, t.Name)) &&
 			(len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }))
 	}, at, o.next)
 	if o.timezone != "" {
@@ -107,6 +106,15 @@ func (a listCommand) list(o listOptions) error {
 		a.problem("%v", failed(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing))
 	}
 	return nil
+}
+
+func sortByNext(rows []view.Task) {
+	slices.SortStableFunc(rows, func(a, b view.Task) int {
+		if len(a.Times) == 0 || len(b.Times) == 0 {
+			return len(b.Times) - len(a.Times)
+		}
+		return a.Times[0].Compare(b.Times[0])
+	})
 }
 
 // ticksHint says how ticks begin to come.
@@ -171,7 +179,7 @@ func (o listOptions) check() error {
 		return usage("leave --next out", "--sort next needs a next time")
 	case o.timeline != "" && o.json:
 		return usage("`sched forecast --slots --json` has the same for programs", "--timeline does not go with --json")
-	case o.timeline != "" && o.counts:
+	case o.timeline != "" && o.nextGiven:
 		return usage("say how far it goes: --timeline 24h", "--timeline does not go with --next")
 	}
 	return nil

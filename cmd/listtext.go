@@ -9,12 +9,13 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
+// when says when a task is due: its cron expressions, its zone if that is another one than the
+// schedule's, and its conditions.
 func when(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
@@ -35,8 +36,8 @@ func when(row view.Task, s *schedule.Schedule) string {
 	return words
 }
 
-// never says why a task does not run again: it is off, no slot meets its conditions,
-// pauses cover all slots, or no slot comes before its `until`; else "-".
+// never says why a task without a next time has none: it is off, no slot meets its conditions,
+// pauses cover all slots, or no slot comes before its `until`. It is "-" for another reason.
 func never(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
@@ -213,126 +214,4 @@ func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
 // does says in one line what a task does: its description, or else its command.
 func does(row view.Task) string {
 	return strings.Join(strings.Fields(humanize.Line(cmp.Or(row.Description, row.Command))), " ")
-}
-
-const pipeWidth = 100
-
-// A timeline is a span of time as a line a task, a sign for each step.
-type timeline struct {
-	from  time.Time
-	step  time.Duration
-	signs int
-	tasks map[string][]timeStep // by task, its steps
-}
-
-type timeStep struct {
-	starts      int // runs
-	runs, skips bool
-}
-
-func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
-	in, err := forecastCommand(a).inputs(s, at, forecastOptions{span: span, servers: 1})
-	if err != nil {
-		return err
-	}
-	name := 0
-	for _, row := range rows {
-		name = max(name, terminal.Width(row.Name))
-	}
-	out := a.stdout()
-	width := pipeWidth
-	if out.Width() > 0 {
-		width = out.Width()
-	}
-	name = min(name, max(12, width/3))
-	t := newTimeline(in, max(24, width-name-terminal.Gap))
-	fmt.Fprintln(a.out, out.Paint(terminal.Faint, strings.TrimRight(terminal.Blanks(name+terminal.Gap)+t.hours(s.Location), " ")))
-	for _, row := range rows {
-		fmt.Fprintln(a.out, terminal.Pad(out.Cut(row.Name, name), name+terminal.Gap)+t.line(row.Name))
-	}
-	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or because it still runs\n", forecast.DayAndTime(t.from, s.Location), humanize.DurationPrecise(t.step))
-	return nil
-}
-
-func newTimeline(in *forecast.Inputs, signs int) *timeline {
-	span := in.To.Sub(in.From)
-	t := &timeline{from: in.From, tasks: map[string][]timeStep{}}
-	for _, minutes := range []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880} {
-		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(signs) {
-			break
-		}
-	}
-	t.signs = int((span + t.step - 1) / t.step)
-	for _, task := range in.Schedule.Tasks {
-		t.tasks[task.Name] = make([]timeStep, t.signs)
-	}
-	forecast.Simulate(in.Input, t.draw)
-	return t
-}
-
-func (t *timeline) draw(s *forecast.Slot) {
-	steps := t.tasks[s.Task.Name]
-	first := int(s.Start.Sub(t.from) / t.step)
-	switch {
-	case s.Skip == forecast.Unmet:
-	case s.Skip != forecast.Runs:
-		steps[int(s.At.Sub(t.from)/t.step)].skips = true
-	case first < t.signs:
-		steps[first].starts++
-		for i := first; i < t.signs && t.from.Add(time.Duration(i)*t.step).Before(s.Start.Add(s.Load.Took)); i++ {
-			steps[i].runs = true
-		}
-	}
-}
-
-func (t *timeline) line(name string) string {
-	var b strings.Builder
-	for _, step := range t.tasks[name] {
-		switch n := step.starts; {
-		case n > 9:
-			b.WriteByte('#')
-		case n > 1:
-			fmt.Fprint(&b, n)
-		case n == 1:
-			b.WriteByte('|')
-		case step.skips:
-			b.WriteByte('x')
-		case step.runs:
-			b.WriteByte('=')
-		default:
-			b.WriteByte('.')
-		}
-	}
-	return b.String()
-}
-
-// hours labels the hours of the wall clock, as many as have room; midnight shows the day.
-func (t *timeline) hours(zone *time.Location) string {
-	line, free := "", 0
-	for i := range t.signs {
-		from := t.from.Add(time.Duration(i) * t.step).In(zone)
-		hour := from.Truncate(time.Hour)
-		if !hour.Equal(from) {
-			hour = hour.Add(time.Hour)
-		}
-		if i < free || hour.Sub(from) >= t.step {
-			continue
-		}
-		words := hour.Format("15")
-		if hour.Hour() == 0 {
-			words = hour.Format("Mon")
-		}
-		line = terminal.Pad(line, i) + words
-		free = i + max(len(words)+2, int(3*time.Hour/t.step))
-	}
-	return line
-}
-
-func sortByNext(rows []view.Task) {
-	slices.SortStableFunc(rows, func(a, b view.Task) int {
-		if len(a.Times) == 0 || len(b.Times) == 0 {
-			return len(b.Times) - len(a.Times)
-		}
-		return a.Times[0].Compare(b.Times[0])
-	})
 }

@@ -1,7 +1,7 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
-// file with its name, or stands beside its counterpart, as resume in pause.go. It is a constructor,
+// file with its name, or stands beside its counterpart, as retry in trigger.go. It is a constructor,
 // its options, and a type that embeds app (listCommand) and knows no cobra.
 package cmd
 
@@ -82,8 +82,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(results)
 	root.SetErr(errs)
-	if completing(args) {
-		a.complete(root)
+	if isCompletion(args) {
+		a.addCompletions(root)
 	}
 	return a.endPrinting(a.exitCode(root.Execute()))
 }
