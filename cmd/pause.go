@@ -18,9 +18,12 @@ import (
 )
 
 type pauseOptions struct {
-	tags                       []string
-	begin, during, end, reason string // --from, --for, --until, --reason
-	stop                       bool
+	tags     []string
+	from     string
+	duration string // --for
+	until    string
+	stop     bool
+	reason   string
 }
 
 type pauseCommand struct{ *app }
@@ -50,9 +53,9 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	}
 	f := c.Flags()
 	tagFlag(c, &o.tags)
-	f.StringVar(&o.begin, "from", "", "begin at this time: "+timeForms)
-	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
-	f.StringVar(&o.end, "until", "", "end by itself at this time")
+	f.StringVar(&o.from, "from", "", "begin at this time: "+timeForms)
+	f.StringVar(&o.duration, "for", "", "end by itself after so long (10m, 2h)")
+	f.StringVar(&o.until, "until", "", "end by itself at this time")
 	f.BoolVar(&o.stop, "stop", false, "stop the runs that go on when it begins, too")
 	reasonFlag(c, &o.reason)
 	c.AddCommand(newPauseListCommand(a))
@@ -64,67 +67,72 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.pausing(o, s)
+	request, err := a.readFlags(o, s)
 	if err != nil {
 		return err
 	}
 	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
 		return err
 	}
-	pause, before, err := a.actor(s).Pause(names, p)
+	made, before, err := a.actor(s).Pause(names, request)
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
-	a.noteChange(s, "pause", strings.Join(names, ", "), p.Because(s.Location))
+	a.noteChange(s, "pause", strings.Join(names, ", "), request.Because(s.Location))
 	for _, name := range names {
-		a.sayPaused(s, name, pause, before)
+		a.sayPaused(s, name, made, before)
 	}
-	a.sayRunning(s, names, pause)
+	if !made.Planned {
+		a.sayRunning(s, names, made)
+	}
 	return nil
 }
 
-// pausing returns the pause that the flags ask for.
-func (a pauseCommand) pausing(o pauseOptions, s *schedule.Schedule) (p control.Pausing, err error) {
-	p = control.Pausing{Stop: o.stop, Reason: o.reason}
+// readFlags returns the pause that the flags ask for.
+func (a pauseCommand) readFlags(o pauseOptions, s *schedule.Schedule) (request control.Pausing, err error) {
+	request = control.Pausing{Stop: o.stop, Reason: o.reason}
 	begin := a.now()
-	if o.begin != "" {
-		if begin, err = a.parseTime("from", o.begin, s.Location); err != nil {
-			return p, err
+	if o.from != "" {
+		if begin, err = a.parseTime("from", o.from, s.Location); err != nil {
+			return request, err
 		}
 		begin = begin.UTC().Truncate(time.Second)
-		p.From = begin
+		request.From = begin
 	}
-	if p.Until, err = a.pauseEnd(o, begin, s.Location); err == nil && o.begin != "" {
-		err = a.actor(s).CheckPlanned(p.From, p.Until, "--")
+	if request.Until, err = a.pauseEnd(o, begin, s.Location); err == nil && o.from != "" {
+		err = a.actor(s).CheckPlanned(request.From, request.Until, "--")
 	}
-	return p, err
+	return request, err
 }
 
-// pauseEnd returns the zero time for a pause without an end.
-func (a pauseCommand) pauseEnd(o pauseOptions, begin time.Time, zone *time.Location) (time.Time, error) {
-	now := a.now()
+// pauseEnd returns when a pause ends that begins at begin, and the zero time if it has no end.
+func (a pauseCommand) pauseEnd(o pauseOptions, begin time.Time, zone *time.Location) (end time.Time, err error) {
 	switch {
-	case o.during != "" && o.end != "":
-		return now, usage("", "--for and --until exclude each other")
-	case o.during != "":
-		d, err := yamldoc.ParseDuration(o.during)
-		switch {
-		case err != nil:
-			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %q is not a duration", o.during)
-		case d < time.Second:
-			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %s is too short: a pause ends after now", o.during)
+	case o.duration != "" && o.until != "":
+		return end, usage("", "--for and --until exclude each other")
+	case o.duration != "":
+		const hint = "write how long it lasts, as 90s, 10m, 2h or 3d"
+		lasts, err := yamldoc.ParseDuration(o.duration)
+		if err != nil {
+			return end, usage(hint, "--for %q is not a duration", o.duration)
 		}
-		return begin.Add(d).UTC().Truncate(time.Second), nil
-	case o.end != "":
-		at, err := a.parseTime("until", o.end, zone)
-		if err == nil && !at.After(now) {
-			err = usage("", "--until %q is in the past: it is %s", o.end, humanize.MinuteZone(now, zone))
+		if lasts < time.Second {
+			return end, usage(hint, "--for %s is too short: a pause ends after now", o.duration)
 		}
-		return at.UTC(), err
+		return begin.Add(lasts).UTC().Truncate(time.Second), nil
+	case o.until != "":
+		if end, err = a.parseTime("until", o.until, zone); err != nil {
+			return end, err
+		}
+		if now := a.now(); !end.After(now) {
+			return end, usage("", "--until %q is in the past: it is %s", o.until, humanize.MinuteZone(now, zone))
+		}
+		return end.UTC(), nil
 	}
-	return time.Time{}, nil
+	return end, nil
 }
 
+// sayPaused says until when a task, or everything, is paused now, or that it will be.
 func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made pause.Pause, before pause.Pauses) {
 	resume := "sched resume" + a.configFlag()
 	if made.Planned {
@@ -141,18 +149,25 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made pause.Pa
 		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), humanize.MinuteNear(made.Since, a.now(), s.Location), end)
 	} else {
 		fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
-	}
-	if was, paused := before.InEffect(name, a.now()); paused && !made.Planned {
-		fmt.Fprintf(a.out, "  it was %s\n", was.Text(a.now(), s.Location))
-	}
-	var even []string
-	for _, t := range s.Tasks {
-		if t.EvenWhenPaused && s.Active(t) {
-			even = append(even, t.Name)
+		if was, paused := before.InEffect(name, a.now()); paused {
+			fmt.Fprintf(a.out, "  it was %s\n", was.Text(a.now(), s.Location))
 		}
 	}
-	if name == pause.Everything && len(even) > 0 {
-		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(even, ", "))
+	if name == pause.Everything {
+		a.sayEvenWhenPaused(s)
+	}
+}
+
+// sayEvenWhenPaused says which tasks run although everything is paused.
+func (a pauseCommand) sayEvenWhenPaused(s *schedule.Schedule) {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.EvenWhenPaused && s.Active(t) {
+			names = append(names, t.Name)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(names, ", "))
 	}
 }
 
@@ -204,20 +219,16 @@ func pauseSubject(name string) string {
 	return name
 }
 
-// sayRunning says which runs go on.
+// sayRunning says which runs of the paused tasks go on, or will be stopped.
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made pause.Pause) {
-	if made.Planned {
-		return
-	}
 	live := a.view(s).Live()
 	elsewhere, err := view.RunningElsewhere(ctx, a.view(s))
 	if err != nil {
 		a.view(s).LeftOut(err)
 	}
-	live = append(live, elsewhere...)
 	here := serverName(s.Server)
 	var runs []string
-	for _, row := range live {
+	for _, row := range append(live, elsewhere...) {
 		if row.Waits() || names[0] != pause.Everything && !slices.Contains(names, row.Task) {
 			continue
 		}
@@ -227,16 +238,15 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made paus
 		}
 		runs = append(runs, run)
 	}
-	if len(runs) > 0 {
-		if made.Stop {
-			fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", humanize.Count(len(runs), "run"), humanize.Names(runs, 5))
-			return
-		}
-		goOn := "go on"
-		if len(runs) == 1 {
-			goOn = "goes on"
-		}
-		fmt.Fprintf(a.out, "%s %s: %s; `sched stop TASK` ends what runs on its machine\n", humanize.Count(len(runs), "run"), goOn, humanize.Names(runs, 5))
+	count, list := humanize.Count(len(runs), "run"), humanize.Names(runs, 5)
+	switch {
+	case len(runs) == 0:
+	case made.Stop:
+		fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", count, list)
+	case len(runs) == 1:
+		fmt.Fprintf(a.out, "%s goes on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
+	default:
+		fmt.Fprintf(a.out, "%s go on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
 	}
 }
 

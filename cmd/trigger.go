@@ -93,7 +93,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 }
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
-	if o.in != "" || o.at != "" || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
+	if o.later() || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()
@@ -108,25 +108,21 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		}
 		chosen = append(chosen, found...)
 	}
-	actor := a.actor(s)
-	missed := false
+	var result error
 	for _, r := range chosen {
-		done, err := actor.Cancel(r, o.reason)
+		cancelled, err := a.actor(s).Cancel(r, o.reason)
 		switch {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
-		case !done:
-			missed = true
+		case !cancelled:
+			result = &exit{code: exitFailed}
 			a.problem("%v", control.Begun(r))
 		default:
 			a.noteChange(s, "cancel", r.Task, o.reason)
 			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
 		}
 	}
-	if missed {
-		return &exit{code: exitFailed}
-	}
-	return nil
+	return result
 }
 
 type retryCommand struct{ *app }
@@ -151,7 +147,7 @@ params of the run are kept, but for those that --env sets.`,
 	return c
 }
 
-// retry requests another run for each run, or none at all if one cannot be retried.
+// retry leaves a request for each run, or none at all if one of the runs cannot be retried.
 func (a retryCommand) retry(names []string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -174,7 +170,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	}
 	actor := a.actor(s)
 	var requests []state.Row
-	var runs []string // that are asked for again
+	var runs []string // the run that each request is a retry of
 	for _, name := range names {
 		if name, err = a.lastFailure(s, name); err != nil {
 			return err
@@ -233,6 +229,9 @@ type whenOptions struct {
 	json           bool
 }
 
+// later reports whether the flags name a time.
+func (o *whenOptions) later() bool { return o.in != "" || o.at != "" }
+
 func (o *whenOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
@@ -264,14 +263,14 @@ func readValues(env []string) (map[string]string, error) {
 	return values, nil
 }
 
-// requestTime reads --in and --at; it is now without both.
+// requestTime reads --in and --at. Without both it returns the present time.
 func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
 	now := c.now()
 	at := now
 	switch {
 	case o.in != "" && o.at != "":
 		return at, usage("", "--in and --at exclude each other")
-	case o.nextTick && (o.in != "" || o.at != ""):
+	case o.nextTick && o.later():
 		return at, usage("", "--next-tick goes with neither --in nor --at")
 	case o.in != "":
 		d, err := yamldoc.ParseDuration(o.in)
@@ -292,46 +291,49 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 }
 
 // leaveRequests writes the requests into the state folder and returns them. Without --json it
-// prints which have started, and which ticks will start the others.
+// prints what becomes of each.
 func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions) ([]view.Request, error) {
-	actor := a.actor(s)
 	left := []view.Request{}
-	pauses := a.view(s).Pauses()
 	live := a.view(s).Live()
 	for _, r := range requests {
 		r.NoChain = o.noChain
-		if o.in == "" && o.at == "" && !o.nextTick {
-			r = actor.AtOnce(r)
+		if !o.later() && !o.nextTick {
+			r = a.actor(s).AtOnce(r)
 		}
-		tick, err := actor.Leave(r)
+		tick, err := a.actor(s).Leave(r)
 		if err != nil {
 			return nil, err
 		}
 		left = append(left, view.RequestOf(r, tick, a.view(s).Server))
-		if o.json {
-			continue
+		if !o.json {
+			a.sayRequested(s, r, o, tick, live)
 		}
-		if started := a.awaitStart(s, r); started != "" {
-			fmt.Fprintf(a.out, "%s %s (run %s)\n", r.Task, started, humanize.ShortRun(r.ID))
-			continue
-		}
-		when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
-		if o.in != "" || o.at != "" {
-			when = "the tick at " + a.clock(tick, s.Location)
-		}
-		t, _ := view.FindTask(s, r.Task)
-		if pause := view.PauseOf(pauses, t, humanize.Later(r.Slot, a.now())); pause != nil {
-			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
-		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
-			when += " or when that is over: " + down
-		} else if full := a.view(s).Pool(ctx, live, t.Pool).Full(); full != "" {
-			when += " or when a seat is free: " + full
-		} else if holder := view.HolderOf(live, t); holder != "" {
-			when += " or when its mutex is free: it is held " + holder
-		}
-		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
 	}
 	return left, nil
+}
+
+// sayRequested prints that a run has started or, if it waits, which tick will start it and for what
+// else it may have to wait. Live are the runs from before the request.
+func (a *app) sayRequested(s *schedule.Schedule, r state.Row, o whenOptions, tick time.Time, live []state.Row) {
+	if started := a.awaitStart(s, r); started != "" {
+		fmt.Fprintf(a.out, "%s %s (run %s)\n", r.Task, started, humanize.ShortRun(r.ID))
+		return
+	}
+	when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
+	if o.later() {
+		when = "the tick at " + a.clock(tick, s.Location)
+	}
+	t, _ := view.FindTask(s, r.Task)
+	if paused := view.PauseOf(a.view(s).Pauses(), t, humanize.Later(r.Slot, a.now())); paused != nil {
+		when += " or when it is resumed: it is " + paused.Raw.Text(a.now(), s.Location)
+	} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
+		when += " or when that is over: " + down
+	} else if full := a.view(s).Pool(ctx, live, t.Pool).Full(); full != "" {
+		when += " or when a seat is free: " + full
+	} else if holder := view.HolderOf(live, t); holder != "" {
+		when += " or when its mutex is free: it is held " + holder
+	}
+	fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
 }
 
 // startWithin is how long a command waits to see what starts at once.
