@@ -63,8 +63,8 @@ type historyTable struct {
 	cut     bool // a row was left out
 }
 
-// slotFormat returns the function that writes slots. They have their zone if the zones of the schedule, a task
-// and the reader are not all the same.
+// slotFormat returns the function that writes slots. They have their zone if the zones of the
+// schedule, a task and the reader are not all the same.
 func slotFormat(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
 		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })

@@ -4,8 +4,8 @@
  * A model of:
  *   setAll   redis.call.SetNX as redsync's LockContext calls it: in turn, or all at once
  *   delAll   redis.call.Eval: what an attempt takes back, and what redis.Store.release removes
- *   look     redis.Store.look, redis.most
- *   taker    redis.Store.take, its attempts until the deadline; then the run, and its release
+ *   look     redis.Store.ownValue, redis.mostCommon
+ *   taker    redis.Store.take and redis.Store.attempt until the deadline; then the run, its release
  *
  * RIVALS runs want the key at the same time. When all are over, another one wants it. An attempt
  * has a value of its own. One node, the same for all, is faulty: FAULTS times it leaves a request

@@ -82,13 +82,13 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	has := l.find(found[0])
 	lost := &mutex.LostError{Name: l.name, Broken: has < majority && slices.ContainsFunc(found[1], l.isOurs)}
-	if text, servers := most(found[0]); servers >= majority && !l.isOurs(text) {
+	if text, servers := mostCommon(found[0]); servers >= majority && !l.isOurs(text) {
 		lost.Holder = mutex.HolderOf(text)
 	}
 	if lost.Broken {
 		return lost
 	}
-	lock, calls := l.store.mutexOf(ctx, l.key(), l.value, l.store.config.Lease, false)
+	lock, calls := l.store.redsyncMutex(ctx, l.key(), l.value, l.store.config.Lease, false)
 	renewed, err := lock.ExtendContext(ctx)
 	switch {
 	case renewed:
@@ -108,7 +108,7 @@ func (l *lease) Renew(ctx context.Context) error {
 // lock, and makes one up if the run does not have the mutex.
 func (l *lease) find(found []string) (servers int) {
 	if l.value == "" {
-		l.value, _ = most(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) }))
+		l.value, _ = mostCommon(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) }))
 		l.value = cmp.Or(l.value, mutex.NewValue(l.holder))
 	}
 	for _, text := range found {
@@ -146,7 +146,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	if err != nil {
 		return mutex.Holder{}, err
 	}
-	text, servers := most(found[0])
+	text, servers := mostCommon(found[0])
 	free := len(found[0])-servers >= s.majority // a value on a minority is nobody's, and goes too
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {

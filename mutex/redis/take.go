@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	shortPause = 10 * time.Millisecond  // between two attempts at most; doubled with each one
-	shortest   = 150 * time.Millisecond // time for an attempt
+	firstPause     = 10 * time.Millisecond  // at most, after the first attempt; then twice as long each time
+	attemptTime    = 150 * time.Millisecond // without so much time left no attempt begins
+	attemptsInTurn = 3                      // so many attempts ask the servers in turn
 )
 
 // take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
@@ -32,47 +33,62 @@ const (
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) (string, error) {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	end, _ := ctx.Deadline()
-	key, answered := s.key(kind, name), false
+	deadline, _ := ctx.Deadline()
+	everAnswered := false
 	for attempt := 0; ; attempt++ {
-		begun, text, ownValue := time.Now(), "", mutex.NewValue(holder)
-		lock, calls := s.mutexOf(ctx, key, ownValue, keep, attempt < 3) // later: a dead run may have the first server
-		if lock.TryLockContext(ctx) == nil {
-			return ownValue, nil
-		}
-		failed := failures(calls)
-		if len(failed) > 0 {
-			s.undos.Store(ownValue, key) // it may still be executed
-		}
-		err := s.outage(failed)
-		if err == nil {
-			answered = true
-			text, err = s.look(ctx, key, name, holder.Run)
-			if text != "" && kind == "claim" {
-				text, err = s.confirm(ctx, key, text, ownValue, keep)
-			} else if text != "" { // other processes of the run know the value of its lock
-				text, err = s.confirm(ctx, key, text, text, keep)
-			}
-		}
-		switch left := time.Until(end); {
-		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (!answered || left > 0):
-			return text, err
-		case err != nil, left < shortest: // the time is over
+		begun := time.Now()
+		value, answered, err := s.attempt(ctx, kind, name, holder, keep, attempt < attemptsInTurn)
+		everAnswered = everAnswered || answered
+		left := time.Until(deadline)
+		switch {
+		case value != "" || errors.As(err, new(*mutex.HeldError)):
+			return value, err
+		case err == nil && left < attemptTime, err != nil && everAnswered && left <= 0:
 			return "", mutex.ErrSplit
+		case err != nil:
+			return "", err
 		}
-		time.Sleep(min(rand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
+		longest := max(firstPause<<attempt, time.Since(begun)/2)
+		time.Sleep(min(rand.N(longest), time.Until(deadline)-attemptTime))
 	}
 }
 
-// look returns the value of the run if a majority has it, and *HeldError if a majority has a value
-// of another run. Otherwise it removes what the run has on a minority, and returns "".
-func (s *Store) look(ctx context.Context, key, name, run string) (string, error) {
+// attempt tries once to set a key. It asks the servers in turn or, because a dead run may have the
+// first one, all at once. It returns "" if no run has a majority, and reports whether a majority of
+// the servers has answered.
+func (s *Store) attempt(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, inTurn bool) (value string, answered bool, err error) {
+	key, value := s.key(kind, name), mutex.NewValue(holder)
+	lock, calls := s.redsyncMutex(ctx, key, value, keep, inTurn)
+	if lock.TryLockContext(ctx) == nil {
+		return value, true, nil
+	}
+	failed := failures(calls)
+	if len(failed) > 0 {
+		s.undos.Store(value, key) // the servers may still set it
+	}
+	if err := s.outage(failed); err != nil {
+		return "", false, err
+	}
+	earlier, err := s.ownValue(ctx, key, name, holder.Run)
+	if earlier == "" {
+		return "", true, err
+	}
+	if kind == "lock" {
+		value = earlier // which other processes of the run know
+	}
+	value, err = s.confirm(ctx, key, earlier, value, keep)
+	return value, true, err
+}
+
+// ownValue returns the value of the run if a majority has it, and *HeldError if a majority has a
+// value of another run. Otherwise it removes what the run has on a minority, and returns "".
+func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, error) {
 	all, err := s.read(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	found := all[0]
-	text, servers := most(found)
+	text, servers := mostCommon(found)
 	_, undone := s.undos.Load(text)
 	switch holder := mutex.HolderOf(text); {
 	case servers >= s.majority && holder.Run != run:
@@ -123,8 +139,8 @@ func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
 	return found, err
 }
 
-// most returns the value that most servers have, and how many have it.
-func most(found []string) (text string, servers int) {
+// mostCommon returns the value that most servers have, and how many have it.
+func mostCommon(found []string) (text string, servers int) {
 	count := map[string]int{}
 	for _, v := range found {
 		if count[v]++; v != "" && count[v] > servers {
@@ -136,7 +152,7 @@ func most(found []string) (text string, servers int) {
 
 // release removes a key from the servers on which it has the value. After an error this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
-	lock, calls := s.mutexOf(ctx, key, text, s.config.Lease, false)
+	lock, calls := s.redsyncMutex(ctx, key, text, s.config.Lease, false)
 	lock.UnlockContext(ctx) //nolint: the calls have the errors
 	return s.outage(failures(calls))
 }
@@ -170,7 +186,7 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	values, err := s.read(ctx, keys...)
 	held := map[string]mutex.Holder{}
 	for i, name := range names {
-		if text, servers := most(values[i]); servers >= s.majority {
+		if text, servers := mostCommon(values[i]); servers >= s.majority {
 			held[name] = mutex.HolderOf(text)
 		}
 	}
@@ -183,11 +199,11 @@ type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
 	server            *server
-	before            []*call       // calls for whose SetNX its own one waits
-	asked             chan struct{} // closed after SetNX
-	takes             bool          // SetNX was called
-	yes               bool          // it was set
-	err               error         // why this is unknown
+	previous          []*call       // SetNX waits until these calls have settled
+	settled           chan struct{} // closed at the end of SetNX
+	tried             bool          // SetNX was called
+	wasSet            bool          // by SetNX
+	err               error         // why it is unknown what the server did
 }
 
 type pool struct{ *call }
@@ -196,16 +212,16 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, n
 
 func (c *call) Close() error { return nil }
 
-// mutexOf returns a key with a value for redsync, and the calls of one operation with it, to all
-// servers at once or to each in turn. The timeout of redsync is not used: our requests have a
+// redsyncMutex returns a key with a value for redsync, and the calls of one operation with it, to
+// all servers at once or to each in turn. The timeout of redsync is not used: our requests have a
 // deadline.
-func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
+func (s *Store) redsyncMutex(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
 	var pools []redsyncredis.Pool
 	var calls []*call
 	for _, server := range s.servers {
-		c := &call{ctx: ctx, server: server, asked: make(chan struct{})}
+		c := &call{ctx: ctx, server: server, settled: make(chan struct{})}
 		if inTurn {
-			c.before = calls
+			c.previous = calls
 		}
 		calls, pools = append(calls, c), append(pools, pool{c})
 	}
@@ -218,22 +234,22 @@ func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Durati
 // the run that comes first at the first server that answers goes on from there. Otherwise the votes
 // split.
 func (c *call) SetNX(key, value string, keep time.Duration) (bool, error) {
-	defer close(c.asked)
-	c.takes = true
-	for _, before := range c.before {
-		if <-before.asked; before.yes {
+	defer close(c.settled)
+	c.tried = true
+	for _, previous := range c.previous {
+		if <-previous.settled; previous.wasSet {
 			break
-		} else if before.err == nil {
+		} else if previous.err == nil {
 			return false, nil
 		}
 	}
-	c.yes, c.err = do(c.ctx, c.server, func(ctx context.Context) (bool, error) { return c.conn(ctx).SetNX(key, value, keep) })
-	return c.yes, c.err
+	c.wasSet, c.err = do(c.ctx, c.server, func(ctx context.Context) (bool, error) { return c.conn(ctx).SetNX(key, value, keep) })
+	return c.wasSet, c.err
 }
 
 // Eval renews or releases a key. It also removes what a failed attempt has set.
 func (c *call) Eval(script *redsyncredis.Script, keyAndArgs ...any) (any, error) {
-	if c.takes && c.err == nil && !c.yes {
+	if c.tried && c.err == nil && !c.wasSet {
 		return int64(0), nil
 	}
 	reply, err := do(c.ctx, c.server, func(ctx context.Context) (any, error) { return c.conn(ctx).Eval(script, keyAndArgs...) })

@@ -65,76 +65,130 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 // serverOf reads a URL. The problem follows "the URL of the store" and quotes nothing of the URL:
 // any part may be a password. Files of certificates are relative to dir.
 func serverOf(text, dir string) (s *server, problem string) {
-	parts := form().FindStringSubmatch(text)
-	if parts == nil {
-		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
+	u, problem := parseURL(text)
+	if problem == "" {
+		problem = u.problem()
 	}
-	s = &server{kind: parts[2], name: strings.ToLower(parts[4])}
-	u, err := url.Parse(parts[1] + "://" + parts[3] + "hosts" + parts[5])
-	var hosts []string
-	noHost, port, allowed := false, "6379", []string{"db"}
-	if s.kind == "sentinel" {
-		port, allowed = "26379", append(allowed, "sentinel_user", "sentinel_password")
+	if problem != "" {
+		return nil, problem
 	}
-	for _, name := range strings.Split(s.name, ",") {
-		host, hostErr := url.Parse("redis://" + name)
-		if err = cmp.Or(err, hostErr); err != nil {
-			return nil, "is not a URL"
-		}
-		hosts = append(hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), port)))
-		noHost = noHost || host.Hostname() == ""
-	}
-	secure, query := strings.HasPrefix(text, "rediss"), u.Query()
-	if secure {
-		allowed = append(allowed, "ca", "cert", "key", "server_name", "skip_verify")
-	}
-	path, primary := strings.Trim(u.Path, "/"), ""
-	switch {
-	case parts[1] == "unix":
-		noHost = s.name != "" || path == ""
-		hosts, s.name, path = []string{u.Path}, u.Path, ""
-	case s.kind == "sentinel":
-		primary, path, _ = strings.Cut(path, "/")
-		s.name = primary + " (Sentinels " + s.name + ")"
-	case s.kind == "cluster":
-		s.name = "the Cluster of " + s.name
-	}
-	db, err := strconv.ParseUint(cmp.Or(query.Get("db"), path, "0"), 10, 31)
-	password, hasPassword := u.User.Password()
-	odd := false
-	for name, values := range query {
-		odd = odd || !slices.Contains(allowed, name) || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true"
-	}
-	for _, wrong := range []struct {
-		is      bool
-		problem string
-	}{
-		{u.Fragment != "", `has a "#" in it`},
-		{noHost, "names no host, or no socket"},
-		{s.kind == "" && len(hosts) > 1, "names several hosts"},
-		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host"},
-		{s.kind == "sentinel" && primary == "", "does not name the primary"},
-		{s.kind == "cluster" && (path != "" || query.Has("db")), "has a path or a database, and a Redis Cluster has none"},
-		{err != nil, "has a database that is not a number"},
-		{odd, "has a parameter that is empty, there twice, or not one of " + strings.Join(allowed, ", ")},
-		{query.Has("cert") != query.Has("key"), "has a certificate without its key, or a key without its certificate"},
-	} {
-		if wrong.is {
-			return nil, wrong.problem
-		}
-	}
+	db, _ := u.database()
+	password, _ := u.user.Password()
+	s = &server{kind: u.kind, name: u.name}
 	s.options = &goredis.UniversalOptions{
-		Addrs: hosts, DB: int(db), MasterName: primary, Username: u.User.Username(), Password: password,
-		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"),
+		Addrs: u.hosts, DB: db, MasterName: u.primary, Username: u.user.Username(), Password: password,
+		SentinelUsername: u.query.Get("sentinel_user"), SentinelPassword: u.query.Get("sentinel_password"),
 	}
-	if secure {
-		if s.options.TLSConfig, err = readCertificates(query, dir); err != nil {
+	if u.secure {
+		var err error
+		if s.options.TLSConfig, err = readCertificates(u.query, dir); err != nil {
 			why := s.failed("cannot be reached: "+err.Error(),
 				"these are PEM files, a key must have no password; a path in the URL is relative to the folder of the schedule")
 			s.silent.Store(&silence{why, time.Now().AddDate(100, 0, 0)})
 		}
 	}
 	return s, ""
+}
+
+// A storeURL is a URL in parts. Only a problem says whether they fit each other.
+type storeURL struct {
+	kind     string // as in server
+	name     string // as in server
+	secure   bool   // by TLS
+	user     *url.Userinfo
+	hosts    []string // with ports; of a socket, its path
+	noHost   bool     // a host has no name, or a socket no path
+	primary  string   // that Sentinels know
+	path     string   // what else is in the path: the database
+	query    url.Values
+	fragment string
+}
+
+func parseURL(text string) (u storeURL, problem string) {
+	parts := form().FindStringSubmatch(text)
+	if parts == nil {
+		return u, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
+	}
+	scheme, kind, user, hosts, rest := parts[1], parts[2], parts[3], strings.ToLower(parts[4]), parts[5]
+	parsed, err := url.Parse(scheme + "://" + user + "hosts" + rest) // net/url takes no list of hosts
+	if err != nil {
+		return u, "is not a URL"
+	}
+	u = storeURL{
+		kind: kind, name: hosts, secure: strings.HasPrefix(scheme, "rediss"), user: parsed.User,
+		path: strings.Trim(parsed.Path, "/"), query: parsed.Query(), fragment: parsed.Fragment,
+	}
+	if scheme == "unix" {
+		u.noHost = hosts != "" || u.path == ""
+		u.hosts, u.name, u.path = []string{parsed.Path}, parsed.Path, ""
+		return u, ""
+	}
+	port := "6379"
+	switch kind {
+	case "sentinel":
+		port = "26379"
+		u.primary, u.path, _ = strings.Cut(u.path, "/")
+		u.name = u.primary + " (Sentinels " + hosts + ")"
+	case "cluster":
+		u.name = "the Cluster of " + hosts
+	}
+	for _, name := range strings.Split(hosts, ",") {
+		host, err := url.Parse("redis://" + name)
+		if err != nil {
+			return u, "is not a URL"
+		}
+		u.noHost = u.noHost || host.Hostname() == ""
+		u.hosts = append(u.hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), port)))
+	}
+	return u, ""
+}
+
+func (u storeURL) database() (int, error) {
+	db, err := strconv.ParseUint(cmp.Or(u.query.Get("db"), u.path, "0"), 10, 31)
+	return int(db), err
+}
+
+// parameters are the names that the query may have.
+func (u storeURL) parameters() []string {
+	names := []string{"db"}
+	if u.kind == "sentinel" {
+		names = append(names, "sentinel_user", "sentinel_password")
+	}
+	if u.secure {
+		names = append(names, "ca", "cert", "key", "server_name", "skip_verify")
+	}
+	return names
+}
+
+// problem says why the URL names no server; "" if it does.
+func (u storeURL) problem() string {
+	_, hasPassword := u.user.Password()
+	_, err := u.database()
+	switch {
+	case u.fragment != "":
+		return `has a "#" in it`
+	case u.noHost:
+		return "names no host, or no socket"
+	case u.kind == "" && len(u.hosts) > 1:
+		return "names several hosts"
+	case u.user != nil && !hasPassword:
+		return "has a user without a password; with a password alone it is redis://:password@host"
+	case u.kind == "sentinel" && u.primary == "":
+		return "does not name the primary"
+	case u.kind == "cluster" && (u.path != "" || u.query.Has("db")):
+		return "has a path or a database, and a Redis Cluster has none"
+	case err != nil:
+		return "has a database that is not a number"
+	}
+	for name, values := range u.query {
+		if !slices.Contains(u.parameters(), name) || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true" {
+			return "has a parameter that is empty, there twice, or not one of " + strings.Join(u.parameters(), ", ")
+		}
+	}
+	if u.query.Has("cert") != u.query.Has("key") {
+		return "has a certificate without its key, or a key without its certificate"
+	}
+	return ""
 }
 
 // readCertificates prepares TLS. Bad files fail each request; tasks without a store still run.
