@@ -206,7 +206,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	if err := os.RemoveAll(storage.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := handover.Give(begun); err != nil {
+	if err := handover.Give(begun); err != nil {
 		t.Fatal(err)
 	}
 	handover.Close()

@@ -4,9 +4,10 @@
  * A model of:
  *   plan       tick.Ledger.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
  *              state.Plan.Commit
- *   tick       tick.launcher.begin, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
+ *   tick       tick.launcher.prepare, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       run.Supervisors.Give, run.giveTo, run.ownRow.takeBack
+ *   give       run.Supervisors.Begin, run.Supervisors.Give,
+ *              run.ownRow.takeBack
  *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.endUnwatched
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.superviseBackground, state.Owned.Start, state.Owned.AwaitRetry,

@@ -1,8 +1,8 @@
 // Package run is one execution of a task. Begin writes the run down. Its supervisor runs the
 // before-hooks, and then the command as often as the task says. Finish copies the output, runs the
 // hooks, releases the lock, and writes the row. In the foreground one process does all of that
-// (Execute). A background run is given to a supervisor (giveTo), which receives and supervises it
-// (Receive, superviseBackground) and starts the process that finishes it (FinishInherited). If a
+// (Execute). A background run is given to a supervisor (Supervisors), which receives and supervises
+// it (Receive, superviseBackground) and starts the process that finishes it (FinishInherited). If a
 // supervisor is killed, another process takes the run over (takeOver). If no process watches the
 // run any more, Collect finishes it.
 //

@@ -20,11 +20,6 @@ import (
 // condition command failed. The error is the reason, and printed becomes the run's output. Like any
 // run that began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
-	if r.prepared {
-		if berr := r.Begin(); berr != nil {
-			return r.FailUnbegun(berr)
-		}
-	}
 	r.output.Write(printed)
 	result := r.row.soFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()

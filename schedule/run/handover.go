@@ -25,46 +25,6 @@ type Descriptors struct {
 	Locks  []*os.File // of the mutex and of the seat; empty if the run has neither
 }
 
-// giveTo makes the supervisor the owner of runs of one storage. Prepared runs begin with that,
-// either all of them or none. From here on the runs are alive as long as the supervisor or its
-// witness lives.
-func giveTo(supervisor *state.Owner, runs ...*Run) error {
-	ctx := context.Background()
-	var begin []state.Row
-	for _, r := range runs {
-		if r.output == nil { // a deferred retry: its output follows the output of the attempts before
-			captured, err := output.Open(r.row.Output)
-			if err != nil {
-				return err
-			}
-			r.output = captured
-		}
-		if r.prepared {
-			begin = append(begin, r.row.Row)
-			continue
-		}
-		if err := r.row.handOver(supervisor.ID); err != nil {
-			return err
-		}
-	}
-	if len(begin) == 0 {
-		return nil
-	}
-	own, err := runs[0].Self.Owned(ctx)
-	if err == nil {
-		err = runs[0].DB.Owners().Owned(supervisor).Begin(ctx, begin...)
-	}
-	if err != nil {
-		return err
-	}
-	for _, r := range runs {
-		if r.prepared {
-			r.markBegun(own, supervisor.ID)
-		}
-	}
-	return nil
-}
-
 // A Receiver receives the runs that another process gives to this one.
 type Receiver struct {
 	Caller
@@ -126,28 +86,64 @@ type link struct {
 // is left alone, and the runs go to another.
 const sendPatience = 5 * time.Second
 
-// Give gives runs of one storage to a supervisor, which it starts if there is no supervisor yet.
-// Then this process has no part in the runs any more. It returns the runs that still belong to this
-// process, and why.
-func (h *Supervisors) Give(runs ...*Run) (unsent []*Run, failed error) {
+// Begin begins prepared runs of one storage as runs of a supervisor, all or none, with one write.
+// If need be it starts the supervisor. The runs live from here on as long as the supervisor or its
+// witness lives. Each is to be given next (Give). After an error all are still prepared.
+func (h *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for tries := 0; len(runs) > 0 && tries < 2; { // witness and supervisor may have been killed, or stand still
-		l, err := h.linkFor(runs[0].Storage)
-		if err != nil {
-			return runs, err
-		}
-		n := min(len(runs), max(1, mostRuns()-l.given))
-		if err := giveTo(l.supervisor, runs[:n]...); err != nil {
-			return runs, err
-		}
-		if unsent, failed = l.sendAll(runs[:n]); failed != nil {
-			h.retire()
-			tries++
-		}
-		runs = append(unsent, runs[n:]...)
+	ctx, first := context.Background(), prepared[0].run
+	l, err := h.linkFor(first.Storage)
+	if err != nil {
+		return nil, err
 	}
-	return runs, failed
+	var rows []state.Row
+	for _, p := range prepared {
+		rows = append(rows, p.Row())
+	}
+	own, err := first.Self.Owned(ctx)
+	if err == nil {
+		err = first.DB.Owners().Owned(l.supervisor).Begin(ctx, rows...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range prepared {
+		begun = append(begun, p.begun(own, l.supervisor.ID))
+	}
+	return begun, nil
+}
+
+// Give gives a run that has begun to a supervisor, which it starts if need be. The run and its lock
+// belong to the supervisor then. After an error both still belong to this process.
+func (h *Supervisors) Give(r *Run) (err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.output == nil { // a deferred retry: its output follows the output of the attempts before
+		if r.output, err = output.Open(r.row.Output); err != nil {
+			return err
+		}
+	}
+	for range 2 { // witness and supervisor may have been killed, or stand still
+		var l *link
+		if l, err = h.linkFor(r.Storage); err != nil {
+			break
+		}
+		if err = r.row.handOver(l.supervisor.ID); err != nil {
+			break
+		}
+		if err = l.send(r); err == nil {
+			l.given++
+			r.Close()
+			return nil
+		}
+		h.retire()
+	}
+	if r.row.takeBack() != nil { // a witness has begun it, or the database cannot be written: it stays with the supervisor
+		r.Close()
+		return nil
+	}
+	return err
 }
 
 // StartAhead starts the supervisor for the runs of the storage, so that it gets ready meanwhile.
@@ -213,28 +209,6 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())
 	}
 	return &link{supervisor: owner, socket: ours}, nil
-}
-
-// sendAll sends the supervisor the runs that it owns. After a run that could not be sent it sends
-// no other. It takes the runs back that were not sent, and returns them. A run that it cannot take
-// back, because a witness has begun it or the database cannot be written, stays with the
-// supervisor.
-func (l *link) sendAll(runs []*Run) (unsent []*Run, failed error) {
-	for _, r := range runs {
-		if failed == nil {
-			failed = l.send(r)
-		}
-		if failed != nil && r.row.takeBack() == nil {
-			unsent = append(unsent, r)
-			continue
-		}
-		l.given++
-		r.Close()
-	}
-	if len(unsent) == 0 {
-		failed = nil
-	}
-	return unsent, failed
 }
 
 // send sends the supervisor the run with its descriptors.

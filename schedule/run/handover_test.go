@@ -40,14 +40,14 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := giveTo(witness, r); err != nil {
+		if err := r.row.handOver(witness.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.row.takeBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := giveTo(witness, r); err != nil {
+	if err := r.row.handOver(witness.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Start(ctx, record.ID, state.Attempt{Number: 1, At: time.Now()}); err != nil {
@@ -182,34 +182,35 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	if _, err := storage.DB.Enroll(ctx, supervisor); err != nil {
 		t.Fatal(err)
 	}
-	prepare := func(c Caller, id, name string) *Run {
+	supervisors := &Supervisors{current: &link{supervisor: supervisor}}
+	prepare := func(c Caller, id, name string) *Prepared {
 		task := &schedule.Task{Name: name, Mutex: name, Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
-		r, err := c.Prepare(state.Row{ID: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
+		p, err := c.Prepare(state.Row{ID: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r
+		return p
 	}
 	id := outcome.NewID()
 	first, theirs := prepare(tick, outcome.NewID(), "first"), prepare(other, id, "second")
-	if err := theirs.Begin(); err != nil {
+	if _, err := theirs.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	ours := prepare(tick, id, "second")
 	var stale *state.StaleError
-	if err := giveTo(supervisor, first, ours); !errors.As(err, &stale) || stale.Run != id || !first.Prepared() {
-		t.Fatalf("%v; the first has begun: %v", err, !first.Prepared())
+	if begun, err := supervisors.Begin(first, ours); !errors.As(err, &stale) || stale.Run != id || len(begun) > 0 {
+		t.Fatalf("%v; %d have begun", err, len(begun))
 	}
 	if _, err := storage.DB.Runs().Row(ctx, first.Row().ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the first has a row: %v", err)
 	}
-	if err := giveTo(supervisor, first); err != nil {
+	if begun, err := supervisors.Begin(first); err != nil || len(begun) != 1 || begun[0].Row().Owner != supervisor.ID {
 		t.Errorf("alone: %v", err)
 	}
 	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
 		t.Errorf("the first: %+v, %v", row, err)
 	}
-	if err := ours.Begin(); !errors.As(err, &stale) {
+	if _, err := ours.Begin(); !errors.As(err, &stale) {
 		t.Errorf("the second began twice: %v", err)
 	}
 	if _, err := os.Stat(theirs.Row().Output); err != nil {

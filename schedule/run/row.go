@@ -93,13 +93,24 @@ func (r *ownRow) note(text string) {
 	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) }, nil)
 }
 
-// handOver makes another process the owner of the row.
+// handOver makes another process the owner of the row, unless it is the owner already. It takes the
+// row back first from a third process that did not get it.
 func (r *ownRow) handOver(owner int64) error {
+	if r.Owner == owner {
+		return nil
+	}
+	if err := r.takeBack(); err != nil {
+		return err
+	}
 	return r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, owner, r.ID) }, func() { r.Owner = owner })
 }
 
-// takeBack makes a row ours again that was handed over.
+// takeBack makes the row ours again if it was handed over. It fails if the other process has begun
+// with it.
 func (r *ownRow) takeBack() error {
+	if r.Owner == r.own.ID {
+		return nil
+	}
 	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }, func() { r.Owner = r.own.ID })
 }
 

@@ -53,27 +53,29 @@ type Run struct {
 	sharesProcess bool              // it is finished in a process that may finish others, too (FinishInherited)
 	unreaped      unreapedProcesses // children of this process
 
-	prepared         bool // its row has yet to be written
 	startsUnrecorded int  // attempts that were started although that could not be written down
 	resultUnrecorded bool // the result could not be written down before the hooks
 }
 
-// Begin prepares a run (Prepare), and writes down that it is about to start (Run.Begin). From here
-// on the run will be finished, whatever happens to this process.
+// Begin begins a run in this process: Prepare and Prepared.Begin in one. From here on the run will
+// be finished, whatever happens to this process. The lock (nil: none) belongs to the run; after an
+// error it is still the caller's.
 func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	r, err := c.Prepare(row, task, lock)
-	if err == nil {
-		err = r.Begin()
-	}
+	p, err := c.Prepare(row, task, lock)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return p.Begin()
 }
 
-// Prepare opens the output of a run that is about to begin, with Run.Begin or giveTo. The lock
-// (nil: none) belongs to the run; after an error it is still the caller's.
-func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+// A Prepared is a run that is about to begin: its output is open, and its row has yet to be
+// written. Its lock belongs to it until it has begun, with Begin, BeginIn or Supervisors.Begin.
+// When it can begin nowhere, FailUnbegun or Abandon releases the lock.
+type Prepared struct{ run *Run }
+
+// Prepare opens the output of a run that is about to begin. The lock (nil: none) belongs to the
+// prepared run; after an error it is still the caller's.
+func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -90,64 +92,78 @@ func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*R
 	}
 	row.Pool = task.Pool.Name
 	r := c.newRun(*task, row)
-	r.lock, r.output, r.prepared = lock, captured, true
-	return r, nil
+	r.lock, r.output = lock, captured
+	return &Prepared{r}, nil
 }
 
-// Begin writes down that a prepared run is about to start. After an error the lock of the run is
-// the caller's again. The error is *state.StaleError if another process has the row.
-func (r *Run) Begin() error {
-	own, err := r.Self.Owned(context.Background())
+// Row is the row that is yet to be written.
+func (p *Prepared) Row() state.Row { return p.run.Row() }
+
+// InMemory reports whether no other process can see the run.
+func (p *Prepared) InMemory() bool { return p.run.DB.InMemory() }
+
+// Begin writes down that the run is about to start in this process. The lock belongs to the run
+// then; after an error it still belongs to p. The error is *state.StaleError if another process has
+// the row.
+func (p *Prepared) Begin() (*Run, error) {
+	r, ctx := p.run, context.Background()
+	own, err := r.Self.Owned(ctx)
 	if err == nil {
-		err = own.Begin(context.Background(), r.row.Row)
+		err = own.Begin(ctx, r.row.Row)
 	}
 	switch {
 	case err == nil:
+		return p.begun(own, own.ID), nil
 	case isStale(err): // the file is the output of that process
 		r.output.Close()
-		return err
 	default:
-		r.discard()
-		return err
+		p.discardOutput()
 	}
-	r.markBegun(own, own.ID)
-	return nil
+	return nil, err
 }
 
-// BeginIn begins a prepared run in another storage than the one it was prepared for.
-func (r *Run) BeginIn(c Caller) (*Run, error) {
-	r.discard()
-	return c.Begin(r.row.Row, &r.task, r.lock)
+// BeginIn is Begin in another storage than the one that the run was prepared for.
+func (p *Prepared) BeginIn(c Caller) (*Run, error) {
+	p.discardOutput()
+	return c.Begin(p.run.row.Row, &p.run.task, p.run.lock)
 }
 
-// FailUnbegun fails a prepared run that could not begin anywhere: see Caller.FailUnbegun.
-func (r *Run) FailUnbegun(why error) state.Row {
-	return r.Caller.FailUnbegun(r.row.Row, &r.task, r.lock, why)
+// begun returns the run when its row was written. The row belongs to the owner: to this process,
+// which is own, or to a supervisor.
+func (p *Prepared) begun(own state.Owned, owner int64) *Run {
+	r := p.run
+	r.row.own, r.row.Phase, r.row.Owner = own, state.Ready, owner
+	return r
 }
 
-// Abandon ends the part of this process in a prepared run that another process has.
-func (r *Run) Abandon() {
-	r.output.Close()
-	if r.lock != nil {
-		r.lock.Release(context.Background())
+// FailUnbegun fails a run that could not begin anywhere: see Caller.FailUnbegun.
+func (p *Prepared) FailUnbegun(why error) state.Row {
+	return p.run.Caller.FailUnbegun(p.run.row.Row, &p.run.task, p.run.lock, why)
+}
+
+// FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
+func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
+	r, err := p.Begin()
+	if err != nil {
+		return p.FailUnbegun(err)
+	}
+	return r.FailBeforeStart(why, printed)
+}
+
+// Abandon releases the lock of a run that another process has.
+func (p *Prepared) Abandon() {
+	p.run.output.Close()
+	if p.run.lock != nil {
+		p.run.lock.Release(context.Background())
 	}
 }
 
-// Prepared reports whether the run is yet to begin.
-func (r *Run) Prepared() bool { return r.prepared }
-
-// discard removes the output of a run that does not begin.
-func (r *Run) discard() {
-	r.output.Close()
-	if r.row.Output != "" {
-		os.Remove(r.row.Output)
+// discardOutput removes the output of a run that does not begin here.
+func (p *Prepared) discardOutput() {
+	p.run.output.Close()
+	if p.run.row.Output != "" {
+		os.Remove(p.run.row.Output)
 	}
-}
-
-// markBegun notes in our copy that the row of a prepared run was written, and who owns it.
-func (r *Run) markBegun(own state.Owned, owner int64) {
-	r.row.own = own
-	r.row.Phase, r.row.Owner, r.prepared = state.Ready, owner, false
 }
 
 // newRun returns a run without its row, its lock and its output.
@@ -251,8 +267,8 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 }
 
 // FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
-// come after a failed run, releases the lock (nil: none) between commands and notifications, and
-// returns the row with the notes about hooks that failed.
+// come after a failed run, and returns the row with the notes about hooks that failed. It releases
+// the lock (nil: none) between commands and notifications.
 func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := c.newRun(*task, row)

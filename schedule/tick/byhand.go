@@ -33,7 +33,7 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	defer r.close()
 	r.deliveries.start(kill)
 	r.requests.startTriggered()
-	r.launcher.handover.Close()
+	r.launcher.supervisors.Close()
 	r.launcher.skipHooks.Wait()
 	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
 	r.records.write(0)
@@ -48,7 +48,7 @@ func (t *Tick) Collect() {
 	defer r.close()
 	r.deliveries.start(over)
 	r.collectLost()
-	r.launcher.handover.Close()
+	r.launcher.supervisors.Close()
 	r.records.write(0)
 	r.reportEnded()
 }

@@ -88,9 +88,9 @@ func (c *conditions) check(s *conditional) {
 	}
 }
 
-// decide does what the verdict of a slot demands: it skips the slot, fails it, or begins its run.
+// decide does what the verdict of a slot demands: it skips the slot, fails it, or prepares its run.
 // Failed reports that it failed without a run.
-func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
+func (c *conditions) decide(s *conditional) (prepared *run.Prepared, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
 	case v.Skip != "":
@@ -105,20 +105,20 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 			c.launcher.skip(s.row, task, late)
 			return nil, false
 		}
-		begun, _ = c.launcher.beginLocked(s.row, s.slot)
+		prepared, _ = c.launcher.prepareLocked(s.row, s.slot)
 	}
-	return begun, false
+	return prepared, false
 }
 
 // failUnanswered records that a condition command is broken. The task fails, because a skip would
 // silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
 // Its run ends before it starts a command.
 func (c *conditions) failUnanswered(s *conditional) {
-	begun, ok := c.launcher.beginRun(s.row, s.slot.Task, nil)
+	prepared, ok := c.launcher.prepareRun(s.row, s.slot.Task, nil)
 	if !ok {
 		return
 	}
-	c.launcher.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
+	c.launcher.records.done(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
 // start checks the conditions of a background slot, and hands its run over when they allow it. It
@@ -128,8 +128,8 @@ func (c *conditions) start(ctx context.Context, slot schedule.Slot) {
 	c.background.Go(func() {
 		defer close(s.decided)
 		c.check(s)
-		if begun, _ := c.decide(s); begun != nil {
-			c.launcher.handOver(begun)
+		if prepared, _ := c.decide(s); prepared != nil {
+			c.launcher.handOver(prepared)
 		}
 	})
 }

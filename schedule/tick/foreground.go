@@ -51,9 +51,8 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot)
-	} else if begun, ok := q.launcher.begin(slot); ok {
-		q.order.Ran(slot.Task)
-		q.execute(begun)
+	} else if prepared, ok := q.launcher.prepare(slot); ok {
+		q.start(prepared, slot.Task)
 	}
 }
 
@@ -63,10 +62,17 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 	asked := q.conditions.add(ctx, slot)
 	defer close(asked.decided)
 	q.conditions.check(asked)
-	begun, failed := q.conditions.decide(asked)
+	prepared, failed := q.conditions.decide(asked)
 	q.failed = q.failed || failed
-	if begun != nil {
-		q.order.Ran(slot.Task)
+	if prepared != nil {
+		q.start(prepared, slot.Task)
+	}
+}
+
+// start begins a run, and runs it to its end.
+func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
+	if begun, ok := q.launcher.beginHere(prepared); ok {
+		q.order.Ran(task)
 		q.execute(begun)
 	}
 }

@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -51,7 +50,7 @@ func (r requests) handOverAll(waiting []state.Row) {
 	r.each(waiting, func(row state.Row, task *schedule.Task) {
 		if inBackground(row, task) {
 			if begun, ok := r.begin(row, task); ok {
-				r.launcher.handOver(begun)
+				r.launcher.handOverBegun(begun)
 			}
 		}
 	})
@@ -142,7 +141,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 // that; the others get nil.
 func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
 	begun, err := r.launcher.caller().Begin(row, task, lock)
-	if stale := (*state.StaleError)(nil); err != nil && !errors.As(err, &stale) {
+	if err != nil && !isStale(err) {
 		r.tick.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
 	if err != nil {

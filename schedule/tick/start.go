@@ -3,7 +3,6 @@ package tick
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,8 +15,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A launcher begins the runs of slots, hands the background runs over to a supervisor, and records
-// the slots that do not start. Safe for concurrent use.
+// A launcher prepares the runs of slots, hands the background runs over to a supervisor, and
+// records the slots that do not start. Safe for concurrent use.
 type launcher struct {
 	tick          *Tick
 	admission     *admitter
@@ -26,7 +25,7 @@ type launcher struct {
 	ledger        *Ledger
 	records       *records
 	deliveries    *deliveries
-	handover      *run.Supervisors
+	supervisors   *run.Supervisors
 	batch         runBatch
 	handedOverIDs ids
 	queued        queuedRuns
@@ -54,7 +53,7 @@ func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 		if slot.Task.Locks() && s.tick.Storage.Store != nil { // the store may be slow
 			s.handOverBatch()
 		}
-		if prepared, ok := s.begin(slot); ok && s.batch.add(prepared) == maxBatch {
+		if prepared, ok := s.prepare(slot); ok && s.batch.add(prepared) == maxBatch {
 			s.handOverBatch()
 		}
 	}
@@ -64,17 +63,17 @@ func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 // not start, so that the report has the order of the slots.
 func (s *launcher) handOverBatch() { s.handOver(s.batch.take()...) }
 
-// A runBatch has prepared runs that a supervisor is to get together. Safe for concurrent use.
+// A runBatch has runs that a supervisor is to begin together. Safe for concurrent use.
 type runBatch struct {
 	mu   sync.Mutex
-	runs []*run.Run
+	runs []*run.Prepared
 }
 
 // maxBatch bounds the runs of a batch: the files of each are open in this process.
 const maxBatch = 32
 
 // add adds a run, and returns how many the batch has.
-func (r *runBatch) add(prepared *run.Run) int {
+func (r *runBatch) add(prepared *run.Prepared) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs = append(r.runs, prepared)
@@ -82,7 +81,7 @@ func (r *runBatch) add(prepared *run.Run) int {
 }
 
 // take empties the batch, and returns its runs.
-func (r *runBatch) take() []*run.Run {
+func (r *runBatch) take() []*run.Prepared {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	runs := r.runs
@@ -90,74 +89,91 @@ func (r *runBatch) take() []*run.Run {
 	return runs
 }
 
-// handOver gives runs to a supervisor, all with one write if that is possible, and reports that.
-func (s *launcher) handOver(runs ...*run.Run) {
+// handOver has a supervisor begin runs, all with one write if that is possible, and reports that.
+func (s *launcher) handOver(prepared ...*run.Prepared) {
 	defer s.tick.Report.flush()
-	var give []*run.Run
-	for _, r := range runs {
-		if r.DB.InMemory() { // no other process could see it
-			s.watchHere(r)
+	var give []*run.Prepared
+	for _, p := range prepared {
+		if p.InMemory() { // no other process could see it
+			if r, ok := s.beginHere(p); ok {
+				s.watchHere(r)
+			}
 			continue
 		}
-		s.handedOverIDs.add(r.Row().ID)
-		give = append(give, r)
+		s.handedOverIDs.add(p.Row().ID)
+		give = append(give, p)
 	}
-	left, err := s.handover.Give(give...)
-	for _, r := range give {
-		switch {
-		case !slices.Contains(left, r):
-			s.tick.Report.Started(r.Row())
-		case len(give) > 1 && isStale(err): // another process has one of them
-			s.handOver(r)
-		default:
-			s.cannotGive(r, err)
+	if len(give) == 0 {
+		return
+	}
+	begun, err := s.supervisors.Begin(give...)
+	for _, r := range begun {
+		s.give(r)
+	}
+	switch {
+	case err == nil:
+	case len(give) > 1 && isStale(err): // another process has one of them
+		for _, p := range give {
+			s.handOver(p)
+		}
+	default:
+		for _, p := range give {
+			s.cannotHandOver(p, err)
 		}
 	}
 }
 
 // isStale reports whether another process has the row of a run.
-func isStale(err error) bool {
-	var stale *state.StaleError
-	return errors.As(err, &stale)
+func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
+
+// handOverBegun gives a run that has begun to a supervisor, and reports that.
+func (s *launcher) handOverBegun(r *run.Run) {
+	s.handOverBatch()
+	s.handedOverIDs.add(r.Row().ID)
+	s.give(r)
+	s.tick.Report.flush()
 }
 
-// cannotGive leaves a run to the process that has it. It runs a run in this process if the database
-// cannot be written, and fails it if there is no supervisor for it.
-func (s *launcher) cannotGive(r *run.Run, why error) {
-	if r.Prepared() && isStale(why) {
-		r.Abandon()
+// give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
+func (s *launcher) give(r *run.Run) {
+	if err := s.supervisors.Give(r); err != nil {
+		s.failed.Store(true)
+		s.records.done(r.FailBeforeStart(err, nil))
+		return
+	}
+	s.tick.Report.Started(r.Row())
+}
+
+// cannotHandOver leaves a run to the process that has it. It runs the run in this process if the
+// database cannot be written, and fails it if there is no supervisor for it.
+func (s *launcher) cannotHandOver(p *run.Prepared, why error) {
+	if isStale(why) {
+		p.Abandon()
 		return
 	}
 	s.failed.Store(true)
 	memory, unwritable := s.fallback.storageFor(why)
-	if !unwritable || !r.Prepared() {
-		s.records.done(r.FailBeforeStart(why, nil))
+	if !unwritable {
+		s.records.done(p.FailBeforeStart(why, nil))
 		return
 	}
-	here, err := r.BeginIn(s.callerIn(memory))
+	r, err := p.BeginIn(s.callerIn(memory))
 	if err != nil {
-		s.records.done(r.FailUnbegun(err))
+		s.records.done(p.FailUnbegun(err))
 		return
 	}
-	s.watchHere(here)
+	s.watchHere(r)
 }
 
 // resume gives a run that has begun to a supervisor. After an error it still belongs to this
 // process.
 func (s *launcher) resume(r *run.Run) error {
 	s.handedOverIDs.add(r.Row().ID)
-	_, err := s.handover.Give(r)
-	return err
+	return s.supervisors.Give(r)
 }
 
 // watchHere runs a background run in this process.
 func (s *launcher) watchHere(r *run.Run) {
-	if r.Prepared() {
-		if err := r.Begin(); err != nil {
-			s.records.done(r.FailUnbegun(err))
-			return
-		}
-	}
 	s.tick.Report.Started(r.Row())
 	s.watchedHere.Go(func() {
 		row := r.Execute(s.stops.terminate, s.stops.kill)
@@ -187,25 +203,29 @@ func (i *ids) has(id string) bool {
 	return i.all[id]
 }
 
-// begin begins the run of a slot whose task has no condition commands; false when the slot was
-// skipped or failed, which is recorded.
-func (s *launcher) begin(slot schedule.Slot) (*run.Run, bool) {
+// prepare prepares the run of a slot whose task has no condition commands; false when the slot was
+// skipped or failed, or when its run waits already, which is recorded.
+func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 	row := s.newRow(slot)
 	if reason, paused := s.admission.refusal(slot); reason != "" {
 		s.refuse(row, slot.Task, reason, paused)
 		return nil, false
 	}
-	return s.beginLocked(row, slot)
+	return s.prepareLocked(row, slot)
 }
 
-// beginLocked takes the lock of a slot that may start, and begins its run.
-func (s *launcher) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, bool) {
+// prepareLocked takes the lock of a slot that may start, and prepares its run. If the run has to
+// wait for the lock, it begins without it.
+func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
 	lock, no := s.locks.take(&row, slot)
 	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.delay(slot, no.unknown) {
 		return nil, false
 	}
 	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
-		return s.beginWaiting(row, slot, no)
+		if waiting, ok := s.beginWaiting(row, slot, no); ok {
+			s.handOverBegun(waiting)
+		}
+		return nil, false
 	}
 	if no.reason != "" {
 		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
@@ -213,30 +233,43 @@ func (s *launcher) beginLocked(row state.Row, slot schedule.Slot) (*run.Run, boo
 		s.skip(row, slot.Task, no.reason)
 		return nil, false
 	}
-	return s.beginRun(row, slot.Task, lock)
+	return s.prepareRun(row, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot whose lock is taken, or prepares it if a supervisor is to get
-// it. If the state folder cannot be written, it does so in memory.
-func (s *launcher) beginRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
-	begin := run.Caller.Begin
-	if task.Background {
-		begin = run.Caller.Prepare
-	}
-	begun, err := begin(s.caller(), row, task, lock)
+// prepareRun prepares the run of a slot whose lock is taken; false when it failed. If the state
+// folder cannot be written, it prepares the run in memory.
+func (s *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
+	p, err := s.caller().Prepare(row, task, lock)
 	if memory, ok := s.fallback.storageFor(err); ok {
 		s.failed.Store(true)
-		begun, err = begin(s.callerIn(memory), row, task, lock)
+		p, err = s.callerIn(memory).Prepare(row, task, lock)
+	}
+	if err != nil {
+		s.failed.Store(true)
+		s.handOverBatch()
+		s.records.done(s.caller().FailUnbegun(row, task, lock, err))
+		return nil, false
+	}
+	return p, true
+}
+
+// beginHere begins a run in this process; false when it failed, or when another process has it. If
+// the state folder cannot be written, the run begins in memory.
+func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
+	r, err := p.Begin()
+	if memory, ok := s.fallback.storageFor(err); ok {
+		s.failed.Store(true)
+		r, err = p.BeginIn(s.callerIn(memory))
 	}
 	switch {
 	case err == nil:
-		return begun, true
+		return r, true
 	case isStale(err): // it records the run
-		if lock != nil {
-			lock.Release(context.Background())
-		}
+		p.Abandon()
 	default:
-		s.cannotBegin(row, task, lock, err)
+		s.failed.Store(true)
+		s.handOverBatch()
+		s.records.done(p.FailUnbegun(err))
 	}
 	return nil, false
 }
@@ -370,11 +403,4 @@ func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
 		}
 	}
 	s.records.flushNow()
-}
-
-// cannotBegin records a run that no folder could hold as failed, and fires its hooks.
-func (s *launcher) cannotBegin(row state.Row, task *schedule.Task, lock mutex.Lock, err error) {
-	s.failed.Store(true)
-	s.handOverBatch()
-	s.records.done(s.caller().FailUnbegun(row, task, lock, err))
 }

@@ -130,7 +130,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 
 	// 10. The end: the tick waits for all that, and for messages, and prunes the database.
 	beside.Wait()
-	r.launcher.handover.Close()
+	r.launcher.supervisors.Close()
 	announced()
 	controlsRead()
 	r.end()
@@ -178,7 +178,7 @@ func (t *Tick) prepare(stops stops) *running {
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.launcher = &launcher{
 		tick: t, stops: stops, admission: r.admission, locks: r.locks, fallback: fallback, ledger: r.ledger, records: r.records,
-		deliveries: r.deliveries, handover: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
+		deliveries: r.deliveries, supervisors: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.launcher)
 	r.requests = requests{t, r.launcher}
