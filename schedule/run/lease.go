@@ -74,11 +74,11 @@ type Renewer struct {
 	LeaseOf
 	unstarted bool // its run has yet to be started: see Keep
 	cancel    context.CancelCauseFunc
-	until     context.Context // done when the run does not need its lock any more; nil: there is no lease
+	until     context.Context // done when the run does not need its lock any more; nil: see hasLease
 	end       func()
 
 	mu     sync.Mutex
-	held   time.Time // when the lease began that is held; zero while it is lost
+	held   time.Time // when the lease began that is held; zero: see isHeld
 	killBy time.Time // when a command that stopInTime stopped is killed; else zero
 	lost   []string  // the notes of the row about each loss
 }
@@ -98,6 +98,14 @@ func (s *Leases) Renew(ctx context.Context, of LeaseOf) (context.Context, *Renew
 	l.begin()
 	return ctx, l
 }
+
+// hasLease reports whether the lock is a lease. If it is none, there is nothing to renew or to
+// lose.
+func (l *Renewer) hasLease() bool { return l.until != nil }
+
+// isHeld reports whether the lease is known to be held: it was not lost, and a renewal has found it
+// if it was Unknown. The caller has mu.
+func (l *Renewer) isHeld() bool { return !l.held.IsZero() }
 
 func (l *Renewer) begin() {
 	l.until, l.end = context.WithCancel(context.Background())
@@ -144,7 +152,7 @@ func (l *Renewer) renew() error {
 // End ends the renewals, and returns the notes for the row.
 func (l *Renewer) End() []string {
 	l.cancel(nil)
-	if l.until != nil {
+	if l.hasLease() {
 		l.end()
 	}
 	return l.Noted()
@@ -176,7 +184,7 @@ func (l *Renewer) judge(begun time.Time, err error) {
 // lose notes the loss, once until the lease is held again
 // (docs/internals/decisions.md#a-lost-lease-may-be-no-loss).
 func (l *Renewer) lose(err error) {
-	if l.held.IsZero() {
+	if !l.isHeld() {
 		return
 	}
 	l.held = time.Time{}
@@ -196,7 +204,7 @@ func (l *Renewer) stopInTime() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.Lock.Lease() - elapsed(l.held, time.Now())
-	if l.until.Err() != nil || l.held.IsZero() || left > l.margin() {
+	if l.until.Err() != nil || !l.isHeld() || left > l.margin() {
 		return
 	}
 	l.killBy = time.Now().Add(left - l.margin()/5)
@@ -217,7 +225,7 @@ func (l *Renewer) KillAfter(atMost time.Duration) time.Duration {
 // HeldToStart returns why a command must not be started now, because its lock may be lost; "" if it
 // may. It renews a lease that was not renewed in time: this process may have stood still.
 func (l *Renewer) HeldToStart() (lost string) {
-	if l.until == nil || l.age() <= l.Lock.Lease()/renewals {
+	if !l.hasLease() || l.age() <= l.Lock.Lease()/renewals {
 		return ""
 	}
 	err := l.renew()
@@ -235,7 +243,7 @@ func (l *Renewer) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	age := elapsed(l.held, time.Now())
-	if l.held.IsZero() || age < 0 {
+	if !l.isHeld() || age < 0 {
 		return forever
 	}
 	return age

@@ -66,7 +66,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params
 	row := t.newRow(slot)
 	row.Origin, row.Params, row.Test = origin, params, true
 	lock, no := r.locks.take(&row, slot)
-	if no.reason != "" {
+	if no.cause != nothing {
 		row.Outcome, row.Reason, row.Ended = outcome.Skipped, no.reason, clock.Now()
 		return row, nil
 	}

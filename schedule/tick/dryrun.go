@@ -66,9 +66,9 @@ func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time)
 	}
 	no := refusalOf(task, r.peek(slot, live, now))
 	switch {
-	case no.unknown != nil && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
-		return "", fmt.Sprintf("it would wait for the store: %v", no.unknown)
-	case !no.held || task.WaitAtMost == 0:
+	case no.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+		return "", fmt.Sprintf("it would wait for the store: %v", no.err)
+	case no.cause != locksHeld || task.WaitAtMost == 0:
 		return no.reason, ""
 	}
 	if already := r.launcher.waitsAlready(task); already != "" {

@@ -19,11 +19,21 @@ import (
 
 // A refusal says why a slot may not run; the zero refusal that it may.
 type refusal struct {
-	reason  string
-	kind    outcome.Kind
-	held    bool  // another run has the mutex or the seats, or waits for them: the task may wait, too
-	unknown error // why the store was of no use; nil when another run has the slot or the mutex
+	cause  cause
+	reason string
+	kind   outcome.Kind
+	err    error // of storeOfNoUse
 }
+
+// A cause is what keeps a slot from running.
+type cause int
+
+const (
+	nothing      cause = iota
+	locksHeld          // another run has the mutex or the seats, or waits for them: the task may wait, too
+	notOurs            // another run has the slot, or the tick is to end
+	storeOfNoUse       // nobody knows who has what the task needs
+)
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
 type locks struct {
@@ -62,7 +72,8 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal
 		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
 	no := refusalOf(task, err)
-	if why := no.unknown; why != nil {
+	if no.cause == storeOfNoUse {
+		why := no.err
 		isOutage := !errors.Is(why, mutex.ErrSplit)
 		if isOutage {
 			l.outage.CompareAndSwap(nil, &why)
@@ -75,7 +86,7 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal
 		if task.RunWhenStoreDown {
 			row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
 			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), row, slot) // on this machine it overlaps with nothing all the same
-			if no = refusalOf(task, err); no.unknown != nil {
+			if no = refusalOf(task, err); no.cause == storeOfNoUse {
 				no = refusal{}
 			}
 		}
@@ -87,16 +98,16 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal
 // refusalOf is what an error of claimAndAcquire means for a slot.
 func refusalOf(task *schedule.Task, err error) refusal {
 	reason, held := run.HeldReason(err)
-	notOurs, taken := errors.AsType[notOursError](err)
+	other, taken := errors.AsType[notOursError](err)
 	switch {
 	case err == nil:
 		return refusal{}
 	case held:
-		return refusal{reason: reason, held: true}
+		return refusal{cause: locksHeld, reason: reason}
 	case taken:
-		return refusal{reason: notOurs.reason, kind: notOurs.kind}
+		return refusal{cause: notOurs, reason: other.reason, kind: other.kind}
 	}
-	no := refusal{reason: unknown(task, err), unknown: err}
+	no := refusal{cause: storeOfNoUse, reason: unknown(task, err), err: err}
 	if task.OneServer {
 		no.kind = outcome.StoreDown
 	}

@@ -115,12 +115,13 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	record := r.requestRow(row, &here)
 	lock, no := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
-	case no.held && here.Background && task.WaitAtMost > 0 && r.launcher.waitsAlready(task) == "":
+	case no.cause == nothing:
+	case no.cause == locksHeld && here.Background && task.WaitAtMost > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
-	case no.unknown == nil && no.reason != "":
+	case no.cause != storeOfNoUse:
 		r.putBack(row, task, no.reason)
 		return nil, false
-	case no.unknown != nil: // the store is down, which was reported: the request goes on waiting, for as long as that takes
+	default: // the store is down, which was reported: the request goes on waiting, for as long as that takes
 		r.launcher.locks.skippedUnknown.Store(true)
 		return nil, false
 	}

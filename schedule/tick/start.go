@@ -218,17 +218,17 @@ func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 // wait for the lock, it begins without it.
 func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
 	lock, no := s.locks.take(&row, slot)
-	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.delay(slot, no.unknown) {
+	if no.cause == storeOfNoUse && slot.Task.WaitWhenStoreDown && s.delay(slot, no.err) {
 		return nil, false
 	}
-	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
+	if no.cause == locksHeld && slot.Task.WaitAtMost > 0 && slot.Task.Background {
 		if waiting, ok := s.beginWaiting(row, slot, no); ok {
 			s.handOverBegun(waiting)
 		}
 		return nil, false
 	}
-	if no.reason != "" {
-		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
+	if no.cause != nothing {
+		s.locks.skippedUnknown.CompareAndSwap(false, no.cause == storeOfNoUse)
 		row.Kind = no.kind
 		s.skip(row, slot.Task, no.reason)
 		return nil, false

@@ -20,7 +20,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	tick := w.tick().prepare(unstopped)
 	slots := w.schedule.Due(tick.tick.Minute)
 	begin := func(s *launcher, i int) *run.Run {
-		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{reason: "held", held: true})
+		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{cause: locksHeld, reason: "held"})
 		if !ok {
 			t.Fatalf("%s does not wait", slots[i].Task.Name)
 		}
