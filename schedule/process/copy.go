@@ -102,64 +102,108 @@ func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *o
 // openAsRoot opens a file for writing, for root, and makes the folders that are missing. A symbolic
 // link is followed only when it is root's, and no other user could have put it there: such a link
 // could lead root to any file of the machine. Other users may have the folder and the file itself.
-//
-// It goes the way of the kernel, from folder to folder, so that nobody can change what it has
-// passed.
-func openAsRoot(path string, flags int, mode uint32) (file *os.File, err error) {
-	folder, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
+func openAsRoot(path string, flags int, mode uint32) (*os.File, error) {
+	w := rootWalk{path: path, rest: names(path), rootsOnly: true, folder: -1}
+	defer w.leave()
+	if err := w.goToTop(); err != nil {
 		return nil, err
 	}
-	defer func() { unix.Close(folder) }()
-	const mostLinks = 40 // as the kernel has it (path_resolution(7))
-	rest, links, roots, passed := names(path), 0, true, "/"
-	for len(rest) > 0 {
-		at := unix.Stat_t{}
-		if err := unix.Fstat(folder, &at); err != nil {
+	for len(w.rest) > 0 {
+		if err := w.look(); err != nil {
 			return nil, err
 		}
-		roots = roots && at.Uid == 0 && (at.Mode&0o022 == 0 || at.Mode&unix.S_ISVTX != 0)
-		name := rest[0]
-		next, err := -1, error(nil)
-		if len(rest) > 1 {
-			next, err = openFolder(folder, name)
+		name, last := w.rest[0], len(w.rest) == 1
+		var next int
+		var err error
+		if last {
+			next, err = unix.Openat(w.folder, name, flags&^unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		} else {
-			next, err = unix.Openat(folder, name, flags&^unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+			next, err = openFolder(w.folder, name)
 		}
-		if err != nil {
-			target, owner, isLink := readLink(folder, name)
-			switch {
-			case !isLink:
-				return nil, &os.PathError{Op: "open", Path: filepath.Join(passed, name), Err: err}
-			case !roots || owner != 0:
-				return nil, fmt.Errorf("%s is a link that another user may have put there, and root follows none", filepath.Join(passed, name))
-			case links >= mostLinks:
-				return nil, &os.PathError{Op: "open", Path: path, Err: unix.ELOOP}
+		switch {
+		case err != nil:
+			if err := w.followLink(name, err); err != nil {
+				return nil, err
 			}
-			links++
-			if strings.HasPrefix(target, "/") {
-				top, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-				if err != nil {
-					return nil, err
-				}
-				unix.Close(folder)
-				folder, passed = top, "/"
-			}
-			rest = append(names(target), rest[1:]...)
-			continue
-		}
-		if len(rest) == 1 {
+		case last:
 			file := os.NewFile(uintptr(next), path)
-			if err := checkOpened(file, roots && at.Mode&0o022 == 0, flags); err != nil {
+			if err := checkOpened(file, w.rootsOnly && !w.writable, flags); err != nil {
 				file.Close()
 				return nil, err
 			}
 			return file, nil
+		default:
+			w.goOn(next, filepath.Join(w.passed, name))
+			w.rest = w.rest[1:]
 		}
-		unix.Close(folder)
-		folder, rest, passed = next, rest[1:], filepath.Join(passed, name)
 	}
 	return nil, &os.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+}
+
+// A rootWalk goes the way of the kernel along a path, from folder to folder, so that nobody can
+// change what it has passed.
+type rootWalk struct {
+	path      string
+	rest      []string // the names that are left
+	folder    int      // the open folder that it has come to
+	passed    string   // the path of that folder
+	writable  bool     // others than root can write that folder, as /tmp
+	rootsOnly bool     // in no folder so far could another user have put a link of root's
+	links     int      // that it has followed
+}
+
+// goToTop goes to the folder of all folders.
+func (w *rootWalk) goToTop() error {
+	top, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		w.goOn(top, "/")
+	}
+	return err
+}
+
+// goOn goes on from an open folder.
+func (w *rootWalk) goOn(folder int, path string) {
+	w.leave()
+	w.folder, w.passed = folder, path
+}
+
+// leave closes the folder.
+func (w *rootWalk) leave() {
+	if w.folder >= 0 {
+		unix.Close(w.folder)
+	}
+}
+
+// look finds out who can change the names in the folder.
+func (w *rootWalk) look() error {
+	var is unix.Stat_t
+	if err := unix.Fstat(w.folder, &is); err != nil {
+		return err
+	}
+	w.writable = is.Mode&0o022 != 0
+	w.rootsOnly = w.rootsOnly && is.Uid == 0 && (!w.writable || is.Mode&unix.S_ISVTX != 0)
+	return nil
+}
+
+// followLink puts the target of a link in the place of its name, which could not be opened for the
+// reason why.
+func (w *rootWalk) followLink(name string, why error) error {
+	const mostLinks = 40 // as the kernel has it (path_resolution(7))
+	target, owner, isLink := readLink(w.folder, name)
+	switch {
+	case !isLink:
+		return &os.PathError{Op: "open", Path: filepath.Join(w.passed, name), Err: why}
+	case !w.rootsOnly || owner != 0:
+		return fmt.Errorf("%s is a link that another user may have put there, and root follows none", filepath.Join(w.passed, name))
+	case w.links >= mostLinks:
+		return &os.PathError{Op: "open", Path: w.path, Err: unix.ELOOP}
+	}
+	w.links++
+	w.rest = append(names(target), w.rest[1:]...)
+	if strings.HasPrefix(target, "/") {
+		return w.goToTop()
+	}
+	return nil
 }
 
 // names are the names in a path. Names before a ".." stay: they may be links.

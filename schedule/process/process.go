@@ -338,7 +338,7 @@ func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []i
 
 func (f Family) signalGroups(signal syscall.Signal) {
 	for _, group := range f.Groups {
-		send(-group, signal)
+		SignalGroup(group, signal)
 	}
 }
 
@@ -369,10 +369,14 @@ func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member
 	}
 }
 
+// SignalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
+// obey.
+func SignalGroup(group int, signal syscall.Signal) { send(-group, signal) }
+
 // send signals a process or, by its negative number, a group.
 func send(id int, signal syscall.Signal) {
 	syscall.Kill(id, signal)
 	if signal == syscall.SIGTERM {
-		syscall.Kill(id, syscall.SIGCONT) // a stopped process cannot obey
+		syscall.Kill(id, syscall.SIGCONT)
 	}
 }

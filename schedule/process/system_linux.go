@@ -27,12 +27,12 @@ type member struct {
 
 // members finds the processes of the family that live.
 func (f Family) members() (all []member) {
-	eachProcess(func(pid int) {
+	for pid := range processes {
 		m, living := readMember(pid)
 		if living && (slices.Contains(f.Groups, m.group) || f.started(pid)) {
 			all = append(all, m)
 		}
-	})
+	}
 	return all
 }
 
@@ -52,8 +52,8 @@ func (m member) alive() bool {
 	return living && now.start == m.start
 }
 
-// eachProcess calls do for each process of the machine.
-func eachProcess(do func(pid int)) {
+// processes yields each process of the machine.
+func processes(yield func(pid int) bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return
@@ -61,8 +61,8 @@ func eachProcess(do func(pid int)) {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			do(pid)
+		if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+			return
 		}
 	}
 }
@@ -120,16 +120,16 @@ func ParseStat(stat []byte) (state byte, parent, group int) {
 // the next attempt count, too: sched may have been killed before it could write that attempt down.
 // Other groups, which an earlier attempt left behind, are daemons and do not count.
 func LiveGroups(run string, group, attempt int) (left []int) {
-	eachProcess(func(pid int) {
+	for pid := range processes {
 		of, n := runOf(pid)
 		if of != run {
-			return
+			continue
 		}
 		m, living := readMember(pid)
 		if living && (group == 0 || m.group == group || n == attempt+1) && !slices.Contains(left, m.group) {
 			left = append(left, m.group)
 		}
-	})
+	}
 	return left
 }
 
@@ -145,22 +145,23 @@ func HasGroup(run string, group int) bool {
 
 // OpenInOtherRun reports whether a process that was started for another run has the file open, as
 // far as this process may see.
-func OpenInOtherRun(file *os.File, run string) (has bool) {
+func OpenInOtherRun(file *os.File, run string) bool {
 	wanted, err := file.Stat()
 	if err != nil {
 		return false
 	}
-	eachProcess(func(pid int) {
-		if of, _ := runOf(pid); of == "" || of == run || has {
-			return
+	for pid := range processes {
+		if of, _ := runOf(pid); of == "" || of == run {
+			continue
 		}
 		open, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
-		has = slices.ContainsFunc(open, func(path string) bool {
-			info, err := os.Stat(path)
-			return err == nil && os.SameFile(info, wanted)
-		})
-	})
-	return has
+		for _, path := range open {
+			if info, err := os.Stat(path); err == nil && os.SameFile(info, wanted) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ReadProc returns the environment or the arguments of a process (name: environ or cmdline,
@@ -196,17 +197,17 @@ func Adopt(pid int) (*Process, bool) {
 
 // ChildGroup returns the process group that was started for the attempt of the run, and whose first
 // process is a child of this process; 0 if no such process lives.
-func ChildGroup(run string, attempt int) (group int) {
-	eachProcess(func(pid int) {
+func ChildGroup(run string, attempt int) int {
+	for pid := range processes {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if _, parent, of := ParseStat(text); err != nil || parent != os.Getpid() || of != pid {
-			return
+			continue
 		}
 		if id, n := runOf(pid); id == run && n == attempt {
-			group = pid
+			return pid
 		}
-	})
-	return group
+	}
+	return 0
 }
 
 // Age returns how long ago a process was started, by a clock that nobody sets; 0 if that cannot be

@@ -138,8 +138,9 @@ func (s *stopper) follow() (Stopping, error) {
 	}
 }
 
-// signal signals the command of the last attempt, if its process group belongs to the run: the
-// kernel may have given the number to other processes.
+// signal signals the command of the last attempt, if its process group belongs to the run. It looks
+// before each signal, unlike process.Family.End: the supervisor may have reaped the command, and
+// the kernel may have given the number to other processes since.
 func (s *stopper) signal(a state.Attempt) {
 	if a.PID == 0 {
 		return
@@ -150,11 +151,10 @@ func (s *stopper) signal(a state.Attempt) {
 		s.lookAt = time.Now().Add(lookAgainAfter)
 	case again:
 		s.Killed = true
-		syscall.Kill(-a.PID, syscall.SIGKILL)
+		process.SignalGroup(a.PID, syscall.SIGKILL)
 	default:
 		s.attempt, s.killAt, s.Killed = a.Number, time.Now().Add(s.killAfter), false
-		syscall.Kill(-a.PID, syscall.SIGTERM)
-		syscall.Kill(-a.PID, syscall.SIGCONT) // a stopped process cannot obey
+		process.SignalGroup(a.PID, syscall.SIGTERM)
 	}
 }
 
