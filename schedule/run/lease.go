@@ -99,7 +99,7 @@ func (s *Leases) Renew(ctx context.Context, of LeaseOf) (context.Context, *Renew
 	return ctx, l
 }
 
-// hasLease reports whether the lock is a lease. If it is none, there is nothing to renew or to
+// hasLease reports whether the lock is a lease. Else there is nothing to renew, and nothing to
 // lose.
 func (l *Renewer) hasLease() bool { return l.until != nil }
 
