@@ -86,6 +86,9 @@ var mistakes = []struct {
 		"schedule.yaml:5:9: task \"t\": days: the text \"mon-fri\" is not a day of the week\n  hint: write weekdays"}},
 	{"days as a range of numbers over the weekend", one("days: 5-1"), []string{
 		"schedule.yaml:5:9: task \"t\": days: the text \"5-1\" is not a day of the week\n  hint: write [fri, sat, sun, mon]"}},
+	{"a misspelt command, and then a task without one", "tasks:\n- {name: a, every: day, comand: x}\n- {name: b, every: day}\n", []string{
+		"schedule.yaml:2:25: task \"a\": unknown key \"comand\"\n  hint: did you mean \"command\"?",
+		"schedule.yaml:3:3: task \"b\": the task has no command\n  hint: add `command:`"}},
 	{"a misspelt short day", one("days: [tus]"), []string{
 		"schedule.yaml:5:10: task \"t\": days: the text \"tus\" is not a day of the week\n  hint: did you mean \"tue\"?"}},
 	{"a crontab line with its user", "tasks:\n- name: t\n  cron: 0 5 * * * root /bin/x\n  command: x\n", []string{

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -67,6 +68,36 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 	} {
 		if got := LiveGroups(row.run, row.group, row.last); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %v, want %v", row.about, got, row.want)
+		}
+	}
+}
+
+// The first process of a group may end before the others: the group lives on. A daemon that took
+// its number is another matter.
+func TestAGroupLivesOnWithoutItsFirstProcess(t *testing.T) {
+	c := exec.Command("sh", "-c", "sleep 300 & echo; read line")
+	c.Env = append(os.Environ(), "SCHED_RUN=run-3", "SCHED_ATTEMPT=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, _ := c.StdinPipe()
+	out, err := c.StdoutPipe()
+	if err = errors.Join(err, c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	group := c.Process.Pid
+	defer syscall.Kill(-group, syscall.SIGKILL)
+	out.Read(make([]byte, 1)) // sleep has been started
+	if !HasGroup("run-3", group) || HasGroup("run-4", group) {
+		t.Error("its first process lives, and it is not the group of the run in its environment alone")
+	}
+	in.Close()
+	c.Process.Wait() // not c.Wait, which would wait for sleep, too
+	if !HasGroup("run-3", group) || HasGroup("run-4", group) {
+		t.Error("its first process has ended, and it is not the group of the run in its environment alone")
+	}
+	syscall.Kill(-group, syscall.SIGKILL)
+	for end := time.Now().Add(time.Minute); HasGroup("run-3", group); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a group without a process is still there")
 		}
 	}
 }

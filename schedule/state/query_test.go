@@ -200,3 +200,30 @@ func TestGet(t *testing.T) {
 		}
 	}
 }
+
+// A run in a queue lets nobody behind it go first. A run that a pause keeps from starting
+// delays nobody.
+func TestTheQueuesInWhichARunStands(t *testing.T) {
+	for _, row := range []struct {
+		waits state.WaitsFor
+		want  []string
+	}{
+		{state.ForNothing, nil},
+		{state.ForTime, nil},
+		{state.ForPause, nil},
+		{state.ForMutex, []string{"db"}},
+		{state.ForSeat, []string{"db", state.SeatQueue("few")}},
+		{state.ForStore, nil},
+	} {
+		run := state.Row{Task: "report", Mutex: "db", Pool: "few", Wait: state.Wait{For: row.waits}}
+		var stands []string
+		for _, queue := range []string{"db", state.SeatQueue("few"), "few", "report", ""} {
+			if run.InQueue(queue) {
+				stands = append(stands, queue)
+			}
+		}
+		if !slices.Equal(stands, row.want) {
+			t.Errorf("a run that waits for %q stands in %q, want %q", row.waits, stands, row.want)
+		}
+	}
+}
