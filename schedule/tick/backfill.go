@@ -1,7 +1,6 @@
 package tick
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -151,13 +150,12 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 // due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute). With missed:
 // all these are the newest slots, as many as the task allows.
 func (b *backfill) runMissed(slots []schedule.Slot) []schedule.Slot {
-	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
+	runs := map[*schedule.Task]bool{}
 	for _, slot := range slots {
 		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
-	starts, minute := slices.Concat(slots, b.resumed), b.ledger.Minute
-	for i, task := range b.ledger.Schedule.Tasks {
-		order[task] = i
+	starts := slices.Concat(slots, b.resumed)
+	for _, task := range b.ledger.Schedule.Tasks {
 		if !(task.RunMissed || task.When.Boot) || runs[task] && !task.RunAllMissed || !b.ledger.Schedule.Active(task) {
 			continue
 		}
@@ -172,9 +170,7 @@ func (b *backfill) runMissed(slots []schedule.Slot) []schedule.Slot {
 			b.once++
 		}
 	}
-	slices.SortStableFunc(starts, func(x, y schedule.Slot) int {
-		return cmp.Or(humanize.Later(x.At, minute).Compare(humanize.Later(y.At, minute)), order[x.Task]-order[y.Task], x.At.Compare(y.At))
-	})
+	b.ledger.sortStarts(starts)
 	return starts
 }
 

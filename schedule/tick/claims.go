@@ -23,60 +23,74 @@ import (
 // preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
-// A prefetch is what a tick asks a store for before it reaches a slot. Both functions ask once.
+// A prefetch is what a tick asks a store for before it reaches a slot.
 type prefetch struct {
-	row   state.Row                    // of the run that it is for
-	claim func() error                 // of a task of one_server
-	lock  func() (mutex.Lock, refusal) // of a background slot; other locks are taken when the slot starts
+	locks  *locks
+	slot   schedule.Slot
+	row    state.Row                    // of the run that it is for
+	before []*prefetch                  // of earlier slots that share a mutex or a pool with this one
+	claim  func() error                 // claims the slot, once
+	lock   func() (mutex.Lock, refusal) // takes the locks of a background slot, once; other locks are taken when the slot starts
 }
 
 // prefetch begins to claim the slots of an instant for this server, and to take the locks of
-// background slots, side by side. Slots that share a mutex or a pool are locked in their order. It
-// leaves out slots that may not start at this moment, and slots with condition commands: these are
-// claimed after a yes. If this tick claims a slot and cannot start it, no other server runs the
-// slot. If take does not fetch a lock, releasePrefetched must.
+// background slots, side by side. Slots that share a mutex or a pool are locked in their order. If
+// this tick claims a slot and cannot start it, no other server runs the slot. If take does not
+// fetch a lock, releasePrefetched must.
 func (s *launcher) prefetch(slots []schedule.Slot) {
-	last := map[string]*prefetch{} // the last slot that wants it, by run.QueuesOf
+	last := map[string]*prefetch{} // the last background slot in each queue, by run.QueuesOf
 	for _, slot := range slots {
-		task := slot.Task
-		if s.tick.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
-			s.locks.prefetched(slot) != nil || s.admission.refuses(slot) {
+		if !s.asksAhead(slot) {
 			continue
 		}
-		a := &prefetch{row: s.newRow(slot)}
-		s.locks.prefetches.Store(slot, a)
-		var before []*prefetch
-		for _, name := range run.QueuesOf(run.NeedOf(task)) {
+		p := &prefetch{locks: s.locks, slot: slot, row: s.newRow(slot)}
+		p.claim, p.lock = sync.OnceValue(p.claimNow), sync.OnceValues(p.lockNow)
+		for _, name := range run.QueuesOf(run.NeedOf(slot.Task)) {
 			if other := last[name]; other != nil {
-				before = append(before, other)
+				p.before = append(p.before, other)
 			}
-			if task.Background {
-				last[name] = a
+			if slot.Task.Background {
+				last[name] = p
 			}
 		}
-		a.claim = sync.OnceValue(func() error { return s.locks.claim(s.tick.Storage, &a.row, slot) })
-		a.lock = sync.OnceValues(func() (mutex.Lock, refusal) {
-			for _, other := range before {
-				other.lock()
-			}
-			return s.locks.takeNow(&a.row, slot)
-		})
-		go func() {
-			if task.OneServer {
-				a.claim()
-			}
-			if task.Background {
-				a.lock()
-			}
-		}()
+		s.locks.prefetches.Store(slot, p)
+		go p.ask()
 	}
+}
+
+// asksAhead reports whether the store is to be asked ahead for a slot: not for slots that may not
+// start at this moment, and not for slots with condition commands, which are claimed after a yes.
+func (s *launcher) asksAhead(slot schedule.Slot) bool {
+	task := slot.Task
+	asks := task.OneServer || task.Background && task.Holds()
+	return asks && s.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
+		s.locks.prefetched(slot) == nil && !s.admission.refuses(slot)
+}
+
+// ask asks for all that may be asked for before the slot starts.
+func (p *prefetch) ask() {
+	if p.slot.Task.OneServer {
+		p.claim()
+	}
+	if p.slot.Task.Background {
+		p.lock()
+	}
+}
+
+func (p *prefetch) claimNow() error { return p.locks.claim(p.locks.tick.Storage, &p.row, p.slot) }
+
+func (p *prefetch) lockNow() (mutex.Lock, refusal) {
+	for _, other := range p.before {
+		other.lock()
+	}
+	return p.locks.takeNow(&p.row, p.slot)
 }
 
 // prefetched returns what was asked for a slot ahead; nil for nothing.
 func (l *locks) prefetched(slot schedule.Slot) *prefetch {
-	a, _ := l.prefetches.Load(slot)
-	begun, _ := a.(*prefetch)
-	return begun
+	value, _ := l.prefetches.Load(slot)
+	p, _ := value.(*prefetch)
+	return p
 }
 
 // A notOursError says why a slot is not for this tick: another run has it, or the tick is to end.
@@ -123,8 +137,8 @@ func (l *locks) ask() (done func()) {
 // start.
 func (l *locks) releasePrefetched(slots []schedule.Slot) {
 	mutex.Each(len(slots), func(i int) {
-		if a := l.prefetched(slots[i]); a != nil {
-			lock, _ := a.lock()
+		if p := l.prefetched(slots[i]); p != nil {
+			lock, _ := p.lock()
 			if l.prefetches.Delete(slots[i]); lock != nil {
 				l.leases.Drop(lock)
 				lock.Release(context.Background())

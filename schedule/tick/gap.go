@@ -214,16 +214,7 @@ func (l *Ledger) atBoot(ctx context.Context, slots []schedule.Slot, last time.Ti
 			slots = append(slices.Clip(slots), slot)
 		}
 	}
-	order := map[*schedule.Task]int{}
-	for i, task := range l.Schedule.Tasks {
-		order[task] = i
-	}
-	slices.SortStableFunc(slots, func(x, y schedule.Slot) int {
-		if c := x.At.Compare(y.At); c != 0 {
-			return c
-		}
-		return order[x.Task] - order[y.Task]
-	})
+	l.sortStarts(slots)
 	return slots, nil
 }
 

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,46 +138,73 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 
 // planMinute plans what this tick starts, and records what nobody starts any more.
 func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+	// 1. The slots that dead ticks have left, and the slots that live ticks have planned.
 	left, live, err := l.plan.Reclaim(ctx, l.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
-	if slots, err = l.withoutOutcome(ctx, slots, last); err != nil {
-		return nil, err
-	}
-	rows := &backfill{ledger: l, missed: map[string][]miss{}, begun: map[due]bool{}}
-	delayed, err := rows.delayedSlots(ctx)
+
+	// 2. The slots of this minute that nobody has accounted for, and the slots that waited.
+	open, err := l.withoutOutcome(ctx, slots, last)
 	if err != nil {
 		return nil, err
 	}
-	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return l.wasDelayed(s) }) // of a clock that was set back
-	if slots, err = l.atBoot(ctx, slots, last); err != nil {
+	b := &backfill{ledger: l, missed: map[string][]miss{}, begun: map[due]bool{}}
+	delayed, err := b.delayedSlots(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if slots, err = rows.takeOver(ctx, slots, l.gap(ctx, last), left); err != nil {
+	open = slices.DeleteFunc(slices.Clone(open), l.wasDelayed) // the clock was set back
+	open, err = l.atBoot(ctx, open, last)
+	if err != nil {
 		return nil, err
 	}
-	slots = append(rows.newestPaused(delayed, slots, live), slots...)
-	if rows.needsPauses {
+
+	// 3. What starts: these slots, and slots that were missed. The slots that waited come first.
+	starts, err := b.takeOver(ctx, open, l.gap(ctx, last), left)
+	if err != nil {
+		return nil, err
+	}
+	starts = append(b.newestPaused(delayed, starts, live), starts...)
+	if b.needsPauses {
 		return nil, errPauses
 	}
-	if slots, err = l.catchUp(ctx, slots, live); err != nil {
+	starts, err = l.catchUp(ctx, starts, live)
+	if err != nil {
 		return nil, err
 	}
-	if err := l.plan.Runs().Record(ctx, rows.rows, l.Shared); err != nil {
+
+	// 4. The outcomes of the slots that nobody starts.
+	if err := l.plan.Runs().Record(ctx, b.rows, l.Shared); err != nil {
 		return nil, err
 	}
-	if l.added = len(rows.rows); rows.once+rows.slots > 0 {
-		l.say("%s", rows.summary())
+	if l.added = len(b.rows); b.once+b.slots > 0 {
+		l.say("%s", b.summary())
 	}
-	all := slots
+
+	// 5. The rows of what starts, and of the slots that waited too long: this tick fires their
+	// hooks.
+	planned := slices.Clone(starts)
 	for _, refused := range l.expired {
-		all = append(slices.Clip(all), refused.Slot)
+		planned = append(planned, refused.Slot)
 	}
-	if err := l.add(ctx, all, true); err != nil {
+	if err := l.add(ctx, planned, true); err != nil {
 		return nil, err
 	}
-	return slots, l.keepValid(ctx)
+	return starts, l.keepValid(ctx)
+}
+
+// sortStarts sorts slots in the order in which they start: by their instants, and then in the order
+// of the file. Slots of the past start with the full minute.
+func (l *Ledger) sortStarts(slots []schedule.Slot) {
+	order := map[*schedule.Task]int{}
+	for i, task := range l.Schedule.Tasks {
+		order[task] = i
+	}
+	slices.SortStableFunc(slots, func(x, y schedule.Slot) int {
+		start := humanize.Later(x.At, l.Minute).Compare(humanize.Later(y.At, l.Minute))
+		return cmp.Or(start, order[x.Task]-order[y.Task], x.At.Compare(y.At))
+	})
 }
 
 // catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).

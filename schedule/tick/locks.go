@@ -53,10 +53,10 @@ type locks struct {
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the row what it took. The lock is nil for a task that needs none.
 func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
-	if a := l.prefetched(slot); a != nil && slot.Task.Background {
-		lock, no = a.lock()
+	if p := l.prefetched(slot); p != nil && slot.Task.Background {
+		lock, no = p.lock()
 		l.prefetches.Delete(slot)
-		*row = a.row
+		*row = p.row
 		return lock, no
 	}
 	return l.takeNow(row, slot)
@@ -118,8 +118,8 @@ func refusalOf(task *schedule.Task, err error) refusal {
 func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*row)
 	claim := func() error {
-		if a := l.prefetched(slot); a != nil && storage.Store != nil {
-			return a.claim()
+		if p := l.prefetched(slot); p != nil && storage.Store != nil {
+			return p.claim()
 		}
 		return l.claim(storage, row, slot)
 	}

@@ -328,8 +328,8 @@ func (t *Tick) newRow(slot schedule.Slot) state.Row {
 // newRow is Tick.newRow. A slot gets the run that was planned for it.
 func (s *launcher) newRow(slot schedule.Slot) state.Row {
 	row := s.tick.newRow(slot)
-	if a := s.locks.prefetched(slot); a != nil {
-		row.ID = a.row.ID
+	if p := s.locks.prefetched(slot); p != nil {
+		row.ID = p.row.ID
 	}
 	if run, note := s.ledger.RunOf(slot); run != "" {
 		row.ID = run
