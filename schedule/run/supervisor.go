@@ -281,14 +281,6 @@ func closeAll(d Descriptors) {
 	}
 }
 
-// This file is the witness: the process that starts the supervisor of a tick, and waits for it. If
-// the supervisor does not end well, the process becomes a supervisor in its place. On Linux it is
-// the parent of the commands by then, because processes that its descendants leave behind become
-// its children.
-//
-// A witness is no shell: a shell that waits takes the exit codes of all its children, also of the
-// commands that the supervisor had started (docs/internals/decisions.md#the-witness-is-no-shell).
-
 // The descriptors that a witness and its supervisor inherit from the tick.
 const (
 	fileDescriptor   = 3 // the file of the supervisor, locked
@@ -312,7 +304,12 @@ func IsWitness(args []string) bool {
 }
 
 // Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
-// it has ended well. Otherwise it returns only if this process cannot take its place.
+// it has ended well. Otherwise this process becomes a supervisor in its place. On Linux it is the
+// parent of the commands by then, because processes that its descendants leave behind become its
+// children. Witness returns 1 only if it cannot become a supervisor.
+//
+// A witness is no shell: a shell that waits takes the exit codes of all its children, also of the
+// commands that the supervisor had started (docs/internals/decisions.md#the-witness-is-no-shell).
 func Witness(self, id string, environ []string) (code int) {
 	process.BecomeSubreaper()
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{

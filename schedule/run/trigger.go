@@ -18,6 +18,15 @@ import (
 	"sched/schedule/statedir"
 )
 
+// This file is about runs that a hook or a person triggers. A hook asks for its run by a request: a
+// row of sched.db that any tick answers. So each request becomes its run exactly once, with the
+// next tick at the latest, whatever is killed here.
+//
+// A process of sched that answers such requests, and nothing else (`sched run --triggered`), starts
+// the runs without waiting for the next tick. However many runs end at once, at most two such
+// processes live: one that answers, and one that waits for its turn. A run that finds such a
+// process waiting starts no other: the waiting process will list the requests later than that.
+
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
 // which these are. A run that starts no chain asks for no other. They are started by
 // startTriggered, or by the next tick.
@@ -65,16 +74,6 @@ func (h *hooks) startTriggered(result state.Row) {
 	}
 	StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
 }
-
-// This file starts what a hook or a person has triggered without waiting for the next tick: by
-// a process of sched that answers such requests, and nothing else (`sched run --triggered`).
-//
-// It only hurries. The requests are rows of sched.db that any tick answers, so each request becomes
-// its run exactly once, with the next tick at the latest, whatever is killed here.
-//
-// However many runs end at once, at most two such processes live: one that answers, and one that
-// waits for its turn. A run that finds such a process waiting starts no other: the waiting process
-// will list the requests later than that.
 
 // TriggeredFlag is the flag of `sched run` by which a process answers what was triggered.
 const TriggeredFlag = "triggered"
