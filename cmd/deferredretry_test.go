@@ -279,13 +279,13 @@ func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner, err := db.Owners().New(state.Tick)
+	owner, err := db.Owners().Enroll(t.Context(), state.Tick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed, err := db.Enroll(t.Context(), owner)
+	killed := db.Owners().Owned(owner)
 	attempt := state.Attempt{Number: 2, At: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}
-	if err := errors.Join(err, killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(), db.Close()); err != nil {
+	if err := errors.Join(killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	b.tick(0)

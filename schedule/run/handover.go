@@ -187,14 +187,11 @@ func (h *Supervisors) linkFor(storage Storage) (*link, error) {
 
 // startOne starts a witness, which starts its supervisor.
 func (h *Supervisors) startOne(storage Storage) (*link, error) {
-	owner, err := storage.DB.Owners().New(state.Supervisor)
+	owner, err := storage.DB.Owners().Enroll(context.Background(), state.Supervisor)
 	if err != nil {
 		return nil, err
 	}
 	defer owner.Close()
-	if _, err := storage.DB.Enroll(context.Background(), owner); err != nil {
-		return nil, errors.Join(err, owner.Release())
-	}
 	ours, theirs, err := socketpair()
 	if err != nil {
 		return nil, errors.Join(err, owner.Release())

@@ -22,14 +22,11 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	tick := NewCaller(storage, state.Tick, os.Environ())
-	witness, err := storage.DB.Owners().New(state.Supervisor)
+	witness, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	its, err := storage.DB.Enroll(ctx, witness)
-	if err != nil {
-		t.Fatal(err)
-	}
+	its := storage.DB.Owners().Owned(witness)
 	ran, fired := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "fired")
 	hook := schedule.Hook{Run: schedule.Command{List: []string{"touch", fired}}}
 	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
@@ -175,11 +172,8 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	tick, other := NewCaller(storage, state.Tick, nil), NewCaller(storage, state.Tick, nil)
-	supervisor, err := storage.DB.Owners().New(state.Supervisor)
+	supervisor, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.DB.Enroll(ctx, supervisor); err != nil {
 		t.Fatal(err)
 	}
 	supervisors := &Supervisors{current: &link{supervisor: supervisor}}

@@ -41,15 +41,11 @@ func startFinish(self string, ended []*Run) error {
 	}
 	defer null.Close()
 	ctx, first := context.Background(), ended[0]
-	owner, err := first.DB.Owners().New(state.Finish)
+	owner, err := first.DB.Owners().Enroll(ctx, state.Finish)
 	if err != nil {
 		return err
 	}
 	defer owner.Close()
-	finisher, err := first.DB.Enroll(ctx, owner)
-	if err != nil {
-		return errors.Join(err, owner.Release())
-	}
 	argv, files := []string{self, "finish"}, owner.Files()
 	var ids []string
 	for _, r := range ended {
@@ -65,7 +61,7 @@ func startFinish(self string, ended []*Run) error {
 	// about the process itself, as when it crashes, have to go to one of the outputs.
 	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, Attr: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, finisher.HandOver(ctx, first.row.own.ID, ids...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).HandOver(ctx, first.row.own.ID, ids...))
 	}
 	for _, r := range ended {
 		r.Close()

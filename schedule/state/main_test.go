@@ -122,16 +122,12 @@ func open(t testing.TB, dir string) *DB {
 // owned returns an owner of this process.
 func owned(t testing.TB, db *DB) Owned {
 	t.Helper()
-	o, err := db.Owners().New(Tick)
+	o, err := db.Owners().Enroll(ctx, Tick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.Close() })
-	ours, err := db.Enroll(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ours
+	return db.Owners().Owned(o)
 }
 
 func must(t testing.TB, err error) {

@@ -348,10 +348,9 @@ func TestTheDatabaseInMemory(t *testing.T) {
 	db, err := OpenMemory()
 	must(t, err)
 	defer db.Close()
-	owner, err := db.Owners().New(Tick)
+	owner, err := db.Owners().Enroll(ctx, Tick)
 	must(t, err)
-	ours, err := db.Enroll(ctx, owner)
-	must(t, err)
+	ours := db.Owners().Owned(owner)
 	row := due("task", noon, owner.ID)
 	add(t, db, row)
 	if rows := orphans(t, db); len(rows) > 0 || len(owner.Files()) > 0 {

@@ -27,9 +27,10 @@ const (
 	Finish     OwnerKind = "finish"
 )
 
-// An Owner is a process that is responsible for rows: see Enroll. It lives for as long as any
-// process has the descriptor of its file (flock(2)). The kernel closes the descriptor when a
-// process dies. No owner comes back to life, and no two owners have the same id.
+// An Owner is a process that is responsible for rows (Owners.Enroll) or for messages (Owners.New).
+// It lives for as long as any process has the descriptor of its file (flock(2)). The kernel closes
+// the descriptor when a process dies. No owner comes back to life, and no two owners have the same
+// id.
 type Owner struct {
 	ID   int64
 	Kind OwnerKind
@@ -46,7 +47,7 @@ type Owners struct{ db *DB }
 // Owners returns the owners of the rows of this database.
 func (db *DB) Owners() Owners { return Owners{db} }
 
-// New makes an owner, and locks its file. Call it before the owner has its first row.
+// New makes an owner, and locks its file.
 //
 // A process that finds the new file before it is locked may lock it and remove it
 // (Owners.RemoveStale). New then tries the next id.
@@ -85,15 +86,8 @@ func (o Owners) newFile(kind OwnerKind) (*Owner, error) {
 	return nil, fmt.Errorf("%s: no lock for this process can be had", o.db.file.locksDir())
 }
 
-// Inherit returns an owner that another process has made, and whose descriptor this process has
-// inherited (Files).
-func (o Owners) Inherit(id int64, kind OwnerKind, file *os.File) *Owner {
-	unix.CloseOnExec(int(file.Fd()))
-	return &Owner{ID: id, Kind: kind, path: o.path(id), file: file}
-}
-
-// Inherited returns an owner whose file this process has at a descriptor. It returns false when
-// another file is open there.
+// Inherited returns an owner that another process has made, and whose file (Files) this process has
+// inherited at a descriptor. It returns false when another file is open there.
 func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, bool) {
 	var here, there unix.Stat_t
 	if unix.Fstat(descriptor, &here) != nil || here.Mode&unix.S_IFMT != unix.S_IFREG || int(here.Uid) != os.Geteuid() {
@@ -102,7 +96,8 @@ func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, boo
 	if unix.Lstat(o.path(id), &there) == nil && (here.Ino != there.Ino || here.Dev != there.Dev) {
 		return nil, false
 	} // else somebody has deleted the folder
-	return o.Inherit(id, kind, os.NewFile(uintptr(descriptor), o.path(id))), true
+	unix.CloseOnExec(descriptor)
+	return &Owner{ID: id, Kind: kind, path: o.path(id), file: os.NewFile(uintptr(descriptor), o.path(id))}, true
 }
 
 // Files returns the files that another process has to inherit to be the owner, too; nil for a
@@ -163,20 +158,33 @@ func (o Owners) path(id int64) string {
 	return filepath.Join(o.db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
 }
 
-// Enroll writes down the owner, and returns what it may do with its rows.
-func (db *DB) Enroll(ctx context.Context, o *Owner) (Owned, error) { return enroll(ctx, db, o) }
+// Enroll makes an owner that may have rows: it also writes down the owner.
+func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
+	owner, err := o.New(kind)
+	if err != nil {
+		return nil, o.db.file.explain(err)
+	}
+	if err := owner.enroll(ctx, o.db); err != nil {
+		return nil, err
+	}
+	return owner, nil
+}
 
-// Owned returns what an enrolled owner may do with its rows.
-func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
-
-func enroll(ctx context.Context, s store, o *Owner) (Owned, error) {
+// enroll writes down the owner. After an error the owner is gone.
+func (o *Owner) enroll(ctx context.Context, s store) error {
 	err := s.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "INSERT INTO owner (id, kind, pid, since) VALUES (?, ?, ?, ?)",
 			o.ID, string(o.Kind), os.Getpid(), time.Now().UnixMicro())
 		return err
 	})
-	return Owned{s, o.ID}, err
+	if err != nil {
+		o.Release() //nolint: nobody knows of it
+	}
+	return err
 }
+
+// Owned returns what an enrolled owner may do with its rows.
+func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
 
 // dead returns the enrolled owners that do not live.
 func (o Owners) dead(ctx context.Context, q querier) (dead []int64, err error) {
@@ -246,20 +254,14 @@ func (db *DB) As(o *Owner) *Self { return &Self{db: db, kind: o.Kind, owner: o} 
 func (s *Self) Owned(ctx context.Context) (Owned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.owner != nil {
-		return s.db.Owners().Owned(s.owner), nil
+	if s.owner == nil {
+		owner, err := s.db.Owners().Enroll(ctx, s.kind)
+		if err != nil {
+			return Owned{}, err
+		}
+		s.owner = owner
 	}
-	owner, err := s.db.Owners().New(s.kind)
-	if err != nil {
-		return Owned{}, s.db.file.explain(err)
-	}
-	owned, err := s.db.Enroll(ctx, owner)
-	if err != nil {
-		owner.Release() //nolint: nobody knows of it
-		return Owned{}, err
-	}
-	s.owner = owner
-	return owned, nil
+	return s.db.Owners().Owned(s.owner), nil
 }
 
 // resign undoes Plan.Become, for a plan that was not committed.

@@ -16,11 +16,8 @@ func init() {
 		if err != nil {
 			return err
 		}
-		owner, err := db.Owners().New(Supervisor)
+		owner, err := db.Owners().Enroll(ctx, Supervisor)
 		if err != nil {
-			return err
-		}
-		if _, err := db.Enroll(ctx, owner); err != nil {
 			return err
 		}
 		plan, err := db.Plan(ctx)

@@ -97,20 +97,17 @@ func (p *Plan) Values() Values { return Values{p} }
 func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
-	if self.owner != nil {
-		return Owned{p, self.owner.ID}, nil
+	if self.owner == nil {
+		owner, err := p.db.Owners().newFile(self.kind)
+		if err != nil {
+			return Owned{}, p.db.file.explain(err)
+		}
+		if err := owner.enroll(ctx, p); err != nil {
+			return Owned{}, err
+		}
+		self.owner, p.self = owner, self
 	}
-	owner, err := p.db.Owners().newFile(self.kind)
-	if err != nil {
-		return Owned{}, p.db.file.explain(err)
-	}
-	owned, err := enroll(ctx, p, owner)
-	if err != nil {
-		owner.Release() //nolint: nobody knows of it
-		return Owned{}, err
-	}
-	self.owner, p.self = owner, self
-	return owned, nil
+	return Owned{p, self.owner.ID}, nil
 }
 
 // Add adds rows, and returns the rows that were added. A row of the schedule (Scheduled) is not

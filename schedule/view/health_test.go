@@ -174,13 +174,13 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 		r.owner.Close()
 		db.Close()
 	})
-	r.owner, err = db.Owners().New(state.Supervisor)
-	if err == nil {
-		r.own, err = db.Enroll(t.Context(), r.owner)
+	if r.owner, err = db.Owners().Enroll(t.Context(), state.Supervisor); err != nil {
+		t.Fatal(err)
 	}
+	r.own = db.Owners().Owned(r.owner)
 	row := state.Row{ID: r.id, Task: task, Slot: noon, Origin: "by a test"}
 	attempt := state.Attempt{Number: 1, PID: 1, At: time.Now()}
-	if err = errors.Join(err, r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt), r.own.Forked(t.Context(), r.id, attempt)); err != nil {
+	if err = errors.Join(r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt), r.own.Forked(t.Context(), r.id, attempt)); err != nil {
 		t.Fatal(err)
 	}
 	return r
