@@ -160,7 +160,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 		return nil, err
 	}
 
-	// 3. What starts: these slots, and slots that were missed. The slots that waited come first.
+	// 3. The slots that start: the slots that waited come first, and missed slots may join.
 	starts, err := b.takeOver(ctx, open, l.gap(ctx, last), left)
 	if err != nil {
 		return nil, err
