@@ -16,13 +16,15 @@ import (
 // late, and whose row another process has taken, changes nothing; the error is *StaleError or
 // ErrGone.
 //
-//	    ┌──────── Wait ───────┐
-//	waiting ── Take ──► ready ┴─ Start ──► running ── Finish ──► finishing ── End ──► ended
-//	planned ── Begin ────┘                                           ▲
-//	   └────── Begin, with an outcome ───────────────────────────────┘
-//	   ▲                  ▲  └──────────────┼──────── End ──────────────────────────────▲
-//	   └── Defer ─────────┼─────────────────┤
-//	                      └───── AwaitRetry ─────┘
+//	method      from                          to
+//	Begin       no row, waiting or planned    ready; finishing if the row has an outcome
+//	Take        waiting                       ready; a row in another phase stays in it
+//	Wait        planned or ready              waiting
+//	Start       ready                         running
+//	AwaitRetry  running                       ready
+//	Defer       ready or running              waiting
+//	Finish      ready or running              finishing
+//	End         ready, running or finishing   ended
 type Owned struct {
 	store store
 	ID    int64 // of the owner
@@ -31,15 +33,15 @@ type Owned struct {
 // Take makes the row ours. It must be as the caller has read it: the same phase, the same owner (0
 // for none). A waiting row is ready afterwards; a row in another phase stays in it.
 func (o Owned) Take(ctx context.Context, r Row) error {
-	return o.update(ctx, r.ID, `UPDATE run SET owner = ?2, phase = CASE phase WHEN 'waiting' THEN 'ready' ELSE phase END
-		WHERE id = ?1 AND phase = ?3 AND coalesce(owner, 0) = ?4`, string(r.Phase), r.Owner)
+	return o.update(ctx, r.ID, `UPDATE run SET owner = :owner, phase = CASE phase WHEN 'waiting' THEN 'ready' ELSE phase END
+		WHERE id = :run AND phase = :phase AND coalesce(owner, 0) = :before`, named{"phase": string(r.Phase), "before": r.Owner})
 }
 
 // HandOver gives our rows to another owner, all or none, in the same phase.
 func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 	return o.store.write(ctx, func(q querier) error {
 		for _, run := range runs {
-			if err := o.change(ctx, q, run, `UPDATE run SET owner = ?3 WHERE id = ?1 AND owner = ?2`, to); err != nil {
+			if err := o.change(ctx, q, run, `UPDATE run SET owner = :to WHERE id = :run AND owner = :owner`, named{"to": to}); err != nil {
 				return err
 			}
 		}
@@ -50,10 +52,10 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 // Wait lets a ready row wait without an owner. The first w.Since stays until the row starts, so
 // that the row that has waited longest goes first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = ?3, not_before = ?4, until = ?5,
-			waiting_since = coalesce(waiting_since, ?6), reason = ?7
-		WHERE id = ?1 AND owner = ?2 AND phase IN ('planned', 'ready')`,
-		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
+	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = :for, not_before = :not_before, until = :until,
+			waiting_since = coalesce(waiting_since, :since), reason = :why
+		WHERE id = :run AND owner = :owner AND phase IN ('planned', 'ready')`,
+		named{"for": string(w.For), "not_before": packTime(w.NotBefore), "until": packTime(w.Until), "since": packTime(w.Since), "why": why})
 }
 
 // Begin adds rows, all or none: rows that we are about to start, and rows with an outcome, which we
@@ -81,45 +83,46 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 
 // WaitFor changes what our queued row waits for (Row.Queued).
 func (o Owned) WaitFor(ctx context.Context, run string, what WaitsFor) error {
-	return o.update(ctx, run, "UPDATE run SET waits_for = ?3 WHERE id = ?1 AND owner = ?2 AND phase = 'ready' AND attempt = 0", string(what))
+	return o.update(ctx, run, "UPDATE run SET waits_for = :for WHERE id = :run AND owner = :owner AND phase = 'ready' AND attempt = 0", named{"for": string(what)})
 }
 
 // Acquired says that our queued row has the mutex and the seat that it needs, and how long it
 // waited for them.
 func (o Owned) Acquired(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
-	return o.update(ctx, run, `UPDATE run SET locked = ?3, seat = ?4, waited = ?5, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
-		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, locked, seat, waited.Microseconds())
+	return o.update(ctx, run, `UPDATE run SET locked = :locked, seat = :seat, waited = :waited, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
+		WHERE id = :run AND owner = :owner AND phase = 'ready'`, named{"locked": locked, "seat": seat, "waited": waited.Microseconds()})
 }
 
 // Start says that an attempt is about to begin. It must be committed before the command is forked:
 // a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = ?3, attempt_started = ?4, boot = ?5, pid = NULL,
-			started = coalesce(started, ?4), not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
-			waited = waited + coalesce(max(?4 - waiting_since, 0), 0), waiting_since = NULL
-		WHERE id = ?1 AND owner = ?2 AND phase = 'ready'`, a.Number, packTime(a.At), a.Boot)
+	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = :attempt, attempt_started = :at, boot = :boot, pid = NULL,
+			started = coalesce(started, :at), not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
+			waited = waited + coalesce(max(:at - waiting_since, 0), 0), waiting_since = NULL
+		WHERE id = :run AND owner = :owner AND phase = 'ready'`, named{"attempt": a.Number, "at": packTime(a.At), "boot": a.Boot})
 }
 
 // Forked writes down the process of the attempt that Start announced.
 func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET pid = ?4
-		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID)
+	return o.update(ctx, run, `UPDATE run SET pid = :pid
+		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`, named{"pid": a.PID, "attempt": a.Number})
 }
 
 // Ending says that we are about to end the command of the attempt, and why. A reader of the exit
 // code then knows that the command did not end by itself.
 func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome.Kind, reason string) error {
-	return o.update(ctx, run, "UPDATE run SET kind = ?4, reason = ?5 WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3",
-		attempt, string(kind), reason)
+	return o.update(ctx, run, `UPDATE run SET kind = :kind, reason = :reason
+		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`, named{"kind": string(kind), "reason": reason, "attempt": attempt})
 }
 
 // AwaitRetry says that an attempt has ended, and that we will start the next one, not before then.
 // r is the result of the attempts so far.
 func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.store.write(ctx, func(q querier) error {
-		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL,
-				exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, limits = ?10, kind = ''
-			WHERE id = ?1 AND owner = ?2 AND phase = 'running'`, append([]any{packTime(then)}, r.soFar(q)...)...)
+		v := r.soFar(q)
+		v["then"] = packTime(then)
+		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = :then, waits_for = 'time', kind = '', pid = NULL, `+setSoFar+`
+			WHERE id = :run AND owner = :owner AND phase = 'running'`, v)
 	})
 }
 
@@ -127,10 +130,11 @@ func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.T
 // mutex and no seat. If a run was lost before its first attempt, that attempt counts as lost.
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
-		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = ?3, waits_for = 'time',
-			reason = ?4, kind = '', pid = NULL, exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9, limits = ?10,
-			background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
-			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, append([]any{packTime(then)}, r.soFar(q)...)...)
+		v := r.soFar(q)
+		v["then"] = packTime(then)
+		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = :then, waits_for = 'time',
+			kind = '', pid = NULL, `+setSoFar+`, background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
+			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running')`, v)
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
@@ -141,15 +145,22 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 	})
 }
 
-func (r Result) soFar(q querier) []any {
-	return []any{r.Reason, r.ExitCode, r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits}
+// setSoFar sets the values of Result.soFar.
+const setSoFar = `reason = :reason, exit_code = :exit_code, user_cpu = :user_cpu, system_cpu = :system_cpu, peak_memory = :peak_memory,
+	output = :output, limits = :limits`
+
+func (r Result) soFar(q querier) named {
+	return named{
+		"reason": r.Reason, "exit_code": r.ExitCode, "user_cpu": r.UserCPU.Microseconds(), "system_cpu": r.SystemCPU.Microseconds(),
+		"peak_memory": r.PeakMemory, "output": q.relative(r.Output), "limits": r.Limits,
+	}
 }
 
 // Finish says what became of the run. Its hooks are still to be fired.
 func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.change(ctx, q, run, `UPDATE run SET phase = 'finishing', `+setResult+`
-			WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled(q)...)
+			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running')`, r.settled(q))
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
@@ -157,12 +168,14 @@ func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string)
 	})
 }
 
-// setResult sets the values of Result.settled, from the third parameter on.
-const setResult = `reason = ?3, exit_code = ?4, user_cpu = ?5, system_cpu = ?6, peak_memory = ?7, output = ?8, limits = ?9, outcome = ?10, kind = ?11, ended = ?12,
-	waited = waited + coalesce(max(?12 - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
+// setResult sets the values of Result.settled.
+const setResult = setSoFar + `, outcome = :outcome, kind = :kind, ended = :ended,
+	waited = waited + coalesce(max(:ended - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
 
-func (r Result) settled(q querier) []any {
-	return append(r.soFar(q), string(r.Outcome), string(r.Kind), packTime(r.Ended))
+func (r Result) settled(q querier) named {
+	v := r.soFar(q)
+	v["outcome"], v["kind"], v["ended"] = string(r.Outcome), string(r.Kind), packTime(r.Ended)
+	return v
 }
 
 func addNotes(ctx context.Context, q querier, run string, notes []string) error {
@@ -205,9 +218,11 @@ func (o Owned) End(ctx context.Context, run string, e End) error {
 		if err != nil {
 			return err
 		}
-		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0, triggered = coalesce(?13, triggered), unpublished = ?14,
-			unreported = ?15, `+setResult+` WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running', 'finishing')`,
-			append(e.settled(q), triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported)...)
+		v := e.settled(q)
+		v["triggered"], v["unpublished"], v["unreported"] = triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported
+		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0,
+			triggered = coalesce(:triggered, triggered), unpublished = :unpublished, unreported = :unreported, `+setResult+`
+			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running', 'finishing')`, v)
 		if err != nil {
 			return err
 		}
@@ -247,7 +262,7 @@ func (o Owned) Restore(ctx context.Context, r Row) error {
 // Note adds notes to a row that is ours.
 func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.change(ctx, q, run, "UPDATE run SET owner = owner WHERE id = ?1 AND owner = ?2"); err != nil {
+		if err := o.change(ctx, q, run, "UPDATE run SET owner = owner WHERE id = :run AND owner = :owner", nil); err != nil {
 			return err
 		}
 		return addNotes(ctx, q, run, notes)
@@ -256,7 +271,7 @@ func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 
 // Hold writes down what the run holds: its mutex, and a seat of its pool.
 func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) error {
-	return o.update(ctx, run, "UPDATE run SET locked = ?3, seat = ?4 WHERE id = ?1 AND owner = ?2", locked, seat)
+	return o.update(ctx, run, "UPDATE run SET locked = :locked, seat = :seat WHERE id = :run AND owner = :owner", named{"locked": locked, "seat": seat})
 }
 
 // Rows returns our rows, with their snapshots, the oldest first: only rows that are ready, or all
@@ -285,16 +300,22 @@ func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	return stop, err
 }
 
-// update makes one change in a transaction of its own. The first parameter of its text is the run,
-// the second the owner.
-func (o Owned) update(ctx context.Context, run, text string, args ...any) error {
-	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, args...) })
+// named are the parameters of a statement, by their names.
+type named map[string]any
+
+// update makes one change in a transaction of its own.
+func (o Owned) update(ctx context.Context, run, text string, v named) error {
+	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, v) })
 }
 
-// change runs an UPDATE of one row. If it finds no such row, its error says what has become of the
-// row.
-func (o Owned) change(ctx context.Context, q querier, run, text string, args ...any) error {
-	n, err := changed(ctx, q, text, append([]any{run, o.ID}, args...)...)
+// change runs an UPDATE of one row, with the values and with :run and :owner. If it finds no such
+// row, its error says what has become of the row.
+func (o Owned) change(ctx context.Context, q querier, run, text string, v named) error {
+	args := []any{sql.Named("run", run), sql.Named("owner", o.ID)}
+	for name, value := range v {
+		args = append(args, sql.Named(name, value))
+	}
+	n, err := changed(ctx, q, text, args...)
 	if err == nil && n == 0 {
 		err = staleError(ctx, q, run)
 	}

@@ -122,7 +122,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 	}
 }
 
-// Each method demands the phases that the picture in owned.go shows.
+// Each method demands the phases that the table in owned.go shows.
 func TestPhasesFollowEachOther(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -124,7 +124,7 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 // Take makes a waiting slot one that the owner has planned. The row still notes what it waited for,
 // in case the owner dies before it comes to the slot.
 func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
-	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = ?2 WHERE id = ?1 AND phase = 'waiting'`)
+	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner WHERE id = :run AND phase = 'waiting'`, nil)
 }
 
 // Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
