@@ -13,7 +13,7 @@ import (
 func TestHolidays(t *testing.T) {
 	s := parseTest(t, `
 timezone: Asia/Tokyo
-holidays: [01-01, 2026-12-25 Christmas, "12-25 every Christmas", 02-29, 2027-01-01   New   Year ]
+holidays: [01-01, 2026-12-25 Christmas, " 12-25 every Christmas", 02-29, 2027-01-01   New   Year ]
 tasks:
 - {name: t, every: hour, command: x, except: holidays, days: weekdays}
 - {name: u, every: hour, command: x, except: [holidays], timezone: Europe/Berlin}

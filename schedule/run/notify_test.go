@@ -112,3 +112,28 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 		t.Errorf("%d wait", n)
 	}
 }
+
+// People look up the run that a message names. Of a slot that ran nowhere there is nothing to look
+// up.
+func TestAMessageNamesTheRunThatItIsAbout(t *testing.T) {
+	w := newEndedRuns(t, "{mail: ops@example.com}")
+	r, row := w.fails()
+	unbegun := row
+	unbegun.Started = time.Time{}
+	for _, c := range []struct {
+		about string
+		event notify.Event
+		row   state.Row
+		named bool
+	}{
+		{"a failure", notify.Failure, row, true},
+		{"a command that could not be started", notify.Failure, unbegun, true},
+		{"a skipped slot", notify.Skip, unbegun, false},
+		{"a run that takes too long", notify.Overdue, row, true},
+		{"a run that has not come", notify.Overdue, unbegun, false},
+	} {
+		if m := r.hooks.message("1", c.event, c.row); (m.Run == row.ID) != c.named || (m.Run == "") == c.named {
+			t.Errorf("%s: run %q", c.about, m.Run)
+		}
+	}
+}
