@@ -4,13 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	_ "modernc.org/sqlite" // the driver
 	sqlite3 "modernc.org/sqlite/lib"
@@ -101,45 +98,6 @@ func (f *file) checkVersion(version int) error {
 	return nil
 }
 
-// make makes the file, or brings it up to date. Another process may have done so already. The
-// caller holds the lock of exclusively.
-//
-// A new file gets its name when it is complete, so no process ever sees an unfinished file or its
-// journal. If the file is missing, a log or journal at its path is left from a file that was set
-// aside or deleted. make removes them, because the new file must not meet them.
-func (f *file) make() error {
-	if f.stat() != nil {
-		return f.upgrade()
-	}
-	draft := f.path() + ".new"
-	for _, path := range []string{f.path(), draft} {
-		for _, suffix := range fileSuffixes {
-			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	conn, _, _, err := f.dial(draft, "rwc")
-	if err == nil {
-		err = f.newJournal(conn)
-	}
-	if err == nil {
-		err = migrate(conn, 0)
-	}
-	if err = errors.Join(err, closeConn(conn)); err != nil {
-		return err
-	}
-	if err := os.Rename(draft, f.path()); err != nil {
-		return err
-	}
-	statedir.SyncDir(f.dir)
-	return nil
-}
-
-// fileSuffixes are the endings of the names of a database's files
-// (https://www.sqlite.org/tempfiles.html).
-var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
-
 // checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would
 // wait for ever.
 func checkPlain(path string) error {
@@ -149,62 +107,6 @@ func checkPlain(path string) error {
 		}
 	}
 	return nil
-}
-
-// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
-// share. On a network file system, or if SQLite refuses WAL, the journal is a file that is
-// truncated at each commit.
-func (f *file) newJournal(conn *sql.DB) error {
-	if !onNetwork(f.dir) {
-		got, err := setJournal(conn, "WAL")
-		if err == nil && got == "wal" || primary(err) == sqlite3.SQLITE_FULL {
-			return err
-		}
-	}
-	_, err := setJournal(conn, "TRUNCATE")
-	return err
-}
-
-// upgrade runs the migrations that the file does not have. It takes a file that was moved to a
-// network file system out of WAL mode.
-func (f *file) upgrade() error {
-	conn, version, mode, err := f.dial(f.path(), "rw")
-	if err == nil && version > len(migrations) {
-		err = f.checkVersion(version)
-	}
-	if err == nil && mode == "wal" && onNetwork(f.dir) {
-		_, err = setJournal(conn, "TRUNCATE")
-	}
-	if err == nil {
-		err = migrate(conn, version)
-	}
-	return errors.Join(err, closeConn(conn))
-}
-
-func setJournal(conn *sql.DB, mode string) (got string, err error) {
-	err = conn.QueryRowContext(context.Background(), "PRAGMA journal_mode = "+mode).Scan(&got)
-	return got, err
-}
-
-// migrate runs the migrations after version, in one transaction.
-func migrate(conn *sql.DB, version int) error {
-	if version >= len(migrations) {
-		return nil
-	}
-	tx, err := conn.BeginTx(context.Background(), nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for _, migration := range migrations[version:] {
-		if _, err := tx.Exec(migration); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.Exec("PRAGMA user_version = " + strconv.Itoa(len(migrations))); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 // openEmpty connects to an empty database in memory.
@@ -324,60 +226,4 @@ func closeConn(conn *sql.DB) error {
 		return nil
 	}
 	return conn.Close()
-}
-
-// foundDamage is what CheckPages found.
-type foundDamage struct{ what string }
-
-func (e *foundDamage) Error() string {
-	return "it is damaged: " + strings.ReplaceAll(e.what, "\n", " ")
-}
-
-// replace sets a damaged file aside and begins a new one. The caller met the damage in info.
-func (f *file) replace(info os.FileInfo, damage error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || !sameFile(f.info, info) {
-		return nil // another goroutine has done it
-	}
-	_ = f.disconnect()
-	if err := f.setFileAside(info, damage); err != nil {
-		return err
-	}
-	return f.open()
-}
-
-// setFileAside renames a damaged file, unless another process has done so already and another file
-// is at the path. Processes that have the damaged file open notice before their next transaction
-// (ready). SQLite does not remove the log of the new file when they close the old one
-// (SQLITE_FCNTL_HAS_MOVED).
-func (f *file) setFileAside(info os.FileInfo, damage error) error {
-	if info == nil {
-		return damage
-	}
-	return f.exclusively(func() error {
-		if !sameFile(f.stat(), info) {
-			return nil
-		}
-		to := freePath(f.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
-		for _, suffix := range fileSuffixes { // a log without its database means nothing (make), so the file goes first
-			err := os.Rename(f.path()+suffix, to+suffix)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w, and it cannot be renamed: %w", damage, err)
-			}
-		}
-		f.setAside = to
-		return nil
-	})
-}
-
-// freePath returns path, or path with a number behind it, so that nothing has the name yet.
-func freePath(path string) string {
-	free := path
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
-			return free
-		}
-		free = fmt.Sprintf("%s.%d", path, n)
-	}
 }

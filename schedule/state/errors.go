@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -46,6 +47,13 @@ var ErrGone = errors.New("its row is not in the database any more")
 
 // errWaited says that the patience of Open has run out.
 var errWaited = errors.New("another process kept it locked for too long")
+
+// foundDamage is what CheckPages found.
+type foundDamage struct{ what string }
+
+func (e *foundDamage) Error() string {
+	return "it is damaged: " + strings.ReplaceAll(e.what, "\n", " ")
+}
 
 // Damaged reports whether err says that the file is damaged, or no database at all. Locked, full or
 // unreadable files are not damaged. https://www.sqlite.org/rescode.html lists the codes.

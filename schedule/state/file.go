@@ -2,7 +2,6 @@ package state
 
 import (
 	"database/sql"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"sched/schedule/statedir"
 )
 
 // A file is sched.db, however it is opened. It has whatever is at its path: when another process
@@ -75,6 +72,20 @@ func (f *file) once(op func(*sql.DB) error) (os.FileInfo, error) {
 	defer f.mu.RUnlock()
 	f.used.Store(time.Now().UnixNano())
 	return f.info, op(f.conn)
+}
+
+// replace sets a damaged file aside and begins a new one. The caller met the damage in info.
+func (f *file) replace(info os.FileInfo, damage error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !sameFile(f.info, info) {
+		return nil // another goroutine has done it
+	}
+	_ = f.disconnect()
+	if err := f.setFileAside(info, damage); err != nil {
+		return err
+	}
+	return f.open()
 }
 
 // ready opens the file at the path, if conn has none or another file. After nil it has locked mu
@@ -142,40 +153,3 @@ func (f *file) disconnect() error {
 	f.conn, f.info = nil, nil
 	return err
 }
-
-// poll calls try until it is done or fails. It returns errWaited when patience is over.
-func (f *file) poll(try func() (done bool, err error)) error {
-	deadline := time.Now().Add(f.patience)
-	for pause := time.Millisecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		if done, err := try(); done || err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return errWaited
-		}
-		time.Sleep(pause)
-	}
-}
-
-// exclusively runs op while no other process makes, migrates or sets aside the database. The error
-// is errWaited when another process does so for too long.
-func (f *file) exclusively(op func() error) error {
-	const flags = os.O_RDWR | os.O_CREATE
-	var lock *os.File
-	err := f.poll(func() (done bool, err error) {
-		lock, err = statedir.OpenLocked(f.makingPath(), flags)
-		if errors.Is(err, statedir.ErrLocked) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	return op()
-}
-
-// makingPath returns the path of exclusively's lock. The name begins with a dot, so it is the name
-// of no mutex.
-func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }
