@@ -52,9 +52,7 @@ import (
 type Target schedule.Notification
 
 // IsSet reports whether there is a target. Its variable may be empty.
-func (t Target) IsSet() bool {
-	return t.Ping != "" || t.Webhook != "" || len(t.Mail) > 0 || t.Sentry != "" || t.OTLP != ""
-}
+func (t Target) IsSet() bool { return !schedule.Notification(t).Empty() }
 
 // Check reports what is wrong with the target itself, as an *Error that is permanent. It connects
 // to nothing, so nil does not mean that the target can be reached.
