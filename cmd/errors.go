@@ -29,6 +29,7 @@ const (
 	exitStopped = 143
 )
 
+// An exit is an error that ends sched with an exit code.
 type exit struct {
 	code int
 	err  error  // nil when all was printed already
@@ -89,6 +90,7 @@ func (c *console) problem(format string, args ...any) {
 	io.WriteString(c.err, text) // in one write, so that lines do not mix
 }
 
+// printProblems prints problems of a schedule, each with its hint.
 func (c *console) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(c.err, "%s\n", p)
@@ -107,6 +109,7 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 	}
 }
 
+// hintOf says what to do about an error; "" for an error without a hint.
 func hintOf(err error) string {
 	if errors.As(err, new(*state.NewerError)) {
 		return "run that one again; ticks of this one go on, and nobody records what becomes of their runs until then"
@@ -139,23 +142,29 @@ func (a runCommand) printedInvalid(o runOptions, err error) bool {
 	if !is || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
 		return false
 	}
-	path, digest, now := printedPath(invalid.StateDir), sha256.New(), a.now()
-	for _, p := range invalid.Problems {
-		fmt.Fprintln(digest, p)
-	}
-	problems := fmt.Sprintf("%x", digest.Sum(nil))
+	path, digest, now := printedPath(invalid.StateDir), digestOf(invalid.Problems), a.now()
 	text, _ := statedir.ReadFile(path)
 	last, when, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if at, err := time.Parse(time.RFC3339, when); err == nil && last == problems && !now.Before(at) && now.Before(at.Add(repeatInvalid)) {
+	at, err := time.Parse(time.RFC3339, when)
+	if lately := err == nil && !now.Before(at) && now.Before(at.Add(repeatInvalid)); lately && last == digest {
 		return true
 	}
 	if _, err := os.Stat(invalid.StateDir); err == nil { // an invalid file makes no folder: it may name the wrong one
-		statedir.Replace(path, fmt.Appendln(nil, problems, now.UTC().Format(time.RFC3339)))
+		statedir.Replace(path, fmt.Appendln(nil, digest, now.UTC().Format(time.RFC3339)))
 	}
 	return false
 }
 
-// printedPath notes which problems were printed last, and when, until the schedule is valid again.
+func digestOf(problems []schedule.Problem) string {
+	sum := sha256.New()
+	for _, p := range problems {
+		fmt.Fprintln(sum, p)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+// printedPath is a file with the digest of the problems that were printed last, and when. It is
+// there until the schedule is valid again.
 func printedPath(dir string) string { return filepath.Join(dir, "told-invalid") }
 
 // forgetInvalid lets the next problems be printed at once, also if they are the same ones.

@@ -34,6 +34,7 @@ If a task has a user, each line has one, as in /etc/cron.d.`,
 	return c
 }
 
+// export sends everything but the crontab to stderr.
 func (a exportCommand) export(output string) error {
 	a.look()
 	a.origins = true
@@ -41,17 +42,17 @@ func (a exportCommand) export(output string) error {
 	if err != nil {
 		return err
 	}
-	self := ""
+	own := ""
 	if u, err := user.Current(); err == nil {
-		self = u.Username
+		own = u.Username
 	}
 	home := func(name string) (string, bool) {
-		if dir, set := os.LookupEnv("HOME"); set && name == self {
+		if dir, set := os.LookupEnv("HOME"); set && name == own {
 			return dir, true
 		}
 		return homeOf(name)
 	}
-	exported := crontab.Export(s, localZone().String(), self, home, load.Settings)
+	exported := crontab.Export(s, localZone().String(), own, home, load.Settings)
 	for _, note := range exported.AsComments {
 		fmt.Fprintf(a.err, "note: %s\n", note)
 	}

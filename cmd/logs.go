@@ -61,9 +61,6 @@ The output of a run of another server of the store is on that server: logs says 
 			return arguments(0, 1)(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("grep") && o.grep == "" {
-				return usage("", "--grep is empty")
-			}
 			if o.grep != "" && !c.Flags().Changed("lines") {
 				o.lines = foundLines
 			}
@@ -80,7 +77,8 @@ The output of a run of another server of the store is on that server: logs says 
 	return c
 }
 
-func (a logsCommand) logs(names []string, o logsOptions) error {
+// check refuses flags that do not go together.
+func (o logsOptions) check() error {
 	switch {
 	case o.lines < 0:
 		return usage("0 prints all", "-n %d is negative", o.lines)
@@ -88,6 +86,13 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 		return usage("", "--json goes with --grep")
 	case o.grep != "" && o.follow:
 		return usage("pipe the output of --follow into grep", "--grep and --follow exclude each other")
+	}
+	return nil
+}
+
+func (a logsCommand) logs(names []string, o logsOptions) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 	a.look()
 	s, err := a.loadAnyway()
@@ -131,14 +136,7 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	}
 	slices.SortFunc(all, func(x, y state.Row) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID)) })
 	if len(all) == 0 {
-		if _, err := view.FindTask(s, name); err == nil {
-			a.problem("no run of %s in this time", name)
-			return nil
-		} else if _, ferr := view.NewestRun(ctx, a.view(s), name); ferr == nil {
-			return usage("leave them out for one run", "--since and --until are for all runs of a task")
-		} else {
-			return err
-		}
+		return a.noRuns(s, name)
 	}
 	for i, row := range all {
 		if i > 0 {
@@ -149,15 +147,29 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 			became = humanize.Line(view.Describe(row))
 		}
 		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", row.Task, humanize.SecondZone(row.Slot, s.Location), humanize.ShortRun(row.ID), became)
-		one := o
-		one.follow = o.follow && i == len(all)-1
-		if err := a.logsOf(s, row, one); err != nil {
+		ofRun := o
+		ofRun.follow = o.follow && i == len(all)-1
+		if err := a.logsOf(s, row, ofRun); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// noRuns says that a task had no run in the time. It returns an error for what is no task.
+func (a logsCommand) noRuns(s *schedule.Schedule, name string) error {
+	_, err := view.FindTask(s, name)
+	if err == nil {
+		a.problem("no run of %s in this time", name)
+		return nil
+	}
+	if _, notRun := view.NewestRun(ctx, a.view(s), name); notRun == nil {
+		return usage("leave them out for one run", "--since and --until are for all runs of a task")
+	}
+	return err
+}
+
+// logsOf prints what a run and then its hooks printed. It follows a run that has not ended.
 func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
 	path := view.OutputOf(s.StateDir, row)
 	if o.follow && row.Outcome == "" {
@@ -180,16 +192,16 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	return nil
 }
 
-// copyFile writes the last lines of a file, or all of it if that is 0.
+// copyFile writes the last lines of a file, or all of it if lines is 0.
 func copyFile(w io.Writer, path string, lines int) error {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	from, room := outputReader{file: file, at: lastLines(file, lines)}, make([]byte, 64<<10)
+	reader, buffer := outputReader{file: file, at: lastLines(file, lines)}, make([]byte, 64<<10)
 	for {
-		if n, err := from.copyTo(w, room); err != nil {
+		if n, err := reader.copyTo(w, buffer); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		} else if n == 0 {
 			return nil
@@ -201,7 +213,7 @@ func copyFile(w io.Writer, path string, lines int) error {
 // no outcome if no process supervised the run to its end. follow begins with the last lines, or
 // with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
-	tail, room := &outputReader{path: begun.Output}, make([]byte, 64<<10)
+	tail, buffer := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()
 	if file, err := statedir.OpenPlain(begun.Output, os.O_RDONLY); err == nil {
 		tail.file, tail.at = file, lastLines(file, lines)
@@ -212,7 +224,7 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		if err != nil {
 			return begun, err
 		}
-		n, err := tail.copyTo(a.out, room)
+		n, err := tail.copyTo(a.out, buffer)
 		switch {
 		case err != nil:
 			return begun, err
@@ -228,13 +240,13 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 // something.
 type outputReader struct {
 	path string
-	file *os.File
-	at   int64
+	file *os.File // nil while the file holds nothing
+	at   int64    // the offset of the next bytes
 }
 
-// read returns the next bytes, in room. cut is how many bytes before them are not there any more,
-// because the output is larger than its limit.
-func (t *outputReader) read(room []byte) (text []byte, cut int64, err error) {
+// read returns the next bytes, in the buffer. cut is how many bytes before them are not there any
+// more, because the output is larger than its limit.
+func (t *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
 	if t.file == nil {
 		if info, err := os.Stat(t.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 			return nil, 0, nil
@@ -251,12 +263,12 @@ func (t *outputReader) read(room []byte) (text []byte, cut int64, err error) {
 	if from < to {
 		cut = from - t.at
 	}
-	n, err := t.file.ReadAt(room[:min(int64(len(room)), to-from)], from)
+	n, err := t.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	t.at = from + int64(n)
-	return room[:n], cut, err
+	return buffer[:n], cut, err
 }
 
 // cutText says how much of an output is not there any more.
@@ -265,8 +277,8 @@ func cutText(cut int64) string {
 }
 
 // copyTo writes the next bytes, and reports how many there were.
-func (t *outputReader) copyTo(w io.Writer, room []byte) (n int, err error) {
-	text, cut, err := t.read(room)
+func (t *outputReader) copyTo(w io.Writer, buffer []byte) (n int, err error) {
+	text, cut, err := t.read(buffer)
 	if err == nil && cut > 0 {
 		_, err = fmt.Fprintf(w, "\n%s\n", cutText(cut))
 	}

@@ -27,13 +27,14 @@ type foundLine struct {
 	Text string `json:"text"`
 }
 
+// A logsGrep is a search for lines that fit a pattern.
 type logsGrep struct {
 	logsCommand
-	s       *schedule.Schedule
-	pattern *regexp.Regexp
-	o       logsOptions
-	printed int
-	runs    int
+	schedule *schedule.Schedule
+	options  logsOptions
+	pattern  *regexp.Regexp
+	printed  int // lines
+	searched int // runs
 }
 
 // errEnough ends a search that has printed as many lines as it may.
@@ -45,65 +46,79 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 	if err != nil {
 		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'", "--grep %s: %s", o.grep, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	g := &logsGrep{logsCommand: a, s: s, pattern: pattern, o: o}
-	var q state.Query
-	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
-		return err
-	}
-	tasks, runs, err := g.named(names)
-	for _, r := range runs {
-		if err == nil {
-			err = g.of(r)
-		}
-	}
-	if err == nil && (len(tasks) > 0 || len(runs) == 0) {
-		for r, rerr := range view.RunsOf(ctx, a.view(s), q, tasks...) {
-			if err = rerr; err == nil {
-				err = g.of(r)
-			}
-			if err != nil {
-				break
-			}
-		}
-	}
+	g := &logsGrep{logsCommand: a, schedule: s, options: o, pattern: pattern}
+	err = g.search(names)
 	switch {
 	case errors.Is(err, errEnough):
 		a.problem("%v", failed("-n 0 prints all; --since and --until narrow them", "only the first %s are shown", humanize.Count(g.printed, "line")))
 		return nil
 	case err == nil && g.printed == 0:
-		return failed("", "no line of %s fits %s", humanize.Count(g.runs, "run"), o.grep)
+		return failed("", "no line of %s fits %s", humanize.Count(g.searched, "run"), o.grep)
 	}
 	return err
 }
 
-// named tells tasks from runs. A task may have left the schedule if it is in the history.
-func (g *logsGrep) named(names []string) (tasks []string, runs []view.Run, err error) {
+// search searches the named runs, and then the runs of the named tasks. Without names it searches
+// all runs.
+func (g *logsGrep) search(names []string) (err error) {
+	var q state.Query
+	if q.Since, q.Until, err = g.parseSpan(g.options.since, g.options.until, g.schedule.Location); err != nil {
+		return err
+	}
+	tasks, runs, err := g.tasksAndRuns(names)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if err := g.searchRun(r); err != nil {
+			return err
+		}
+	}
+	if len(tasks) == 0 && len(runs) > 0 {
+		return nil
+	}
+	for r, err := range view.RunsOf(ctx, g.view(g.schedule), q, tasks...) {
+		if err != nil {
+			return err
+		}
+		if err := g.searchRun(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tasksAndRuns tells names of tasks from names of runs. A task may have left the schedule if it is
+// in the history.
+func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run, err error) {
 	for _, name := range names {
-		if _, err := view.FindTask(g.s, name); err == nil {
+		if _, err := view.FindTask(g.schedule, name); err == nil {
 			tasks = append(tasks, name)
 			continue
 		}
-		row, err := view.NewestRun(ctx, g.view(g.s), name)
+		row, err := view.NewestRun(ctx, g.view(g.schedule), name)
 		switch {
 		case err != nil:
-			return nil, nil, view.ElseThere(ctx, g.view(g.s), "logs", name, err)
+			return nil, nil, view.ElseThere(ctx, g.view(g.schedule), "logs", name, err)
 		case row.Task == name:
 			tasks = append(tasks, name)
 		default:
-			runs = append(runs, view.EndedRun(g.view(g.s), row))
+			runs = append(runs, view.EndedRun(g.view(g.schedule), row))
 		}
 	}
 	return tasks, runs, nil
 }
 
-func (g *logsGrep) of(r view.Run) error {
-	g.runs++
+// searchRun prints the lines of a run that fit. It returns errEnough before it would print too
+// many.
+func (g *logsGrep) searchRun(r view.Run) error {
+	g.searched++
 	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }
-	for hit, err := range view.Hits(g.view(g.s), r, r.Size, fits) {
+	for hit, err := range view.Hits(g.view(g.schedule), r, r.Size, fits) {
 		switch {
 		case err != nil:
 			return err
-		case g.o.lines > 0 && g.printed == g.o.lines:
+		case g.options.lines > 0 && g.printed == g.options.lines:
 			return errEnough
 		}
 		g.printed++
@@ -114,16 +129,17 @@ func (g *logsGrep) of(r view.Run) error {
 	return nil
 }
 
+// print prints a line. Of a long line it prints what surrounds the match.
 func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 	text := shownLine(hit.Text)
 	if at := g.pattern.FindStringIndex(text); len(text) > longestFound {
 		from := max(0, at[0]-longestFound/4)
 		text = "…" + strings.ToValidUTF8(text[from:min(len(text), from+longestFound)], "") + "…"
 	}
-	if g.o.json {
+	if g.options.json {
 		return printJSONLine(g.out, foundLine{r.Task, r.Run, r.Slot, hit.Line, text})
 	}
-	where := fmt.Sprintf("%s  %s  %s:%d", humanize.SecondZone(r.Begin.Slot, g.s.Location), r.Task, humanize.ShortRun(r.Run), hit.Line)
+	where := fmt.Sprintf("%s  %s  %s:%d", humanize.SecondZone(r.Begin.Slot, g.schedule.Location), r.Task, humanize.ShortRun(r.Run), hit.Line)
 	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
 	return err
 }
