@@ -89,6 +89,26 @@ func reasonFlag(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
 }
 
+func envFlag(c *cobra.Command, env *[]string) {
+	c.Flags().StringArrayVar(env, "env", nil, "KEY=VALUE: a value for this run, of a param of the task; repeatable")
+}
+
+// readValues reads what envFlag takes.
+func readValues(env []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, pair := range env {
+		name, value, ok := strings.Cut(pair, "=")
+		if _, twice := values[name]; twice {
+			return nil, usage("", "--env gives %s twice", yamldoc.Quote(name))
+		}
+		if !ok {
+			return nil, usage("write --env KEY=VALUE", "--env %s has no value", yamldoc.Quote(pair))
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
 // chooseTask returns the name, or for "" the name of the task whose number or name a person types.
 // If nobody can be asked, the error says how the command is called.
 func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {

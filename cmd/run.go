@@ -86,17 +86,31 @@ yet, it runs the tasks that have no problem.`,
 	return c
 }
 
+// isSpan reports whether the flags name a span of slots.
+func (o runOptions) isSpan() bool { return o.from != "" || o.to != "" }
+
+// check refuses flags that do not go together.
+func (o runOptions) check() error {
+	switch {
+	case o.quiet && o.verbose:
+		return usage("", "--quiet and --verbose exclude each other")
+	case o.isSpan() && (o.from == "" || o.to == "" || o.only == "" || o.at != ""):
+		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`, "--from needs --to and --only, and excludes --at")
+	}
+	return nil
+}
+
 // run is one tick. The clock is read once, before anything else. With --json it prints an object
 // also when nothing could run.
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
+	if err := o.check(); err != nil {
+		return err
+	}
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
 	if !o.dryRun {
 		a.surviveReaders()
 		a.printAside()
-	}
-	if o.quiet && o.verbose {
-		return usage("", "--quiet and --verbose exclude each other")
 	}
 	if o.work != "" {
 		return a.runWorked(o)
@@ -104,10 +118,10 @@ func (a runCommand) run(o runOptions) error {
 	if o.triggered {
 		return a.runTriggered(o)
 	}
-	if o.from != "" || o.to != "" {
+	if o.isSpan() {
 		return a.runSpan(o)
 	}
-	tick, invalid, err := a.load(o, now)
+	tick, invalid, err := a.loadTick(o, now)
 	if err != nil {
 		if o.json {
 			a.printJSON(tickJSON{now.UTC().Truncate(time.Minute).Format(time.RFC3339), []runJSON{}})
@@ -127,10 +141,10 @@ func (a runCommand) run(o runOptions) error {
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
-// load returns the tick that the flags ask for. If the tick runs the last valid schedule, invalid
-// is its exit.
-func (a runCommand) load(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
-	s, invalid, err := a.loadFor(o)
+// loadTick returns the tick that the flags ask for. If the tick runs the last valid schedule,
+// invalid is its exit.
+func (a runCommand) loadTick(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
+	s, invalid, err := a.loadSchedule(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +178,7 @@ func (a runCommand) runWorked(o runOptions) error {
 	noNewStarts := link.NoNewStarts(terminate)
 	for {
 		now := a.now()
-		s, invalid, err := a.loadFor(o)
+		s, invalid, err := a.loadSchedule(o)
 		if err != nil {
 			return err
 		}
@@ -204,13 +218,13 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
-// loadFor loads the schedule of a tick, whose state folder is ours. If the schedule is invalid,
-// loadFor prints why, the same text only once an hour. Then it returns the schedule that runs in
-// its place, unless --strict is given, and in invalid the exit of the tick.
-func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
+// loadSchedule loads the schedule of a tick, whose state folder is ours. If the schedule is
+// invalid, loadSchedule prints why, the same text only once an hour. Then it returns the schedule
+// that runs in its place, unless --strict is given, and in invalid the exit of the tick.
+func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	var broken error
 	if o.strict {
-		s, err = a.app.load()
+		s, err = a.load()
 	} else {
 		s, broken, err = a.loadLastValid()
 	}

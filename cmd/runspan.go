@@ -19,10 +19,7 @@ const mostOfSpan = 1000
 // runSpan runs the slots of one task from --from to before --to, one after another in the
 // foreground, the oldest first. Each is the tick of its minute, as with --at.
 func (a runCommand) runSpan(o runOptions) error {
-	if o.from == "" || o.to == "" || o.only == "" || o.at != "" {
-		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`, "--from needs --to and --only, and excludes --at")
-	}
-	s, invalid, err := a.loadFor(o)
+	s, invalid, err := a.loadSchedule(o)
 	if err != nil {
 		return err
 	}

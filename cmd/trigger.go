@@ -168,26 +168,9 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	actor := a.actor(s)
-	var requests []state.Row
-	var runs []string // the run that each request is a retry of
-	for _, name := range names {
-		if name, err = a.lastFailure(s, name); err != nil {
-			return err
-		}
-		retry, err := actor.Retry(ctx, name, at, params, o.reason, requests)
-		if err != nil {
-			return err
-		}
-		if retry.Waits {
-			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.ID), retry.Task)
-			continue
-		}
-		if len(retry.Changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.ID), strings.Join(retry.Changed, ", "))
-		}
-		requests = append(requests, retry.Row)
-		runs = append(runs, retry.Of.ID)
+	requests, runs, err := a.retries(s, names, at, params, o.reason)
+	if err != nil {
+		return err
 	}
 	left, err := a.leaveRequests(s, requests, o)
 	if err != nil {
@@ -200,6 +183,29 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		return a.printJSON(left)
 	}
 	return nil
+}
+
+// retries returns a request for each named run, and the ids of these runs. It leaves out a run of
+// which a retry waits already.
+func (a retryCommand) retries(s *schedule.Schedule, names []string, at time.Time, params map[string]string, reason string) (requests []state.Row, runs []string, err error) {
+	for _, name := range names {
+		if name, err = a.lastFailure(s, name); err != nil {
+			return nil, nil, err
+		}
+		retry, err := a.actor(s).Retry(ctx, name, at, params, reason, requests)
+		if err != nil {
+			return nil, nil, err
+		}
+		if retry.Waits {
+			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.ID), retry.Task)
+			continue
+		}
+		if len(retry.Changed) > 0 {
+			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.ID), strings.Join(retry.Changed, ", "))
+		}
+		requests, runs = append(requests, retry.Row), append(runs, retry.Of.ID)
+	}
+	return requests, runs, nil
 }
 
 // lastFailure returns the id of the last run of a task that failed, and says which it is. A name
@@ -241,26 +247,6 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
 	reasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
-}
-
-func envFlag(c *cobra.Command, env *[]string) {
-	c.Flags().StringArrayVar(env, "env", nil, "KEY=VALUE: a value for this run, of a param of the task; repeatable")
-}
-
-// readValues reads what envFlag takes.
-func readValues(env []string) (map[string]string, error) {
-	values := map[string]string{}
-	for _, pair := range env {
-		name, value, ok := strings.Cut(pair, "=")
-		if _, twice := values[name]; twice {
-			return nil, usage("", "--env gives %s twice", yamldoc.Quote(name))
-		}
-		if !ok {
-			return nil, usage("write --env KEY=VALUE", "--env %s has no value", yamldoc.Quote(pair))
-		}
-		values[name] = value
-	}
-	return values, nil
 }
 
 // requestTime reads --in and --at. Without both it returns the present time.

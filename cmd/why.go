@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +92,7 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 	if next := answer.Next; next != nil && (answer.Last == nil || next.Minute != answer.Last.Minute) {
 		a.printMinute(w, next, "")
 	}
-	a.printObstacles(w, answer)
+	a.printObstacles(w)
 	for _, one := range answer.Overdue {
 		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, one.Text)
 	}
@@ -105,28 +106,25 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 
 // printMinute explains one minute. Off is why the task does not run at all; else empty.
 func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
-	verb, far := "was", fmt.Sprintf(" (%s ago)", humanize.Duration(w.Now.Sub(m.At)))
+	was, wasNot, far := "was", "was not", fmt.Sprintf(" (%s ago)", humanize.Duration(w.Now.Sub(m.At)))
 	if m.At.After(w.Now) {
-		verb, far = "will be", fmt.Sprintf(" (in %s)", humanize.Duration(m.At.Sub(w.Now)))
+		was, wasNot, far = "will be", "will not be", fmt.Sprintf(" (in %s)", humanize.Duration(m.At.Sub(w.Now)))
 	}
-	switch {
-	case !m.Due && verb == "was":
-		verb = "was not"
-	case !m.Due:
-		verb = "will not be"
+	if !m.Due {
+		was = wasNot
 	}
 	if off != "" {
 		far += ": it is " + off + " now"
 	}
-	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, verb, w.Time(m.At), far)
+	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, was, w.Time(m.At), far)
 	for _, words := range []string{m.Clock, m.Spread, m.Bounds} {
 		if words != "" {
 			fmt.Fprintf(a.out, "  %s\n", words)
 		}
 	}
-	for _, v := range m.Reasons {
-		if v.Due || !m.Due { // what does not match is no reason for being due
-			fmt.Fprintf(a.out, "  %s: %s\n", v.Cron, v.Why)
+	for _, reason := range m.Reasons {
+		if reason.Due || !m.Due { // what does not match is no reason for being due
+			fmt.Fprintf(a.out, "  %s: %s\n", reason.Cron, reason.Why)
 		}
 	}
 	for _, slot := range m.Slots {
@@ -139,6 +137,7 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	a.printNeighbours(w, m)
 }
 
+// printNeighbours prints at which times the task is due before and after the minute.
 func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	for _, n := range []struct {
 		what string
@@ -153,9 +152,9 @@ func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 
 // madeUp names the skipped wall clock time for which the task is due then; "" for none.
 func madeUp(w *view.Inquiry, at time.Time) string {
-	for _, v := range w.Task.When.Explain(at).Verdicts {
-		if v.MadeUp {
-			return ", for " + v.Wall.Format("15:04") + ", which did not exist"
+	for _, verdict := range w.Task.When.Explain(at).Verdicts {
+		if verdict.MadeUp {
+			return ", for " + verdict.Wall.Format("15:04") + ", which did not exist"
 		}
 	}
 	return ""
@@ -182,6 +181,7 @@ func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view
 	}
 }
 
+// printRecord prints how a run ended, and then what else is known of it, a line for each fact.
 func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
 	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Result), humanize.Line(view.Describe(r))))
 	t := a.stdout().Table()
@@ -191,6 +191,7 @@ func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
 	t.Flush()
 }
 
+// facts are names and values.
 func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
@@ -246,62 +247,82 @@ func (a whyCommand) printRunning(w *view.Inquiry) {
 	}
 }
 
-func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
-	said := false
-	say := func(format string, args ...any) {
-		said = true
-		fmt.Fprintf(a.out, "  "+format+"\n", args...)
-	}
-	switch by := answer.Triggers; {
-	case w.Task.When.Boot:
-		said = answer.Next == nil
+// printObstacles prints how the task starts, and what could stop its next run.
+func (a whyCommand) printObstacles(w *view.Inquiry) {
+	answer := w.Answer
+	if w.Task.When.Boot {
 		fmt.Fprintf(a.out, "%s is due at the next boot of this machine\n", answer.Task)
-	case len(by) > 0 && answer.Next == nil:
-		say("it has no time of its own: it starts %s", chainText(by))
-	case len(by) > 0:
-		say("it also starts %s", chainText(by))
-	case w.Task.OnlyByHand():
-		say("it has no time of its own: `sched trigger %s --env …` starts it", answer.Task)
-	case answer.Next == nil:
-		say("%s is never due again", answer.Task)
 	}
+	found := obstacles(w)
+	if starts := startsText(w); starts != "" {
+		found = slices.Insert(found, 0, starts)
+	}
+	for _, text := range found {
+		fmt.Fprintf(a.out, "  %s\n", text)
+	}
+	onlyAtBoot := w.Task.When.Boot && answer.Next == nil
+	slotSays := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil || w.Task.UnmetCondition(w.Next) != ""
+	if len(found) == 0 && !onlyAtBoot && !slotSays {
+		fmt.Fprintln(a.out, "  nothing is known that would stop it")
+	}
+}
+
+// startsText says how a task starts that does not start at times of its own alone; else "".
+func startsText(w *view.Inquiry) string {
+	answer := w.Answer
+	switch {
+	case w.Task.When.Boot:
+		return ""
+	case len(answer.Triggers) > 0 && answer.Next == nil:
+		return "it has no time of its own: it starts " + chainText(answer.Triggers)
+	case len(answer.Triggers) > 0:
+		return "it also starts " + chainText(answer.Triggers)
+	case w.Task.OnlyByHand():
+		return "it has no time of its own: `sched trigger " + answer.Task + " --env …` starts it"
+	case answer.Next == nil:
+		return answer.Task + " is never due again"
+	}
+	return ""
+}
+
+// obstacles returns what could stop the next run of the task, as far as it is known now.
+func obstacles(w *view.Inquiry) (found []string) {
+	answer := w.Answer
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	if answer.Free != nil {
 		free, _ := time.Parse(time.RFC3339, *answer.Free)
-		say("its conditions let it run again at %s", w.Time(free))
+		add("its conditions let it run again at %s", w.Time(free))
 	}
 	if answer.NoTicks != "" {
-		say("%s, so it will not start", answer.NoTicks)
+		add("%s, so it will not start", answer.NoTicks)
 	}
-	paused := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil // which its slot says
 	for _, words := range answer.Asks {
-		say("right before it starts it asks %s", humanize.Line(words))
+		add("right before it starts it asks %s", humanize.Line(words))
 	}
 	if answer.Down != "" {
 		become := "be skipped if that is so then"
 		if w.Task.WaitsForPause(w.Next) {
 			become = "wait for the end of that"
 		}
-		say("%s; it will %s", answer.Down, become)
+		add("%s; it will %s", answer.Down, become)
 	}
 	if full := answer.Pool.Full(); full != "" {
-		say("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
+		add("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
 	}
 	if w.CatchesUp() {
-		say("slots that it missed still run; it will wait for its turn if that goes on until then")
+		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
-		say("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
+		add("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:
-		say("all of its last %d runs failed", answer.Failures)
+		add("all of its last %d runs failed", answer.Failures)
 	case answer.Failures > 1:
-		say("its last %d runs failed", answer.Failures)
+		add("its last %d runs failed", answer.Failures)
 	case answer.Failures == 1:
-		say("its last run failed")
+		add("its last run failed")
 	}
-	if !said && !paused && w.Task.UnmetCondition(w.Next) == "" {
-		say("nothing is known that would stop it")
-	}
+	return found
 }
 
 // heldUp says what a run does while other runs have its mutex or all seats of its pool.
