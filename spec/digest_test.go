@@ -34,7 +34,7 @@ var (
 	inState = source{files: "schedule/state/*.go", texts: rows}
 	onRedis = source{files: "mutex/redis/*.go", functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "Store.redsyncMutex", "call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
 		texts: regexp.MustCompile(`redis\.call`)}
-	inSQL = source{files: "mutex/sqlstore/*.go", functions: []string{"Store.take", "Store.undo", "lease.Renew"},
+	inSQL = source{files: "mutex/sqlstore/*.go", functions: []string{"Store.take", "Store.send", "Store.undo", "lease.Renew"},
 		texts: regexp.MustCompile(`^(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
 )
 

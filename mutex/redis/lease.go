@@ -80,12 +80,13 @@ func (l *lease) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	has := l.find(found[0])
-	lost := &mutex.LostError{Name: l.name, Broken: has < majority && slices.ContainsFunc(found[1], l.isOurs)}
+	had := l.find(found[0])
+	lost := &mutex.LostError{Name: l.name}
 	if text, servers := mostCommon(found[0]); servers >= majority && !l.isOurs(text) {
 		lost.Holder = mutex.HolderOf(text)
 	}
-	if lost.Broken {
+	if had < majority && slices.ContainsFunc(found[1], l.isOurs) {
+		lost.Broken = true
 		return lost
 	}
 	lock, calls := l.store.redsyncMutex(ctx, l.key(), l.value, l.store.config.Lease, false)
@@ -93,7 +94,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	switch {
 	case renewed:
 		l.leased.Store(&begun)
-		if len(found[0])-has < majority { // or one server has lost its data
+		if lacked := len(found[0]) - had; lacked < majority { // a server that lost its data has it again
 			return nil
 		}
 	case !errors.As(err, new(*redsync.ErrTaken)): // it may be ours on servers that did not answer

@@ -70,7 +70,7 @@ type attempt struct {
 	value     []byte
 	keep      time.Duration
 	done      chan error
-	found     []byte // when done: the value that the row has now; nil if it was released at that moment
+	found     []byte // when done: see send
 }
 
 // take gives a row to the run of a holder. The error is *HeldError when another run has it; after
@@ -82,37 +82,45 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	text := mutex.NewValue(holder)
-	var found []byte
-	for found == nil {
+	for {
 		a := &attempt{ctx: ctx, name: nameOf(kind, name), run: holder.Run, value: []byte(text), keep: keep, done: make(chan error, 1)}
-		select {
-		case s.attempts <- a:
-		case s.workers <- struct{}{}:
-			go s.work([]*attempt{a})
-		case <-ctx.Done():
-		}
-		var err error
-		select {
-		case err = <-a.done:
-		case <-ctx.Done():
-			err, _ = s.target.explain(ctx.Err())
-		}
+		found, err := s.send(a)
 		if err != nil {
 			s.undos.Store(text, a.name)
 			return err
 		}
-		if found = a.found; kind == kindClaim && mutex.HolderOf(found).Run == holder.Run && string(found) != text {
+		has := mutex.HolderOf(found)
+		switch {
+		case found == nil: // the row was released at that moment
+		case has.Run != holder.Run || has.Run == "":
+			return &mutex.HeldError{Name: name, Holder: has}
+		case kind == kindClaim && string(found) != text: // and the next attempt says whether it has the new value
 			if _, err := s.run(ctx, confirm, []byte(text), s.config.Namespace, a.name, found); err != nil {
 				return err
 			}
-			found = nil
+		default:
+			s.undos.Delete(string(found)) // an attempt that was executed late counts for the run now
+			return nil
 		}
 	}
-	if has := mutex.HolderOf(found); has.Run != holder.Run || has.Run == "" {
-		return &mutex.HeldError{Name: name, Holder: has}
+}
+
+// send hands an attempt to a worker that collects a batch, or to a new one. It returns the value
+// that the row has then; nil if the row was released at that moment.
+func (s *Store) send(a *attempt) (found []byte, err error) {
+	select {
+	case s.attempts <- a:
+	case s.workers <- struct{}{}:
+		go s.work([]*attempt{a})
+	case <-a.ctx.Done():
 	}
-	s.undos.Delete(string(found)) // an attempt that was executed late counts for the run now
-	return nil
+	select {
+	case err := <-a.done:
+		return a.found, err
+	case <-a.ctx.Done():
+		explained, _ := s.target.explain(a.ctx.Err())
+		return nil, explained
+	}
 }
 
 // work collects a batch for a millisecond, and takes its rows with one statement. Attempts that
