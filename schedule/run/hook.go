@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,20 +138,16 @@ func (m hookMarks) begin(name string) bool {
 	if m.row.unstored {
 		return true
 	}
-	for _, hook := range m.all() {
-		if hook.Name != name {
-			continue
+	before := m.find(name)
+	if !before.Ended.IsZero() {
+		return false
+	}
+	if before.PID != 0 && process.HasGroup(m.row.ID, before.PID) {
+		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(m.row.ID, before.PID); {
+			time.Sleep(pollEvery)
 		}
-		if hook.Ended.IsZero() && hook.PID != 0 && process.HasGroup(m.row.ID, hook.PID) {
-			for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(m.row.ID, hook.PID); {
-				time.Sleep(pollEvery)
-			}
-			m.ended(name, "")
-			return false
-		}
-		if !hook.Ended.IsZero() {
-			return false
-		}
+		m.ended(name, "")
+		return false
 	}
 	fire := true
 	err := m.row.write(func(ctx context.Context) (err error) {
@@ -185,8 +180,16 @@ func (m hookMarks) markMade(name string) {
 }
 
 // hasEnded reports whether a hook has ended, or was made (markMade).
-func (m hookMarks) hasEnded(name string) bool {
-	return slices.ContainsFunc(m.all(), func(hook state.Hook) bool { return hook.Name == name && !hook.Ended.IsZero() })
+func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
+
+// find returns the hook with the name; the zero Hook if it has not begun.
+func (m hookMarks) find(name string) state.Hook {
+	for _, hook := range m.all() {
+		if hook.Name == name {
+			return hook
+		}
+	}
+	return state.Hook{}
 }
 
 // all returns the hooks that have begun, in this process or in earlier ones; none if the database

@@ -83,7 +83,8 @@ func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.b
 // of the context.
 func (w *waiter) wait(ctx context.Context) error {
 	var blocked error // why the run does not start yet; nil while nothing was tried
-	queues, refused := w.queues(nil), false
+	refused := false  // by a pause or a maintenance, when it was tried last
+	queues := w.queues(nil)
 	for {
 		switch {
 		case w.run.row.stopRequest() != nil:
@@ -93,7 +94,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		case w.waited() > w.maxWait:
 			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(blocked))}
 		}
-		if refused = refused && w.refusal() != ""; refused {
+		if refused && w.refusal() != "" {
 			if !w.run.task.CatchesUp { // else later runs wait with it
 				w.stand() // in no queue
 			}
@@ -103,8 +104,11 @@ func (w *waiter) wait(ctx context.Context) error {
 		if blocked = w.stand(queues...); !errors.As(blocked, new(*BehindError)) {
 			blocked = w.try(ctx, queues)
 		}
-		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
-		if refused = errors.As(blocked, new(*skipError)); blocked == nil || refused && !waitsForPause {
+		if blocked == nil {
+			return nil
+		}
+		refused = errors.As(blocked, new(*skipError))
+		if waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp; refused && !waitsForPause {
 			return blocked
 		}
 		if err := w.replace(blocked); err != nil {

@@ -23,21 +23,21 @@ type admitter struct {
 // refusal returns the reason why a slot may not start at this moment; "" when it may. Paused
 // says that the reason is a pause or a maintenance, which will be over.
 func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
-	noting := func(check schedule.SlotCheck) schedule.SlotCheck {
-		return func(task *schedule.Task, at time.Time) string {
-			reason := check(task, at)
-			paused = paused || reason != ""
-			return reason
-		}
-	}
 	now := clock.Now
 	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	if slot.Task.CatchesUp && slot.At.Before(a.tick.Minute) { // its run waits for the end of that
-		return schedule.Refusal(slot, now), false
+	keeps := func(task *schedule.Task, at time.Time) (reason string) {
+		if task.CatchesUp && at.Before(a.tick.Minute) { // its run waits for the end of a pause
+			return ""
+		}
+		if reason = a.paused(task, at); reason == "" {
+			reason = a.inMaintenance(task, at)
+		}
+		paused = reason != ""
+		return reason
 	}
-	reason = schedule.Refusal(slot, now, noting(a.paused), noting(a.inMaintenance))
+	reason = schedule.Refusal(slot, now, keeps)
 	return reason, paused
 }
 

@@ -74,10 +74,19 @@ func (c *controlsCache) readSource() pause.Controls {
 	return read
 }
 
-func (c *controlsCache) set(read pause.Controls, polled bool) {
+// poll reads the controls without the mutex: no slot waits for a store that does not answer.
+func (c *controlsCache) poll() pause.Controls {
+	read := c.readSource()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last, c.read, c.polled = read, time.Now(), polled
+	c.last, c.read = read, time.Now()
+	return read
+}
+
+func (c *controlsCache) setPolled(polled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.polled = polled
 }
 
 // watch reads the controls every second until ctx is done, and then returns false, or until there
@@ -89,12 +98,12 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
 		return i, true
 	}
-	last := first
-	defer func() { c.set(last, false) }()
-	for c.set(first, true); clock.Wait(ctx, controlsEvery); c.set(last, true) {
-		last = c.readSource() // without the mutex: no slot waits for a store that does not answer
+	c.setPolled(true)
+	defer c.setPolled(false)
+	for clock.Wait(ctx, controlsEvery) {
+		i := c.poll().Interrupt
 		c.source.DB.CloseIfIdle(0)
-		if i := last.Interrupt; i.By != "" && !i.Same(first.Interrupt) && i.Age <= age()+controlsEvery {
+		if i.By != "" && !i.Same(first.Interrupt) && i.Age <= age()+controlsEvery {
 			return i, true
 		}
 	}

@@ -53,21 +53,22 @@ func (r *running) announce(ticking context.Context) {
 	var found []cluster.Finding
 	var last []cluster.Running
 	var err error
-	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
-		self := r.self()
-		if alive || !slices.Equal(self.Running, last) {
-			var offset time.Duration
-			offset, found, err = cluster.Announce(context.Background(), r.tick.Storage.Store, clock.Now, self)
-			if err != nil {
-				r.tick.Report.detail("this server is not announced: %v", err)
-			} else {
-				r.tick.reportServers(offset, found)
-				last = self.Running
-			}
+	announce := func(self cluster.Server) {
+		var offset time.Duration
+		offset, found, err = cluster.Announce(context.Background(), r.tick.Storage.Store, clock.Now, self)
+		if err != nil {
+			r.tick.Report.detail("this server is not announced: %v", err)
+			return
 		}
-		if !alive {
-			break
-		}
+		r.tick.reportServers(offset, found)
+		last = self.Running
+	}
+	announce(r.self())
+	for clock.Wait(ticking, announceEvery) {
+		announce(r.self())
+	}
+	if self := r.self(); !slices.Equal(self.Running, last) {
+		announce(self)
 	}
 	if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
 		err = *met
