@@ -131,6 +131,8 @@ func (a importCommand) stateOf(o importOptions) string {
 	return s.StateDir
 }
 
+// prove compares what cron starts with what the schedule would start. It refuses a schedule that is
+// not valid.
 func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) (*crontab.Proof, error) {
 	file := o.output
 	if file == "" {
@@ -150,6 +152,7 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	return crontab.Prove(s.Tasks, loaded, a.now(), localZone()), nil
 }
 
+// importHeader is the comment at the top of the schedule.
 func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 	lines := []string{
 		"Imported from " + from + " by `sched import`.",
@@ -182,6 +185,7 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 	return nil
 }
 
+// printDiffs shows the lines that --tidy has changed.
 func (a importCommand) printDiffs(s *crontab.Schedule) {
 	for _, t := range s.Tasks {
 		if t.Tidied {
@@ -191,6 +195,8 @@ func (a importCommand) printDiffs(s *crontab.Schedule) {
 	}
 }
 
+// printProof says in which minutes of how many the schedule does as cron did, and where it does
+// not.
 func (a importCommand) printProof(p *crontab.Proof) {
 	for _, d := range p.Differences {
 		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
@@ -258,11 +264,11 @@ func (a importCommand) sources(o importOptions) (sources []crontab.Source, from 
 		}
 		return []crontab.Source{{Name: "stdin", Text: string(all), System: o.system}}, "a crontab", nil
 	case o.file != "":
-		sources, err = a.sourceOf(o.file, o.system)
+		sources, err = a.sourcesIn(o.file, o.system)
 		return sources, filepath.Base(o.file), err
 	case o.system:
 		for _, path := range []string{systemCrontab, systemFolder} {
-			found, err := a.sourceOf(path, true)
+			found, err := a.sourcesIn(path, true)
 			if err != nil && !os.IsNotExist(err) {
 				return nil, "", err
 			}
@@ -298,26 +304,15 @@ func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error
 	return []crontab.Source{{Name: "crontab", Text: content}}, "the crontab of " + whose, nil
 }
 
-// sourceOf reads a file, or the files of a folder whose names cron accepts.
-func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Source, err error) {
+// sourcesIn reads a file, or the files of a folder whose names cron accepts.
+func (a importCommand) sourcesIn(path string, system bool) (sources []crontab.Source, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil { // it is no folder
-		content, err := os.ReadFile(path)
+		source, err := a.sourceOf(path, system)
 		if err != nil {
-			if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {
-				return nil, err
-			}
-			return nil, failed("", "cannot read %s: %w", path, humanize.WithoutPath(err))
+			return nil, err
 		}
-		if !system {
-			full, _ := filepath.Abs(path)
-			format, problem, _ := crontab.FormatOf(full, string(content), false, func(name string) bool { _, ok := homeOf(name); return ok })
-			if format == crontab.Unclear && !yamldoc.IsMapping(content) {
-				fmt.Fprintf(a.err, "%s: %s\n  hint: if they are users, add --system\n", path, problem)
-			}
-			system = format == crontab.System
-		}
-		return []crontab.Source{{Name: path, Text: string(content), System: system}}, nil
+		return []crontab.Source{source}, nil
 	}
 	for _, entry := range entries {
 		inner := filepath.Join(path, entry.Name())
@@ -327,14 +322,35 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 		case !crontab.IsFileName(entry.Name()):
 			a.problem("%s is not read: cron takes only names of letters, digits, _ and -", inner)
 		default:
-			found, err := a.sourceOf(inner, system)
+			source, err := a.sourceOf(inner, system)
 			if err != nil {
 				return nil, err
 			}
-			sources = append(sources, found...)
+			sources = append(sources, source)
 		}
 	}
 	return sources, nil
+}
+
+// sourceOf reads a file. If its lines may have users, it finds out whether they do.
+func (a importCommand) sourceOf(path string, system bool) (crontab.Source, error) {
+	content, err := os.ReadFile(path)
+	if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {
+		return crontab.Source{}, err
+	}
+	if err != nil {
+		return crontab.Source{}, failed("", "cannot read %s: %w", path, humanize.WithoutPath(err))
+	}
+	if !system {
+		full, _ := filepath.Abs(path)
+		isUser := func(name string) bool { _, ok := homeOf(name); return ok }
+		format, problem, _ := crontab.FormatOf(full, string(content), false, isUser)
+		if format == crontab.Unclear && !yamldoc.IsMapping(content) {
+			fmt.Fprintf(a.err, "%s: %s\n  hint: if they are users, add --system\n", path, problem)
+		}
+		system = format == crontab.System
+	}
+	return crontab.Source{Name: path, Text: string(content), System: system}, nil
 }
 
 // homeOf returns the home folder of a user of this machine. It is / if there is no such folder,

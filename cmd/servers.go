@@ -73,6 +73,11 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 		t.Row(row...)
 	}
 	t.Flush()
+	a.warnOfServers(own, all)
+}
+
+// warnOfServers says what is wrong with servers, as seen from this one.
+func (a serversCommand) warnOfServers(own *schedule.Schedule, all []cluster.Server) {
 	for _, s := range all {
 		if s.Offset.Abs() > tick.MostOffset {
 			a.problem("the clock of %s is %s", s.Name, tick.OffsetText(s.Offset))
@@ -92,6 +97,7 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 	}
 }
 
+// offsetText says how far a clock is ahead of the clock of the store.
 func (a serversCommand) offsetText(offset time.Duration) string {
 	words := "+" + humanize.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
@@ -103,6 +109,7 @@ func (a serversCommand) offsetText(offset time.Duration) string {
 	return words
 }
 
+// tasksText names the tasks that run on a server.
 func tasksText(s cluster.Server) string {
 	const most = 5
 	var names []string
@@ -164,6 +171,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	return nil
 }
 
+// remove refuses a name whose mutex a run holds.
 func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {
 	if !slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name }) {
 		held, err := store.Held(ctx, name)

@@ -61,20 +61,14 @@ func (a statusCommand) status(o statusOptions) error {
 		}
 		return err
 	}
-	if os.Geteuid() != 0 { // who may read everything, and is told the truth by everybody
-		err := statedir.Check(s.StateDir)
-		if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
-			return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
-		}
-		if err := checkState(s); err != nil {
-			return err
-		}
+	if err := a.checkReadable(s); err != nil {
+		return err
 	}
-	now := view.HealthOf(s, invalid != nil, a.now())
+	health := view.HealthOf(s, invalid != nil, a.now())
 	if o.textfile != "" {
-		return a.writeMetrics(o.textfile, now)
+		return a.writeMetrics(o.textfile, health)
 	}
-	judged := a.view(s).Status(now)
+	judged := a.view(s).Status(health)
 	if o.json {
 		err = a.printJSON(judged)
 	} else {
@@ -84,6 +78,19 @@ func (a statusCommand) status(o statusOptions) error {
 		return &exit{code: judged.ExitCode}
 	}
 	return err
+}
+
+// checkReadable refuses a state folder whose status would be wrong, because others own it or can
+// write it. Root may read each folder, and believes it.
+func (a statusCommand) checkReadable(s *schedule.Schedule) error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	err := statedir.Check(s.StateDir)
+	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
+		return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
+	}
+	return checkState(s)
 }
 
 // withoutSchedule answers programs, in JSON or metrics, when there is no schedule to run.
@@ -104,12 +111,12 @@ func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
 	return a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
 }
 
-func (a statusCommand) writeMetrics(path string, s *view.Health) error {
+func (a statusCommand) writeMetrics(path string, health *view.Health) error {
 	if path == "-" {
-		a.out.Write(s.Metrics())
+		a.out.Write(health.Metrics())
 		return nil
 	}
-	return view.WriteTextfile(path, s.Metrics())
+	return view.WriteTextfile(path, health.Metrics())
 }
 
 func (a statusCommand) printStatus(judged view.Status) {

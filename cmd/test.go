@@ -62,6 +62,7 @@ func (a testCommand) test(name string, env []string) error {
 	return a.testTask(s, t, params)
 }
 
+// testTask runs the task. Its output goes to stdout, and everything else to stderr.
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Report.Started, tick.Report.Done = func(state.Row) {}, func(state.Row) {}
@@ -99,6 +100,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 // drawn.
 const testRest = time.Second
 
+// printTested says how the run ended.
 func (a testCommand) printTested(row state.Row) {
 	row.Origin = "" // whoever reads this has asked for it
 	out, tone := a.stderr(), toneOf(row.Result)

@@ -60,25 +60,28 @@ func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 	return lines
 }
 
+// A call is a command that calls sched.
 type call struct {
 	program string   // as it is written
-	config  string   // of -c, made absolute if the folder is known; empty if it is not given
+	config  string   // the schedule, absolute if the folder is known; "" if nothing names it
 	words   []string // after the program
 }
 
-var calling = humanize.Pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
+// schedCall finds the program and the words after it.
+var schedCall = humanize.Pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
 
-var changing = humanize.Pattern(`\bcd\s+(\S+)\s*(&&|;)`)
+// folderChange finds the folder to which a command changes.
+var folderChange = humanize.Pattern(`\bcd\s+(\S+)\s*(&&|;)`)
 
 // callOf returns the call of sched in a command that starts in a folder; false if it does not call
-// sched.
+// sched to run tasks.
 func callOf(command, folder string) (c call, ok bool) {
-	match := calling().FindStringSubmatch(command)
+	match := schedCall().FindStringSubmatch(command)
 	if match == nil {
 		return c, false
 	}
 	c.program, c.words = match[2], strings.Fields(match[3])
-	if to := changing().FindStringSubmatch(command); to != nil {
+	if to := folderChange().FindStringSubmatch(command); to != nil {
 		folder = to[1]
 	}
 	for i, word := range c.words {
@@ -99,25 +102,32 @@ func callOf(command, folder string) (c call, ok bool) {
 	return c, slices.Contains(c.words, "run") || slices.Contains(c.words, "work")
 }
 
+// isOf reports whether the call names the schedule in the file, also by another path.
 func (c call) isOf(file string) bool {
 	a, err1 := os.Stat(c.config)
 	b, err2 := os.Stat(file)
 	return c.config == file || err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 
-func (s *Subject) callers(lines []cronLine) (ours []cronLine, calls []call) {
+// A caller is a line of a crontab that calls this schedule.
+type caller struct {
+	cronLine
+	call call
+}
+
+func (s *Subject) callers(lines []cronLine) (found []caller) {
 	home, _ := process.Lookup(s.Environ)("HOME")
-	for _, l := range lines {
-		if c, ok := callOf(l.Command, home); ok && c.isOf(s.Schedule.File) {
-			ours, calls = append(ours, l), append(calls, c)
+	for _, line := range lines {
+		if c, ok := callOf(line.Command, home); ok && c.isOf(s.Schedule.File) {
+			found = append(found, caller{line, c})
 		}
 	}
-	return ours, calls
+	return found
 }
 
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	lines, err := s.crontabs()
-	ours, calls := s.callers(lines)
+	ours := s.callers(lines)
 	if len(ours) == 0 {
 		return s.noLine(err)
 	}
@@ -125,8 +135,8 @@ func checkCrontab(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "remove one of them",
 			"%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place())
 	}
-	for i, line := range ours {
-		found = append(found, s.lineFindings(line, calls[i])...)
+	for _, line := range ours {
+		found = append(found, s.lineFindings(line)...)
 	}
 	return found.orFine("%s calls this schedule", ours[0].place())
 }
@@ -145,7 +155,8 @@ func (s *Subject) noLine(err error) findings {
 	return one(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
 }
 
-func (s *Subject) lineFindings(l cronLine, c call) (found findings) {
+// lineFindings says what is wrong with a line that calls this schedule.
+func (s *Subject) lineFindings(l caller) (found findings) {
 	add := func(level Level, hint, format string, args ...any) {
 		found.add(level, hint, "%s %s", l.place(), fmt.Sprintf(format, args...))
 	}
@@ -162,13 +173,13 @@ func (s *Subject) lineFindings(l cronLine, c call) (found findings) {
 		add(Warning, "rename the file", "is in a file with a dot in its name, which cron of Debian passes over")
 	}
 	ownInfo, err := os.Stat(s.Self)
-	switch info, missing := os.Stat(c.program); {
-	case !filepath.IsAbs(c.program):
-		add(Warning, "write its whole path: "+s.Self, "calls %s without its path, and cron's PATH is short", c.program)
+	switch info, missing := os.Stat(l.call.program); {
+	case !filepath.IsAbs(l.call.program):
+		add(Warning, "write its whole path: "+s.Self, "calls %s without its path, and cron's PATH is short", l.call.program)
 	case missing != nil:
-		add(Problem, "this one is "+s.Self, "calls %s, which is not there", c.program)
+		add(Problem, "this one is "+s.Self, "calls %s, which is not there", l.call.program)
 	case err == nil && !os.SameFile(info, ownInfo):
-		add(Warning, "call the same one in both", "calls %s, and this is %s", c.program, s.Self)
+		add(Warning, "call the same one in both", "calls %s, and this is %s", l.call.program, s.Self)
 	}
 	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.User != "" && userID(l.User) != owner {
 		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s", l.User, view.UserName(owner))
@@ -184,7 +195,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 		}
 	}
 	lines, _ := s.crontabs()
-	ours, _ := s.callers(lines)
+	ours := s.callers(lines)
 	switch {
 	case running == nil:
 		return fine("whether a cron runs is not known on this system")
@@ -198,6 +209,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 // unitFolders are where administrators and packages put units. Tests change them.
 var unitFolders = []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user"}
 
+// A unit is a service of systemd.
 type unit struct {
 	path     string
 	killMode string
@@ -240,6 +252,7 @@ func (u unit) enabled() bool {
 	return false
 }
 
+// units returns the units that call this schedule.
 func (s *Subject) units() (units []unit) {
 	home, _ := process.Lookup(s.Environ)("HOME")
 	seen := map[string]bool{} // /lib may be a link to /usr/lib
@@ -262,8 +275,7 @@ func (s *Subject) units() (units []unit) {
 // readUnit returns the unit of a text; its call is empty if the text does not call sched.
 func readUnit(path, text string) unit {
 	u := unit{path: path}
-	folder := ""
-	command := ""
+	var folder, command string
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch strings.TrimSpace(key) {

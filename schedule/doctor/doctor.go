@@ -82,12 +82,13 @@ func (f *findings) add(level Level, hint, format string, args ...any) {
 	*f = append(*f, Result{Level: level, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
+// one returns a single finding.
 func one(level Level, hint, format string, args ...any) (f findings) {
 	f.add(level, hint, format, args...)
 	return f
 }
 
-// orFine returns the findings; without findings, what is fine.
+// orFine returns the findings. Without findings it returns one that says what is fine.
 func (f findings) orFine(format string, args ...any) findings {
 	if len(f) > 0 {
 		return f
@@ -95,6 +96,7 @@ func (f findings) orFine(format string, args ...any) findings {
 	return fine(format, args...)
 }
 
+// fine returns a finding that says what is fine.
 func fine(format string, args ...any) findings { return one(OK, "", format, args...) }
 
 // checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.

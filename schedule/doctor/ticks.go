@@ -76,7 +76,7 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 			"%d minutes of the last hour were ticked twice, the last %s%s", n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
 	}
 	lines, _ := s.crontabs()
-	ours, _ := s.callers(lines)
+	ours := s.callers(lines)
 	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
 		found.add(Problem, "keep one of the two",
 			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())

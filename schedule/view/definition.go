@@ -57,11 +57,29 @@ type Hook struct {
 // DefinitionOf returns how a task is defined.
 func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition {
 	out := Definition{
-		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: conditionsText(t),
-		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},
-		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: listOf(t.SuccessCodes), WarnCodes: listOf(t.WarnCodes),
-		Limits: Limits(t.Limits), StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
-		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
+		Task:              shown,
+		Tags:              listOf(t.Tags),
+		File:              t.Place.File,
+		Line:              t.Place.Line,
+		Mutex:             t.Mutex,
+		Conditions:        conditionsText(t),
+		Asks:              conditionTexts(t),
+		Dir:               t.Dir,
+		User:              t.As.User,
+		Environment:       listOf(slices.Sorted(maps.Keys(t.Env))),
+		EnvFiles:          []string{},
+		Timeout:           secondsOrNil(t.Timeout),
+		KillAfter:         t.KillAfter.Seconds(),
+		Attempts:          t.Retry.Attempts,
+		SuccessCodes:      listOf(t.SuccessCodes),
+		WarnCodes:         listOf(t.WarnCodes),
+		Limits:            Limits(t.Limits),
+		StartDeadline:     secondsOrNil(t.StartDeadline),
+		RunMissed:         t.RunMissed,
+		EvenInMaintenance: t.EvenInMaintenance,
+		EvenWhenPaused:    t.EvenWhenPaused,
+		Hooks:             []Hook{},
+		Usual:             secondsOrNil(usual),
 	}
 	if t.RunAllMissed {
 		out.MissedAtMost = &t.MissedAtMost

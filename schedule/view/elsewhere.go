@@ -181,11 +181,11 @@ func withCopies(ctx context.Context, s Source, q state.Query, rows []state.Row) 
 	return runs, err
 }
 
-// withElsewhere adds the live runs and the last runs of other servers to the past of this machine.
-func withElsewhere(ctx context.Context, s Source, names []string, p past) past {
+// withElsewhere adds the live runs and the last runs of other servers to the facts of this machine.
+func withElsewhere(ctx context.Context, s Source, names []string, facts taskFacts) taskFacts {
 	store := s.Controls.Store
 	if store == nil {
-		return p
+		return facts
 	}
 	live, err := RunningElsewhere(ctx, s)
 	var last map[string]state.Row
@@ -193,22 +193,22 @@ func withElsewhere(ctx context.Context, s Source, names []string, p past) past {
 		last, err = cluster.Last(ctx, store, s.Server, names)
 	}
 	if err == nil {
-		live, err = withHolders(ctx, s.Schedule, store, live, p.running)
+		live, err = withHolders(ctx, s.Schedule, store, live, facts.running)
 	}
 	if err != nil {
 		s.LeftOut(err)
-		return p
+		return facts
 	}
 	for _, row := range live {
-		p.addRunning(row)
+		facts.addRunning(row)
 	}
-	for name, r := range p.last {
+	for name, r := range facts.last {
 		if r.ID >= last[name].ID {
 			last[name] = r
 		}
 	}
-	p.last = last
-	return p
+	facts.last = last
+	return facts
 }
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not

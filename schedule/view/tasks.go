@@ -85,29 +85,28 @@ func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule
 			tasks, names = append(tasks, t), append(names, t.Name)
 		}
 	}
-	read, cerr := s.Controls.Read()
-	if cerr != nil && s.Controls.Store == nil { // with a store the same error is reported below
-		s.Problem("%v", cerr)
+	read, unread := s.Controls.Read()
+	if unread != nil && s.Controls.Store == nil { // with a store the same error is reported below
+		s.Problem("%v", unread)
 	}
-	p, err := pastOf(ctx, s, all, names, read.Pauses)
-	p.triggers = s.Schedule.Triggers()
-	p = withElsewhere(ctx, s, names, p)
-	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: cmp.Or(err, cerr)}
-	_, rows.Planned = PausesNow(s.Schedule, p.pauses, InSchedule(s.Schedule), p.now)
+	facts, err := factsOf(ctx, s, all, names, read.Pauses)
+	facts = withElsewhere(ctx, s, names, facts)
+	rows := Tasks{Items: []Task{}, Pauses: facts.pauses, Err: cmp.Or(err, unread)}
+	_, rows.Planned = PausesNow(s.Schedule, facts.pauses, InSchedule(s.Schedule), facts.now)
 	planned := map[string][]Pause{}
 	for _, one := range rows.Planned {
 		planned[one.Task] = append(planned[one.Task], one.Pause)
 	}
 	for _, t := range tasks {
-		row := taskOf(s.Schedule, t, at, n, p)
+		row := taskOf(s.Schedule, t, at, n, facts)
 		row.Planned = planned[t.Name]
 		rows.Items = append(rows.Items, row)
 	}
 	return rows
 }
 
-// past is what happened and what happens, by the name of the task.
-type past struct {
+// taskFacts are what is known of tasks besides their definitions, by the name of the task.
+type taskFacts struct {
 	last    map[string]state.Row
 	overdue map[string][]Overdue
 	running map[string][]Running
@@ -118,55 +117,59 @@ type past struct {
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
 
-// pastOf reads what this machine knows of some tasks. If the history cannot be read, pastOf returns
-// the error, and still fills in the runs that live and wait.
-func pastOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (past, error) {
-	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }), pauses: pauses, now: s.Now()}
+// factsOf reads what this machine knows of some tasks. If the history cannot be read, factsOf
+// returns the error, and still fills in the runs that live and wait.
+func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (taskFacts, error) {
+	facts := taskFacts{
+		running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }),
+		pauses: pauses, now: s.Now(), triggers: s.Schedule.Triggers(),
+	}
 	for _, row := range all.Live {
 		if !row.Waits() {
-			p.addRunning(row)
+			facts.addRunning(row)
 		}
 	}
 	err := all.Err
 	if err == nil {
-		p.last, err = all.Last(ctx, names)
+		facts.last, err = all.Last(ctx, names)
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)
-		return p, err
+		return facts, err
 	}
-	for name, last := range p.last {
-		p.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
+	for name, last := range facts.last {
+		facts.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
 	}
-	p.overdue = overdueNow(ctx, s, all, names)
-	return p, nil
+	facts.overdue = overdueNow(ctx, s, all, names)
+	return facts, nil
 }
 
-func (p past) addRunning(row state.Row) {
-	p.running[row.Task] = append(p.running[row.Task], toRunning(row))
+func (facts taskFacts) addRunning(row state.Row) {
+	facts.running[row.Task] = append(facts.running[row.Task], toRunning(row))
 }
 
-func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past) Task {
+// taskOf looks n times ahead after at.
+func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts taskFacts) Task {
 	row := Task{
 		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
 		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, TriggeredBy: []Chained{},
-		Params: t.Params, Conditions: conditionsText(t), Next: []string{}, Running: listOf(p.running[t.Name]), Waiting: listOf(p.waiting[t.Name]),
+		Params: t.Params, Conditions: conditionsText(t), Next: []string{}, Running: listOf(facts.running[t.Name]), Waiting: listOf(facts.waiting[t.Name]),
 	}
 	for _, trigger := range t.Triggers() {
 		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
 	}
-	for _, trigger := range p.triggers[t.Name] {
+	for _, trigger := range facts.triggers[t.Name] {
 		row.TriggeredBy = append(row.TriggeredBy, Chained{trigger.From, trigger.Key})
 	}
 	if s.Active(t) {
-		row.lookAhead(t, at, n, p.pauses)
+		row.lookAhead(t, at, n, facts.pauses)
 	}
-	if last, ok := p.last[t.Name]; ok {
+	if last, ok := facts.last[t.Name]; ok {
 		row.Last, row.LastRun = new(RecordOf(last)), last
 	}
-	row.Paused = PauseOf(p.pauses, t, p.now)
-	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]
+	row.Paused = PauseOf(facts.pauses, t, facts.now)
+	row.Expect, row.Overdue = expectOf(t), facts.overdue[t.Name]
 	return row
 }
 

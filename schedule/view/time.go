@@ -27,9 +27,8 @@ func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
 //   - RFC 3339
 //   - "now", "2h ago", "in 2h", "2 days ago", "in 1 d 3 h"
 //   - on the wall clock of the zone: 2006-01-02 15:04[:05], with a T for the blank; 15:04[:05] of
-//     today; "tomorrow 9:00"; "Sat 9:00", on the first such day from today on; a date or such a
-//     word
-//     alone
+//     today; "tomorrow 9:00"; "Sat 9:00", on the first such day from today on; a date alone, or
+//     such a word
 //   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of
 //     the zones uses then (else a well-known zone), an offset, or the name of a zone. A weekday
 //     before the date is ignored.
