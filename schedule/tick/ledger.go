@@ -229,24 +229,27 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 			catching[row.Task]++
 		}
 	}
-	server, tasks, slots := "", map[*schedule.Task]*schedule.Task{}, slices.Clone(slots)
+	server := ""
 	if l.Shared {
 		server = l.Server
 	}
+	joined := slices.Clone(slots)
+	copies := map[*schedule.Task]*schedule.Task{} // of tasks that catch up
 	for i, slot := range slots {
 		task, missed := slot.Task, slot.At.Before(l.Minute)
 		if missed {
 			catching[task.Name]++
 		}
-		if n := catching[task.Name]; !task.RunAllMissed || n == 0 || n > schedule.MostMissed && !missed {
+		n := catching[task.Name]
+		if tooMany := n > schedule.MostMissed && !missed; !task.RunAllMissed || n == 0 || tooMany {
 			continue
 		}
-		if tasks[task] == nil {
-			tasks[task] = task.CatchUp(l.Schedule, server)
+		if copies[task] == nil {
+			copies[task] = task.CatchUp(l.Schedule, server)
 		}
-		slots[i].Task = tasks[task]
+		joined[i].Task = copies[task]
 	}
-	return slots, nil
+	return joined, nil
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
@@ -291,13 +294,11 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool)
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
-	var again []state.Row
-	for _, row := range rows {
-		if slices.ContainsFunc(added, func(r state.Row) bool { return r.ID == row.ID }) {
-			continue
-		}
-		row.Scheduled = false
-		again = append(again, row)
+	again := slices.DeleteFunc(rows, func(row state.Row) bool {
+		return slices.ContainsFunc(added, func(a state.Row) bool { return a.ID == row.ID })
+	})
+	for i, row := range again {
+		again[i].Scheduled = false
 		d := due{row.Task, row.Slot}
 		l.runs[d] = plannedRun{row.ID, l.runs[d].note, true}
 	}
