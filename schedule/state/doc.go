@@ -12,6 +12,7 @@
 //	DB        opens and closes it, and begins everything else
 //	Plan      is the one transaction in which a tick decides what is to be done
 //	Owner     is a process that is responsible for rows, for as long as it holds the lock of a file
+//	Self      is this process as an owner: it becomes one when it first has a row
 //	Owned     changes rows that one owner is responsible for
 //	Runs      answers questions about rows, and takes what people ask for
 //	Past      adds rows up, for statistics and pictures

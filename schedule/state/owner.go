@@ -52,21 +52,20 @@ func (db *DB) Owners() Owners { return Owners{db} }
 // A process that finds the new file before it is locked may lock it and remove it
 // (Owners.RemoveStale). New then tries the next id.
 func (o Owners) New(kind OwnerKind) (*Owner, error) {
-	if o.db.file.access == memory {
-		return o.newFile(kind)
+	if o.db.file.access != memory {
+		if err := statedir.Check(o.db.file.dir); err != nil {
+			return nil, err
+		}
+		if err := o.db.file.ready(); err != nil { // the folder of the locks is made with the database
+			return nil, o.db.file.explain(err)
+		}
+		o.db.file.mu.RUnlock()
 	}
-	if err := statedir.Check(o.db.file.dir); err != nil {
-		return nil, err
-	}
-	if err := o.db.file.ready(); err != nil { // the folder of the locks is made with the database
-		return nil, o.db.file.explain(err)
-	}
-	o.db.file.mu.RUnlock()
-	return o.newFile(kind)
+	return o.lockNew(kind)
 }
 
-// newFile is New for a folder that is checked and ready.
-func (o Owners) newFile(kind OwnerKind) (*Owner, error) {
+// lockNew is New for a folder that is checked and ready.
+func (o Owners) lockNew(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
 	if o.db.file.access == memory {
 		return &Owner{ID: id, Kind: kind}, nil
@@ -186,36 +185,13 @@ func (o *Owner) enroll(ctx context.Context, s store) error {
 // Owned returns what an enrolled owner may do with its rows.
 func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
 
-// dead returns the enrolled owners that do not live.
-func (o Owners) dead(ctx context.Context, q querier) (dead []int64, err error) {
-	owners, err := column[int64](ctx, q, "SELECT id FROM owner")
-	return slices.DeleteFunc(owners, o.Alive), err
-}
-
 // RemoveStale forgets owners that are dead and have no rows, and removes their files. Once a day is
 // enough.
 func (o Owners) RemoveStale(ctx context.Context) error {
 	if o.db.file.access != writing {
 		return nil
 	}
-	known := map[int64]bool{}
-	err := o.db.write(ctx, func(q querier) error {
-		dead, err := o.dead(ctx, q)
-		for _, id := range dead {
-			if _, derr := q.ExecContext(ctx, `DELETE FROM owner WHERE id = ?1
-				AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?1)`, id); derr != nil {
-				return derr
-			}
-		}
-		if err != nil {
-			return err
-		}
-		left, err := column[int64](ctx, q, "SELECT id FROM owner")
-		for _, id := range left {
-			known[id] = true
-		}
-		return err
-	})
+	left, err := o.forgetDead(ctx)
 	if err != nil {
 		return err
 	}
@@ -223,7 +199,7 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 	for _, entry := range entries {
 		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
 		id, perr := strconv.ParseInt(text, 10, 64)
-		if !ok || perr != nil || known[id] {
+		if !ok || perr != nil || slices.Contains(left, id) {
 			continue
 		}
 		if file, err := statedir.OpenLocked(o.path(id), os.O_RDWR); err == nil {
@@ -232,6 +208,29 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// forgetDead forgets owners that are dead and have no rows. It returns the owners that are left.
+func (o Owners) forgetDead(ctx context.Context) (left []int64, err error) {
+	err = o.db.write(ctx, func(q querier) error {
+		all, err := column[int64](ctx, q, "SELECT id FROM owner")
+		for _, id := range all {
+			if err == nil && !o.Alive(id) {
+				_, err = forgetOwner(ctx, q, id)
+			}
+		}
+		if err == nil {
+			left, err = column[int64](ctx, q, "SELECT id FROM owner")
+		}
+		return err
+	})
+	return left, err
+}
+
+// forgetOwner forgets an owner, and returns 1, or 0 for an owner that has rows.
+func forgetOwner(ctx context.Context, q querier, id int64) (forgotten int64, err error) {
+	return changed(ctx, q, `DELETE FROM owner WHERE id = ?1
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?1)`, id)
 }
 
 // A Self is this process as an owner of rows. The process becomes an owner when it first needs to
@@ -311,23 +310,16 @@ func (s *Self) Close() {
 	if s.owner == nil {
 		return
 	}
-	has, err := s.db.Owners().dismiss(context.Background(), s.owner.ID)
-	if has || err != nil {
-		s.owner.Close()
-	} else {
-		s.owner.Release()
-	}
-	s.owner = nil
-}
-
-// dismiss forgets an owner without rows. It reports whether the owner has rows.
-func (o Owners) dismiss(ctx context.Context, owner int64) (has bool, err error) {
-	err = o.db.write(ctx, func(q querier) error {
-		err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?)", owner).Scan(&has)
-		if err == nil && !has {
-			_, err = q.ExecContext(ctx, "DELETE FROM owner WHERE id = ?", owner)
-		}
+	var forgotten int64
+	ctx := context.Background()
+	err := s.db.write(ctx, func(q querier) (err error) {
+		forgotten, err = forgetOwner(ctx, q, s.owner.ID)
 		return err
 	})
-	return has, err
+	if err == nil && forgotten == 1 {
+		s.owner.Release()
+	} else {
+		s.owner.Close()
+	}
+	s.owner = nil
 }

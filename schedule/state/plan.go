@@ -98,7 +98,7 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
 	if self.owner == nil {
-		owner, err := p.db.Owners().newFile(self.kind)
+		owner, err := p.db.Owners().lockNew(self.kind)
 		if err != nil {
 			return Owned{}, p.db.file.explain(err)
 		}
