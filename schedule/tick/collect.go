@@ -29,7 +29,7 @@ func (r *running) collectLost() {
 	r.problemUnlessUnwritable(err)
 	slices.SortFunc(rows, state.InOrder)
 	var all sync.WaitGroup
-	slots := make(chan struct{}, collectedAtOnce)
+	busy := make(chan struct{}, collectedAtOnce)
 	for _, row := range rows {
 		if r.launcher.handedOverIDs.has(row.ID) {
 			continue
@@ -38,9 +38,9 @@ func (r *running) collectLost() {
 			r.resume(row)
 			continue
 		}
-		slots <- struct{}{}
+		busy <- struct{}{}
 		all.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-busy }()
 			waits, err := r.launcher.caller().Collect(row)
 			r.problemUnlessUnwritable(err)
 			if waits != nil {
