@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/run"
 	"sched/schedule/tick"
@@ -28,6 +29,9 @@ func (a runCommand) runSpan(o runOptions) error {
 		return err
 	}
 	slots, err := a.slotsOfSpan(o, task, s.Location)
+	if err == nil {
+		err = control.Runnable(s, task)
+	}
 	if err != nil {
 		return err
 	}
@@ -36,9 +40,9 @@ func (a runCommand) runSpan(o runOptions) error {
 	here.Background, here.OneServer = false, false
 	s.Tasks[i] = &here
 
+	span := fmt.Sprintf("from %s to %s", humanize.SlotZone(slots[0], task.When.Location), humanize.SlotZone(slots[len(slots)-1], task.When.Location))
 	if !o.quiet || !o.yes {
-		fmt.Fprintf(a.err, "%s of %s, from %s to %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name,
-			humanize.MinuteZone(slots[0], task.When.Location), humanize.MinuteZone(slots[len(slots)-1], task.When.Location))
+		fmt.Fprintf(a.err, "%s of %s, %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name, span)
 	}
 	ticks := a.ticksOf(s, slots, o)
 	if o.dryRun {
@@ -54,6 +58,7 @@ func (a runCommand) runSpan(o runOptions) error {
 	} else if !goOn {
 		return &exit{code: exitFailed}
 	}
+	a.noteChange(s, "run", task.Name, humanize.Count(len(slots), "slot")+" "+span)
 	terminate, kill, _ := signals() // never released: after the last tick this process ends
 	var result error
 	for _, t := range ticks {
@@ -67,21 +72,23 @@ func (a runCommand) runSpan(o runOptions) error {
 	return result
 }
 
-// ticksOf returns a tick for each minute of the slots.
+// ticksOf returns a tick for each minute of the slots. It starts these slots alone.
 func (a runCommand) ticksOf(s *schedule.Schedule, slots []time.Time, o runOptions) (ticks []*tick.Tick) {
-	for i, slot := range slots {
-		minute := slot.Truncate(time.Minute)
-		if i > 0 && slots[i-1].Truncate(time.Minute).Equal(minute) {
-			continue
-		}
+	for len(slots) > 0 {
+		minute := slots[0].Truncate(time.Minute)
 		t := a.tick(s, minute, o)
+		n := 0
+		for n < len(slots) && slots[n].Before(minute.Add(time.Minute)) {
+			n++
+		}
+		t.Slots, slots = slots[:n], slots[n:]
 		t.Replay, t.Storage = true, run.StorageAt(s.StateDir, t.Storage.Store) // a tick closes its database
 		ticks = append(ticks, t)
 	}
 	return ticks
 }
 
-// slotsOfSpan returns the slots of the task in the span that the flags say, in whole minutes.
+// slotsOfSpan returns the slots of the task in the span that the flags say.
 func (a runCommand) slotsOfSpan(o runOptions, task *schedule.Task, zone *time.Location) (slots []time.Time, err error) {
 	from, err := a.parseTime("from", o.from, zone)
 	if err != nil {
@@ -91,7 +98,6 @@ func (a runCommand) slotsOfSpan(o runOptions, task *schedule.Task, zone *time.Lo
 	if err != nil {
 		return nil, err
 	}
-	from, to = from.Truncate(time.Minute), to.Truncate(time.Minute)
 	switch now := a.now(); {
 	case !from.Before(to):
 		return nil, usage("", "--to %s is not after --from %s", o.to, o.from)

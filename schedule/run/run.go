@@ -279,7 +279,7 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 // variables returns the variables that sched sets for the command of a run at that attempt.
 func variables(r *Run, attempt int) []string {
 	all := append(TaskVariables(r.row.Row), "SCHED_ATTEMPT="+strconv.Itoa(attempt), "TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
-	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.ID); !last.IsZero() {
+	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.Slot); !last.IsZero() {
 		all = append(all, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}
 	return all

@@ -233,10 +233,10 @@ func untilMicro(t time.Time) int64 {
 	return ceilMicro(t)
 }
 
-// LastSuccess returns the slot of the newest run of the task that succeeded before the run; zero if
-// there is no such run. The run itself need not have a row.
-func (p Past) LastSuccess(ctx context.Context, task, run string) (slot time.Time, err error) {
-	at, err := askOne[sql.NullInt64](ctx, p.store, `SELECT (SELECT slot FROM run INDEXED BY run_ran
-		WHERE task = ? AND `+ran+` AND id < ? AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1)`, task, run)
+// LastSuccess returns the newest slot of the task before a slot whose run succeeded; zero if there
+// is no such run.
+func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
+	at, err := askOne[sql.NullInt64](ctx, p.store, `SELECT (SELECT max(slot) FROM run INDEXED BY run_sum
+		WHERE task = ? AND outcome = 'succeeded' AND slot < ? AND `+single+`)`, task, before.UnixMicro())
 	return unpackTime(at), err
 }

@@ -23,10 +23,11 @@ type Tick struct {
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid one
 	Minute   time.Time
-	Began    time.Time  // when this process read its clock, before it read the schedule; zero: when it runs
-	Only     string     // a task's name: leave the others alone; "" for all
-	Replay   bool       // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
-	Work     *work.Link // to the `sched work` that started this tick; nil if cron did
+	Began    time.Time   // when this process read its clock, before it read the schedule; zero: when it runs
+	Only     string      // a task's name: leave the others alone; "" for all
+	Slots    []time.Time // of the minute, to be started alone; nil for all
+	Replay   bool        // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Work     *work.Link  // to the `sched work` that started this tick; nil if cron did
 	Storage  run.Storage
 	Host     Host
 	Report   Report
@@ -275,12 +276,11 @@ func (r *running) close() {
 	}
 }
 
-// dueSlots returns the slots of the tasks that this tick does not leave alone.
+// dueSlots returns the slots that this tick does not leave alone.
 func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
-	if t.Only == "" {
-		return slots
-	}
-	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
+	return slices.DeleteFunc(slots, func(s schedule.Slot) bool {
+		return t.Only != "" && s.Task.Name != t.Only || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
+	})
 }
 
 // startBackground hands over the runs of background slots. Slots with condition commands come last,

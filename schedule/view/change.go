@@ -17,7 +17,7 @@ type Change struct {
 	At     string `json:"at"`
 	Who    string `json:"who"`
 	From   string `json:"from"`   // an address, "socket" or "command"
-	Action string `json:"action"` // trigger, cancel, retry, stop, pause, resume, interrupt, unlock, forget, write, remove
+	Action string `json:"action"` // trigger, cancel, retry, run, stop, pause, resume, interrupt, unlock, forget, write, remove
 	Target string `json:"target"` // the task or the run
 	Reason string `json:"reason"`
 	Error  string `json:"error"` // why it was not done; else empty
