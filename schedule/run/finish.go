@@ -35,8 +35,9 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
 func (r *Run) finish(result state.Row) state.Row {
-	if r.row.Phase != state.Finishing && !endsAtOnce(&r.task) && !r.resultUnrecorded && r.row.isTaken(r.recordResult(result)) {
-		r.Close()
+	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
+	if !recorded && !endsAtOnce(&r.task) && r.row.isTaken(r.recordResult(result)) {
+		r.Close() // another process finishes it
 		return result
 	}
 	f := &finisher{run: r, result: result}

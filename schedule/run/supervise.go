@@ -184,8 +184,11 @@ func (s *supervision) attempt(n int) {
 	defer s.closeCgroup()
 	if ending := s.run.leftover.ends(n); ending != nil {
 		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
-	} else if s.result.Outcome, s.result.Reason = s.wait(p, age); s.result.Outcome != "" {
-		s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
+	} else {
+		s.result.Outcome, s.result.Reason = s.wait(p, age)
+		if s.result.Outcome != "" {
+			s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
+		}
 	}
 	if s.result.Outcome != "" || s.row.stopIfAsked(&s.result) {
 		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
@@ -259,12 +262,13 @@ func (s *supervision) announce(n int) bool {
 		s.stopped("before attempt %d: %v", n, err)
 		return false
 	}
-	before := s.run.startsUnrecorded
-	if s.run.startsUnrecorded++; err == nil && !s.run.DB.InMemory() {
-		s.run.startsUnrecorded = 0
+	unrecorded := 0
+	if err != nil || s.run.DB.InMemory() {
+		unrecorded = s.run.startsUnrecorded + 1
 	}
-	if s.run.startsUnrecorded != before {
-		output.MarkUnwritten(s.run.output, s.run.startsUnrecorded)
+	if unrecorded != s.run.startsUnrecorded {
+		s.run.startsUnrecorded = unrecorded
+		output.MarkUnwritten(s.run.output, unrecorded)
 	}
 	if s.result.Started.IsZero() {
 		s.result.Started = attempt.At
