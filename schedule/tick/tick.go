@@ -32,7 +32,7 @@ type Tick struct {
 	Host     Host
 	Report   Report
 
-	handover *run.Supervisors // once its supervisor was started
+	handover *run.Supervisors // nil until supervisors is called
 }
 
 // A Host is the machine and the program that a tick runs on.
