@@ -120,8 +120,8 @@ func shown(value any) any {
 	return value
 }
 
-// The functions below show values that do not stand in one field as the file has them.
-
+// showShell and the functions after it show values that do not stand in one field as the file has
+// them.
 func showShell(t *taskDraft) any {
 	if t.Command.Shell == nil {
 		return nil

@@ -65,22 +65,7 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 		live, lost, err = db.LiveAndLost(context.Background())
 	}
 	health.Err = err
-	alive := map[string]bool{}
-	for _, row := range live {
-		alive[row.ID] = true
-		if row.Waits() { // nothing of it runs
-			continue
-		}
-		health.Running++
-		if t := index[row.Task]; t != nil {
-			t.Running = append(t.Running, row)
-		}
-	}
-	for _, row := range lost {
-		if t := index[row.Task]; t != nil {
-			t.Lost = append(t.Lost, row)
-		}
-	}
+	health.addRuns(live, lost, index)
 	if len(s.Store.Servers) > 0 {
 		notes := cluster.NotesIn(s.StateDir)
 		health.Outage, health.Findings = notes.Outage, notes.Findings
@@ -94,14 +79,37 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 		health.addOverdue(db, index)
 		health.addHistory(db, index)
 	}
+	alive := map[string]bool{}
+	for _, row := range live {
+		alive[row.ID] = true
+	}
 	for i := range health.Tasks {
 		t := &health.Tasks[i]
-		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success) // that are still open
+		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success)
 		health.Troubles = append(health.Troubles, t.troubles(now)...)
 	}
 	return health
 }
 
+// addRuns counts the runs that live, and adds them and the lost ones to their tasks.
+func (s *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
+	for _, row := range live {
+		if row.Waits() { // nothing of it runs
+			continue
+		}
+		s.Running++
+		if t := index[row.Task]; t != nil {
+			t.Running = append(t.Running, row)
+		}
+	}
+	for _, row := range lost {
+		if t := index[row.Task]; t != nil {
+			t.Lost = append(t.Lost, row)
+		}
+	}
+}
+
+// addOverdue adds to each task the ways in which it was overdue at the last tick.
 func (s *Health) addOverdue(db *state.DB, index map[string]*TaskHealth) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return

@@ -53,37 +53,12 @@ func (s Source) Status(of *Health) Status {
 	if err := of.Explain(); err != nil && of.Err == nil {
 		of.Err = err
 	}
-	all := judged{of, s.Config}
-	down := all.down()
-	rows := slices.Clone(down)
-	if left := of.Schedule.Left; len(left) > 0 {
-		rows = append(rows, Trouble{"", "schedule", humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
-	}
-	if of.Err != nil {
-		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
-	}
-	if of.Undelivered.Count > 0 {
-		rows = append(rows, all.undelivered())
-	}
-	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() || r.Wait.For == state.ForPause })
-	if words := all.store(len(delayed)); words != "" {
-		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
-	}
-	for _, f := range of.Findings {
-		rows = append(rows, Trouble{"", "servers", f.Text, "", "sched servers" + s.Config})
-	}
-	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
-		rows = append(rows, Trouble{"", "labels", wrong, "", "sched doctor" + s.Config})
-	}
-	for _, t := range of.Troubles {
-		rows = append(rows, all.trouble(t))
-	}
-	rows = append(rows, unserved(context.Background(), s, of)...)
-	rows = append(rows, nowhere(context.Background(), s, of)...)
+	judge := judged{of, s.Config}
 	paused, planned := PausesNow(of.Schedule, of.Pauses, func(task string) bool {
 		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, of.At)
-	rows = append(rows, all.forgotten(paused)...)
+	down := judge.down()
+	rows := slices.Concat(down, s.troubles(judge), judge.forgotten(paused))
 	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
 		Troubles: listOf(rows), Warnings: warnings(of), Paused: paused, Planned: planned, Pools: poolsOf(of),
@@ -99,6 +74,35 @@ func (s Source) Status(of *Health) Status {
 	}
 	answer.Verdict, _, _ = strings.Cut(answer.First, ":")
 	return answer
+}
+
+// troubles returns what is wrong while ticks come: with the machine and the store, and then with
+// tasks.
+func (s Source) troubles(of judged) (rows []Trouble) {
+	if left := of.Schedule.Left; len(left) > 0 {
+		rows = append(rows, Trouble{"", "schedule", humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
+	}
+	if of.Err != nil {
+		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
+	}
+	if of.Undelivered.Count > 0 {
+		rows = append(rows, of.undelivered())
+	}
+	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() || r.Wait.For == state.ForPause })
+	if words := of.store(len(delayed)); words != "" {
+		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
+	}
+	for _, f := range of.Findings {
+		rows = append(rows, Trouble{"", "servers", f.Text, "", "sched servers" + s.Config})
+	}
+	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
+		rows = append(rows, Trouble{"", "labels", wrong, "", "sched doctor" + s.Config})
+	}
+	for _, t := range of.Troubles {
+		rows = append(rows, of.trouble(t))
+	}
+	rows = append(rows, unserved(context.Background(), s, of.Health)...)
+	return append(rows, nowhere(context.Background(), s, of.Health)...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
@@ -152,6 +156,7 @@ func figuresOf(of *Health, answer Status) string {
 	return figures
 }
 
+// A judged is a health of which troubles are made.
 type judged struct {
 	*Health
 	config string // Source.Config, for what to type
