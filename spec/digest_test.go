@@ -32,9 +32,9 @@ var (
 	rows    = regexp.MustCompile(`(?i)\b(UPDATE run|INTO run|DELETE FROM run|INTO hook|UPDATE hook|FROM hook|FROM owner|INTO owner|phase = '(ready|planned)')`)
 	redsync = source{files: "go.mod", texts: regexp.MustCompile(`go-redsync/redsync/v4`)}
 	inState = source{files: "schedule/state/*.go", texts: rows}
-	onRedis = source{files: "mutex/redis/*.go", functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "Store.redsyncMutex", "call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
+	onRedis = source{files: "mutex/redis/*.go", functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex", "call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
 		texts: regexp.MustCompile(`redis\.call`)}
-	inSQL = source{files: "mutex/sqlstore/*.go", functions: []string{"Store.take", "Store.send", "Store.undo", "lease.Renew"},
+	inSQL = source{files: "mutex/sqlstore/*.go", functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew"},
 		texts: regexp.MustCompile(`^(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
 )
 

@@ -89,7 +89,7 @@ func (l *lease) Renew(ctx context.Context) error {
 		lost.Broken = true
 		return lost
 	}
-	lock, calls := l.store.redsyncMutex(ctx, l.key(), l.value, l.store.config.Lease, false)
+	lock, calls := redsyncMutex(ctx, l.store.servers, l.key(), l.value, l.store.config.Lease, false)
 	renewed, err := lock.ExtendContext(ctx)
 	switch {
 	case renewed:

@@ -58,7 +58,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 // the servers has answered.
 func (s *Store) attempt(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, inTurn bool) (value string, answered bool, err error) {
 	key, value := s.key(kind, name), mutex.NewValue(holder)
-	lock, calls := s.redsyncMutex(ctx, key, value, keep, inTurn)
+	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, inTurn)
 	if lock.TryLockContext(ctx) == nil {
 		return value, true, nil
 	}
@@ -152,7 +152,7 @@ func mostCommon(found []string) (text string, servers int) {
 
 // release removes a key from the servers on which it has the value. After an error this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
-	lock, calls := s.redsyncMutex(ctx, key, text, s.config.Lease, false)
+	lock, calls := redsyncMutex(ctx, s.servers, key, text, s.config.Lease, false)
 	lock.UnlockContext(ctx) //nolint: the calls have the errors
 	return s.outage(failures(calls))
 }
@@ -215,10 +215,10 @@ func (c *call) Close() error { return nil }
 // redsyncMutex returns a key with a value for redsync, and the calls of one operation with it, to
 // all servers at once or to each in turn. The timeout of redsync is not used: our requests have a
 // deadline.
-func (s *Store) redsyncMutex(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
+func redsyncMutex(ctx context.Context, servers []*server, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
 	var pools []redsyncredis.Pool
 	var calls []*call
-	for _, server := range s.servers {
+	for _, server := range servers {
 		c := &call{ctx: ctx, server: server, settled: make(chan struct{})}
 		if inTurn {
 			c.previous = calls

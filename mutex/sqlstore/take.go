@@ -70,7 +70,7 @@ type attempt struct {
 	value     []byte
 	keep      time.Duration
 	done      chan error
-	found     []byte // when done: see send
+	found     []byte // when done: see sendTo
 }
 
 // take gives a row to the run of a holder. The error is *HeldError when another run has it; after
@@ -84,7 +84,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	text := mutex.NewValue(holder)
 	for {
 		a := &attempt{ctx: ctx, name: nameOf(kind, name), run: holder.Run, value: []byte(text), keep: keep, done: make(chan error, 1)}
-		found, err := s.send(a)
+		found, err := a.sendTo(s)
 		if err != nil {
 			s.undos.Store(text, a.name)
 			return err
@@ -105,9 +105,9 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	}
 }
 
-// send hands an attempt to a worker that collects a batch, or to a new one. It returns the value
+// sendTo hands the attempt to a worker that collects a batch, or to a new one. It returns the value
 // that the row has then; nil if the row was released at that moment.
-func (s *Store) send(a *attempt) (found []byte, err error) {
+func (a *attempt) sendTo(s *Store) (found []byte, err error) {
 	select {
 	case s.attempts <- a:
 	case s.workers <- struct{}{}:
