@@ -191,7 +191,7 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	ticker := time.NewTicker(tickPoll)
 	defer ticker.Stop()
 	for end := time.Now().Add(tickPatience); time.Now().Before(end); {
-		if last := view.LastTick(s.StateDir); !last.Before(next) {
+		if last, err := view.LastTick(s.StateDir); err == nil && !last.Before(next) {
 			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNear(last, a.now(), s.Location))
 			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, `sched list%[1]s` what is due when\n", a.configFlag())
 			return nil

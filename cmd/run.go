@@ -134,8 +134,10 @@ func (a runCommand) run(o runOptions) error {
 		}
 		return invalid
 	}
-	if o.only != "" && o.at == "" && terminal.Is(a.err) && view.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
-		a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
+	if o.only != "" && o.at == "" && terminal.Is(a.err) {
+		if last, _ := view.LastTick(tick.Storage.Dir); last.Equal(tick.Minute) {
+			a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
+		}
 	}
 	terminate, kill, _ := signals() // never released: after a tick this process ends
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)

@@ -130,7 +130,10 @@ const pagesTime = 2 * time.Second
 func checkHistory(ctx context.Context, s *Subject) findings {
 	path := filepath.Join(s.Schedule.StateDir, "sched.db")
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return one(Warning, "", "it cannot be read: %v", err)
+	case err != nil:
 		return fine("there is no history yet")
 	}
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)

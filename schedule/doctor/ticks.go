@@ -17,8 +17,8 @@ import (
 
 // tickedBy says what ticks the schedule now; "" if no ticks come.
 func (s *Subject) tickedBy() string {
-	last := view.LastTick(s.Schedule.StateDir)
-	if last.IsZero() || view.TicksMissing(last, s.Now) != "" {
+	last, err := view.LastTick(s.Schedule.StateDir)
+	if err != nil || view.TicksMissing(last, s.Now) != "" {
 		return ""
 	}
 	if pid, works := work.Running(s.Schedule.StateDir); works {
@@ -44,7 +44,10 @@ func callerOf(by []string) string {
 }
 
 func checkTicks(_ context.Context, s *Subject) findings {
-	last := view.LastTick(s.Schedule.StateDir)
+	last, err := view.LastTick(s.Schedule.StateDir)
+	if err != nil {
+		return one(Warning, "", "nobody knows whether ticks come: %v", err)
+	}
 	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
 		return fine("the last tick was the tick of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())

@@ -178,7 +178,7 @@ func (w *watcher) look(seen *sight) {
 		*was = is
 	}
 	changed(&seen.schedule, s.Digest+fmt.Sprint(invalid), "schedule")
-	if tick := view.LastTick(s.StateDir); !tick.Equal(seen.tick) {
+	if tick, err := view.LastTick(s.StateDir); err == nil && !tick.Equal(seen.tick) {
 		if seen.tick = tick; !first {
 			w.tell("tick", TickChange{tick.UTC().Format(time.RFC3339)})
 		}

@@ -22,7 +22,7 @@ type Health struct {
 	Schedule    *schedule.Schedule
 	At          time.Time
 	Invalid     bool          // the file is invalid, and Schedule is what runs in its place
-	LastTick    time.Time     // the last minute that a tick covered; zero when no tick has covered one
+	LastTick    time.Time     // the last minute that a tick covered; zero for none, or after Err
 	Running     int           // runs that live, even if their task is gone
 	Tasks       []TaskHealth  // the active tasks, in file order
 	Troubles    []TaskTrouble // in the order of their tasks
@@ -49,7 +49,7 @@ type TaskHealth struct {
 // nothing, and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and
 // on the runs that live, not on the length of the history.
 func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
-	health := &Health{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
+	health := &Health{Schedule: s, Invalid: invalid, At: now}
 	index := map[string]*TaskHealth{}
 	health.Tasks = make([]TaskHealth, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
@@ -62,6 +62,9 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 	var live, lost []state.Row
 	if err == nil {
 		defer db.Close()
+		health.LastTick, err = db.Values().Covered(context.Background())
+	}
+	if err == nil {
 		live, lost, err = db.LiveAndLost(context.Background())
 	}
 	health.Err = err
@@ -171,15 +174,17 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 const stale = 3 * time.Minute
 
 // LastTick returns the last minute that a tick covered with the state folder. It is zero when no
-// tick ever covered one, or when the database cannot be read.
-func LastTick(dir string) time.Time {
+// tick ever covered one. After an error nobody knows whether ticks come.
+func LastTick(dir string) (time.Time, error) {
+	if err := readable(dir); err != nil {
+		return time.Time{}, err
+	}
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
-		return time.Time{}
+		return time.Time{}, err
 	}
 	defer db.Close()
-	last, _ := db.Values().Covered(context.Background())
-	return last
+	return db.Values().Covered(context.Background())
 }
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".
@@ -303,6 +308,14 @@ func (s *Health) Explain() error {
 		}
 	}
 	return nil
+}
+
+// ticksMissing is TicksMissing, or says that nobody knows.
+func (s *Health) ticksMissing() string {
+	if s.LastTick.IsZero() && s.Err != nil {
+		return "the history cannot be read, so nobody knows whether ticks come"
+	}
+	return TicksMissing(s.LastTick, s.At)
 }
 
 // add adds records of missed slots, given newest first.

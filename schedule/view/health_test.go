@@ -255,6 +255,21 @@ func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	}
 }
 
+func TestWithoutAHistoryNobodyKnowsWhetherTicksCome(t *testing.T) {
+	s := scheduleIn(t, "a")
+	if err := os.WriteFile(filepath.Join(s.StateDir, "sched.db"), []byte("no database at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := Source{Schedule: s, Now: func() time.Time { return noon }, Problem: func(string, ...any) {}}
+	if missing := source.TicksMissing(); missing != "" {
+		t.Error(missing)
+	}
+	const want = "the history cannot be read, so nobody knows whether ticks come"
+	if status := source.Status(HealthOf(s, false, noon)); status.ExitCode != IsDown || status.Troubles[0].Text != want {
+		t.Errorf("%+v", status)
+	}
+}
+
 func TestTicksMissing(t *testing.T) {
 	now := time.Date(2026, 3, 6, 12, 0, 30, 0, time.UTC)
 	for _, row := range []struct {

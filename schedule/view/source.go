@@ -38,9 +38,14 @@ type Source struct {
 	Problem func(format string, args ...any)
 }
 
-// TicksMissing says that no ticks come any more, or that no tick ever came; "" while ticks come.
+// TicksMissing says that no ticks come any more, or that no tick ever came. It returns "" while
+// ticks come, or when the history cannot be read: nobody knows it then.
 func (s Source) TicksMissing() string {
-	return TicksMissing(LastTick(s.Schedule.StateDir), s.Now())
+	last, err := LastTick(s.Schedule.StateDir)
+	if err != nil {
+		return ""
+	}
+	return TicksMissing(last, s.Now())
 }
 
 // Maintenance says in words that there is maintenance at this moment. It returns "" without
@@ -76,15 +81,18 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
 }
 
-// readable returns a *DeniedError if the folder belongs to another user, who does not let us read
-// it.
+// readable returns an error if we have no right to read the folder: a *DeniedError if it belongs to
+// another user. A folder that is not there can be read, and is empty.
 func readable(dir string) error {
 	var foreign *statedir.ForeignError
 	_, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrPermission) && errors.As(statedir.Check(dir), &foreign) {
+	switch {
+	case !errors.Is(err, os.ErrPermission):
+		return nil
+	case errors.As(statedir.Check(dir), &foreign):
 		return &DeniedError{dir, foreign.Owner}
 	}
-	return nil
+	return err
 }
 
 // UserName returns the login name of a user, or "user 1000" for a user without a name.

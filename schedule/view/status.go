@@ -25,7 +25,7 @@ const (
 type Status struct {
 	Verdict  string      `json:"verdict"` // ok, trouble or down
 	ExitCode int         `json:"exit_code"`
-	LastTick *string     `json:"last_tick"` // null when no tick ever came
+	LastTick *string     `json:"last_tick"` // null when no tick ever came, or nobody knows
 	Valid    bool        `json:"schedule_valid"`
 	Tasks    int         `json:"tasks"`
 	Running  int         `json:"running"`
@@ -127,7 +127,7 @@ func figuresOf(of *Health, answer Status) string {
 	if !of.LastTick.IsZero() {
 		figures += ", last tick " + humanize.MinuteZone(of.LastTick, of.Schedule.Location)
 	}
-	if age := of.At.Sub(of.LastTick); age >= 0 && TicksMissing(of.LastTick, of.At) == "" { // else it is a row
+	if age := of.At.Sub(of.LastTick); age >= 0 && of.ticksMissing() == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
@@ -164,10 +164,13 @@ type judged struct {
 
 // down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
 func (of judged) down() (rows []Trouble) {
-	if missing := TicksMissing(of.LastTick, of.At); missing != "" {
+	if missing := of.ticksMissing(); missing != "" {
 		next := "crontab -l"
-		if of.LastTick.After(of.At) {
+		switch {
+		case of.LastTick.After(of.At):
 			next = "date"
+		case of.Err != nil:
+			next = "sched doctor" + of.config
 		}
 		rows = append(rows, Trouble{"", "tick", missing, "", next})
 	}
