@@ -39,6 +39,7 @@ type TaskHealth struct {
 	Totals  []state.Total // the slots in the history, by outcome
 	Last    state.Row     // its newest ended run, in short; if no run has ended, Run is empty
 	Success time.Time     // when its newest success ended; zero when it never succeeded
+	missed  time.Time     // the newest slot that was missed; zero if no slot was
 	Usual   state.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
@@ -155,8 +156,11 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 			t.Last = newestBefore(context.Background(), db.Runs(), row, s.At)
 		}
 		for _, total := range t.Totals {
-			if total.Outcome == outcome.Succeeded {
+			switch total.Outcome {
+			case outcome.Succeeded:
 				t.Success = total.Ended
+			case outcome.Missed:
+				t.missed = missedBefore(context.Background(), db.Runs(), total, s.At)
 			}
 		}
 	}
@@ -248,10 +252,8 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.Last.Wrong() {
 		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
-	for _, total := range t.Totals {
-		if total.Outcome == outcome.Missed && total.Slot.After(t.Last.Slot) {
-			all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
-		}
+	if t.missed.After(t.Last.Slot) {
+		all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: t.missed, Final: t.missed})
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); slow(running, t.Usual) {
@@ -300,7 +302,7 @@ func (s *Health) Explain() error {
 			t.Run = r
 		case t.Kind == HasMissed:
 			missed, err := db.Runs().Find(context.Background(), state.Query{
-				Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
+				Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond), Until: s.At})
 			if err != nil {
 				return err
 			}

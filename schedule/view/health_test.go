@@ -109,6 +109,9 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 		{"a success after what was missed", []state.Row{missed("a", 3, 2), ranBefore("a", 1, outcome.Succeeded)}, nil},
 		{"slots missed by a task that never ran", []state.Row{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
 		{"missed and failed", []state.Row{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"slots that were missed by a clock that was a day ahead", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", -1440, 10)}, nil},
+		{"such slots, and one that was missed before", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1), missed("a", -1440, 10)},
+			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"a task that is gone", []state.Row{ranBefore("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -72,6 +72,19 @@ func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time
 	return newest
 }
 
+// missedBefore returns the slot of a total of missed slots, unless a tick came by a clock that was
+// ahead of now: then it returns the newest missed slot before now, or zero.
+func missedBefore(ctx context.Context, runs state.Runs, total state.Total, now time.Time) time.Time {
+	if !total.Slot.After(now.Add(aheadBy)) {
+		return total.Slot
+	}
+	past, _ := runs.Find(ctx, state.Query{Task: total.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Until: now, Limit: 1})
+	if len(past) == 0 {
+		return time.Time{}
+	}
+	return past[0].Slot
+}
+
 // Usual returns how long runs of the tasks usually take, as far as the history in a state folder
 // knows.
 func Usual(dir string, tasks []string) map[string]time.Duration {
