@@ -59,8 +59,10 @@ func noEmptyFlag(c *cobra.Command) (err error) {
 	return err
 }
 
+// seeHelp is a hint.
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
+// flagHint is the hint for an error of cobra about a flag.
 func flagHint(c *cobra.Command, err error) string {
 	if !c.HasParent() && strings.HasSuffix(err.Error(), " -v") {
 		return "`sched --version` prints the version; `sched run -v` says more"
@@ -89,6 +91,7 @@ func reasonFlag(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
 }
 
+// envFlag adds --env, whose values readValues reads.
 func envFlag(c *cobra.Command, env *[]string) {
 	c.Flags().StringArrayVar(env, "env", nil, "KEY=VALUE: a value for this run, of a param of the task; repeatable")
 }
@@ -131,16 +134,16 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 		return "", usage("type a number or a name", "no task has that name or number")
 	}
 	t, err := view.FindTask(s, line)
-	if err == nil {
+	n, noNumber := strconv.Atoi(line)
+	switch {
+	case err == nil:
 		return t.Name, nil
+	case noNumber != nil:
+		return "", err
+	case n < 1 || n > len(s.Tasks):
+		return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "no task has that name or number")
 	}
-	if n, nerr := strconv.Atoi(line); nerr == nil {
-		if n < 1 || n > len(s.Tasks) {
-			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "no task has that name or number")
-		}
-		return s.Tasks[n-1].Name, nil
-	}
-	return "", err
+	return s.Tasks[n-1].Name, nil
 }
 
 // confirm asks a question on the terminal, unless yes is the answer already. Without a terminal
@@ -176,10 +179,12 @@ func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, 
 	return at, nil
 }
 
+// notATime is the error for a flag whose value is no time.
 func notATime(flag, text string) error {
 	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
 }
 
+// saySkipped says which time is meant by one that the clocks skip. It says nothing for "".
 func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
 		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
@@ -218,6 +223,7 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 // timeForms are how a time is written, for the help.
 const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
+// outcomeList names outcomes for a sentence: "succeeded, failed or skipped".
 func outcomeList(outcomes []outcome.Outcome) string {
 	words := outcome.Words(outcomes)
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
@@ -236,6 +242,7 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	return "", usage(hint, "--outcome %q is not an outcome", word)
 }
 
+// toneOf returns the colour of an outcome; "" for a run that has not ended.
 func toneOf(r state.Result) terminal.Tone {
 	if r.Warned() {
 		return terminal.Caution

@@ -100,6 +100,7 @@ func worthShowing(setting schedule.Setting) bool {
 // showsDefault are the keys whose default people ask for.
 var showsDefault = map[string]bool{"cron": true, "timezone": true, "shell": true, "dir": true, "kill_after": true}
 
+// line is where something stands: "schedule.yaml:8".
 func line(p schedule.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // originText is where a setting comes from: "schedule.yaml:8, defaults".
@@ -129,6 +130,7 @@ func levelOf(from schedule.Origin) string {
 	return "task"
 }
 
+// A shownJSON is a task with its settings, for --json.
 type shownJSON struct {
 	Name     string         `json:"name"`
 	Place    schedule.Place `json:"place"` // where it begins
@@ -226,6 +228,7 @@ func jsonHook(h schedule.Hook) any {
 	return hook
 }
 
+// A notifyPart is a key of a notification with its value.
 type notifyPart struct {
 	key   string
 	value any
@@ -241,6 +244,7 @@ func (p notifyPart) text() string {
 	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 }
 
+// notifyParts returns what is set of a notification, in the order of the docs.
 func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add := func(key string, value any, isSet bool) {
 		if isSet {
@@ -258,6 +262,7 @@ func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	return parts
 }
 
+// valueLines is the value of a setting as people read it, in one or several lines.
 func valueLines(value any) []string {
 	switch v := value.(type) {
 	case time.Duration:

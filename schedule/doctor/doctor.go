@@ -25,7 +25,7 @@ const (
 	Warning Level = "warning"
 	Problem Level = "problem"
 
-	ofHost Level = "warning of the host" // of a finding: a Warning that nobody can mend in this container
+	ofHost Level = "warning of the host" // until Examine: a Warning that nobody can mend in this container
 )
 
 // A Result is what a check found.
