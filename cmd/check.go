@@ -66,14 +66,15 @@ with the first time that breaks it.`,
 // provenYears is for how long assertions are proven: after 28 years the calendar repeats.
 const provenYears = 28
 
+// A judgement is what check says about a schedule.
 type judgement struct {
 	file     string
-	tasks    int
+	tasks    int // how many there are
 	problems []schedule.Problem
 	warnings []schedule.Problem
-	here     []schedule.Problem
-	notes    []schedule.Problem
-	proofs   []schedule.Proof
+	here     []schedule.Problem // warnings about this machine
+	notes    []schedule.Problem // which are no warnings
+	proofs   []schedule.Proof   // of assertions
 }
 
 func (a checkCommand) check(o checkOptions) error {

@@ -21,7 +21,8 @@ type forecastOptions struct {
 	slots         bool
 	maxConcurrent int
 
-	limited bool // --max-concurrent was given
+	spanGiven  bool // --for
+	limitGiven bool // --max-concurrent
 }
 
 type forecastCommand struct{ *app }
@@ -47,11 +48,8 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
   sched forecast --max-concurrent 20                  for CI: exits with 1 beyond that`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.limited = c.Flags().Changed("max-concurrent")
-			if o.until != "" && c.Flags().Changed("for") {
-				return usage("", "--until and --for exclude each other")
-			}
-			if o.slots && !c.Flags().Changed("for") {
+			o.spanGiven, o.limitGiven = c.Flags().Changed("for"), c.Flags().Changed("max-concurrent")
+			if o.slots && !o.spanGiven {
 				o.span = "24h"
 			}
 			return forecastCommand{a}.forecast(o)
@@ -109,28 +107,34 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	return o.exceeded(r)
 }
 
+// check refuses flags that do not go together, and numbers out of range.
 func (o forecastOptions) check() error {
 	switch {
-	case o.limited && o.maxConcurrent < 1:
+	case o.until != "" && o.spanGiven:
+		return usage("", "--until and --for exclude each other")
+	case o.limitGiven && o.maxConcurrent < 1:
 		return usage("say how many runs may be at once: --max-concurrent 20", "--max-concurrent %d is no limit", o.maxConcurrent)
 	case o.servers < 1 || o.servers > 100:
 		return usage("write a number from 1 to 100", "--servers %d makes no sense", o.servers)
-	case o.slots && (o.compare != "" || o.limited):
+	case o.slots && (o.compare != "" || o.limitGiven):
 		return usage("ask for them alone, or as --slots --json", "--slots does not go with --compare or --max-concurrent")
 	}
 	return nil
 }
 
+// exceeded returns an error if more runs are at once than --max-concurrent allows.
 func (o forecastOptions) exceeded(r forecast.Report) error {
-	if !o.limited || r.Peak.Most <= int64(o.maxConcurrent) {
+	if !o.limitGiven || r.Peak.Most <= int64(o.maxConcurrent) {
 		return nil
 	}
 	return failed("move some of them to other minutes: see `sched forecast --slots`", "%d runs at once on %s, and --max-concurrent is %d",
 		r.Peak.Most, forecast.DayAndTime(r.Peak.At, r.Schedule.Location), o.maxConcurrent)
 }
 
+// longestSlots is how long a forecast of each slot may be.
 const longestSlots = 24 * time.Hour
 
+// inputs reads what a forecast from a time on needs: the schedule, and how long runs take.
 func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Inputs, error) {
 	if o.servers > 1 && len(s.Store.Servers) == 0 {
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
@@ -149,6 +153,7 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
 }
 
+// span returns how long the forecast is, from --until or --for.
 func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOptions) (time.Duration, error) {
 	if o.until == "" {
 		span, err := yamldoc.ParseDuration(o.span)
