@@ -53,7 +53,13 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 }
 
 // KeyHint returns what is wrong with the key of a comment at a place; "" if it looks like a key.
-func (s *Schedule) KeyHint(line, column int) (hint string) {
+// onlyOfTasks reports whether no whole file can have a key.
+func (s *Schedule) KeyHint(line, column int, onlyOfTasks func(key string) bool) (hint string) {
+	for _, k := range s.Keys {
+		if k.Line == line && k.Column == column && onlyOfTasks(k.Name) {
+			return "above an empty line a comment is about the whole file: take the empty line out, or write defaults." + k.Name + " for all lines"
+		}
+	}
 	all := slices.Clone(s.Keys)
 	for _, t := range s.Tasks {
 		all = append(all, t.Entry.Keys...)

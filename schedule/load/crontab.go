@@ -2,7 +2,9 @@ package load
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 
 	"sched/schedule"
 	"sched/schedule/crontab"
@@ -31,7 +33,7 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 		}
 		wrong, _ := try.Problems()
 		for i, p := range wrong {
-			wrong[i].Hint = cmp.Or(p.Hint, lines.KeyHint(p.Place.Line, p.Place.Column))
+			wrong[i].Hint = cmp.Or(lines.KeyHint(p.Place.Line, p.Place.Column, ofTasksAlone), p.Hint)
 		}
 		if leaveOut(lines, wrong) {
 			left = append(left, wrong...)
@@ -39,12 +41,25 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 		}
 		left = append(left, try.findings(main, lines)...)
 		s, err := try.result()
-		if err == nil {
-			slices.SortStableFunc(left, func(a, b schedule.Problem) int { return a.Place.Line - b.Place.Line })
-			s.Left = left
+		if invalid, is := errors.AsType[*InvalidError](err); is {
+			invalid.Problems = inOrder(append(wrong, left...))
+		} else if err == nil {
+			s.Left = inOrder(left)
 		}
 		return s, err
 	}
+}
+
+// ofTasksAlone reports whether a key of a comment may stand in a task, and not at the top of a
+// file.
+func ofTasksAlone(key string) bool {
+	key, _, _ = strings.Cut(key, ".")
+	return taskKeys.Has(key, inTask) && !topKeys.Has(key, 0)
+}
+
+func inOrder(problems []schedule.Problem) []schedule.Problem {
+	slices.SortStableFunc(problems, func(a, b schedule.Problem) int { return a.Place.Line - b.Place.Line })
+	return problems
 }
 
 // readLines returns a loader that has read the YAML of the lines.
