@@ -220,6 +220,20 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
+// nothingRuns prints the error of a tick that has no schedule, unless it was printed, and returns
+// the exit of that tick. Each tick says in a line that nothing runs.
+func (a runCommand) nothingRuns(err error, printed bool) error {
+	code := exitUsage
+	if !printed {
+		code = a.exitCode(err)
+	}
+	_, is := errors.AsType[*load.InvalidError](err)
+	if file, ferr := a.findConfig(); ferr == nil && is && !errors.Is(err, os.ErrNotExist) {
+		a.problem("nothing runs until %s is valid", filepath.Base(file))
+	}
+	return &exit{code: code}
+}
+
 // loadSchedule loads the schedule of a tick, whose state folder is ours. If the schedule is
 // invalid, loadSchedule prints why, the same text only once an hour. Then it returns the schedule
 // that runs in its place, unless --strict is given, and in invalid the exit of the tick.
@@ -232,10 +246,8 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 	}
 	printed := a.printedInvalid(o, errors.Join(broken, err))
 	switch {
-	case err != nil && printed:
-		return nil, nil, &exit{code: exitUsage}
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, a.nothingRuns(err, printed)
 	case broken != nil && !printed:
 		a.exitCode(broken)
 	}

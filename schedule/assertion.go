@@ -67,7 +67,7 @@ var forms = sync.OnceValue(func() []form {
 			newCountRule,
 		},
 		{
-			regexp.MustCompile(`^` + chosenWord + ` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days|(?P<unit>minute|hour|day)|(?P<span>\S+))$`),
+			regexp.MustCompile(`^` + chosenWord + ` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<span>\S+))$`),
 			"cleanup runs at least every 7 days",
 			newGapRule,
 		},

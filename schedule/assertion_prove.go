@@ -263,7 +263,7 @@ func (r countRule) prove(in span) *Break {
 			}
 			recent, total = append(recent, second{at, count}), total+count
 			if total > r.most {
-				return breakAt(at, in.Location, "%d runs of %s start within %s, the last one on", total, r.chosen, r.words)
+				return breakAt(at, in.Location, "%s of %s within %s, the last one on", humanize.Count(total, "start"), r.chosen, r.words)
 			}
 		}
 	}

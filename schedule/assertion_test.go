@@ -57,9 +57,9 @@ assert: `
 		{"report starts within 150m after backup", ""},
 		{"report starts within 1h after backup", "backup does not start within 1 h 0 m before report does on Tue 2026-09-29 04:00 CEST"},
 		{"never more than 2 of tag heavy in one minute", ""},
-		{"never more than 1 of tag heavy in one minute", "2 runs of tag heavy start within one minute, the last one on Sun 2026-10-04 02:30 CEST"},
+		{"never more than 1 of tag heavy in one minute", "2 starts of tag heavy within one minute, the last one on Sun 2026-10-04 02:30 CEST"},
 		{"never more than 9 of all tasks in one hour", ""},
-		{"never more than 2 of tag heavy in 91m", "3 runs of tag heavy start within 91m, the last one on Sun 2026-10-04 04:00 CEST"},
+		{"never more than 2 of tag heavy in 91m", "3 starts of tag heavy within 91m, the last one on Sun 2026-10-04 04:00 CEST"},
 		{"weekly runs at least every 7 days", ""},
 		{"weekly runs at least every 168h", "weekly does not start in the 168h after Sun 2026-10-25 02:30 CEST"}, // an hour longer
 		{"backup runs at least every day", ""},

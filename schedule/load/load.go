@@ -281,7 +281,7 @@ func (l *loader) nextArchived(n *node) *yamldoc.Source {
 
 // wrongEntries are the entries of `tasks:` that have problems, while a schedule is read.
 type wrongEntries struct {
-	problems int // of these entries; a file with more problems has other problems, too
+	problems int // of these entries and of assertions; a file with more problems has other problems, too
 	tasks    map[*schedule.Task]bool
 }
 

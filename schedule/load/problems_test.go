@@ -828,6 +828,8 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
 		{"a wait that ends before its time is over", one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
 			"schedule.yaml:8:17: task \"t\": no run waits for 20 m 0 s: it may not start later than start_deadline, 5 m 0 s (at schedule.yaml:7:19)\n  hint: make one of the two what you mean"},
+		{"a task that is paused before its hook fires", one("pause_after: 2\non_failure: [{mail: a@example.com, after: 2}, {mail: a@example.com, after: 3}]"),
+			"schedule.yaml:5:16: task \"t\": on_failure fires from 3 failures in a row on, and pause_after pauses the task after 2: it never fires\n  hint: make pause_after larger, or after smaller"},
 		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
 			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
 	} {
@@ -841,4 +843,4 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-const assertionForms = "write one like these: backup starts between 01:00 and 05:00 Europe/Berlin every day; tag heavy never starts between 08:00 and 18:00 on weekdays; report starts within 4h after backup; never more than 3 of tag heavy in one minute; cleanup runs at least every 7 days"
+const assertionForms = "write one like these: backup starts between 01:00 and 05:00 Europe/Berlin every day; tag heavy never starts between 08:00 and 18:00 on weekdays; report starts within 4h after backup; never more than 3 of tag heavy in one minute; cleanup runs at least every 7 days; other lengths are 90s, 30m, 1h30m and 14d"

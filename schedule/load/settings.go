@@ -231,7 +231,8 @@ func findMachine(l *loader) {
 	}
 }
 
-// setAssertions reads the assertions of the file. Whether they hold is for sched check.
+// setAssertions reads the assertions of the file. Whether they hold is for sched check. No task is
+// wrong because an assertion is.
 func setAssertions(l *loader, s *settings, n *node) {
 	n.Each(func(item *node) bool {
 		text, ok := l.NonEmptyText(item)
@@ -240,7 +241,8 @@ func setAssertions(l *loader, s *settings, n *node) {
 		}
 		assertion, err := schedule.ParseAssertion(text, l.PlaceOf(item))
 		if err != nil {
-			l.Problemf(item, "write one like these: "+strings.Join(schedule.AssertionForms(), "; "), "%s", err)
+			l.Problemf(item, "write one like these: "+strings.Join(schedule.AssertionForms(), "; ")+"; other lengths are 90s, 30m, 1h30m and 14d", "%s", err)
+			l.wrong.problems++
 			return false
 		}
 		s.Assertions = append(s.Assertions, assertion)

@@ -136,6 +136,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 		t.EnvOver = nil
 	}
 	warnOfLongRetry(l, n, t)
+	warnOfEarlyPause(l, n, t)
 	checkExpect(l, n, t)
 	checkCodes(l, n, t)
 	checkBoot(l, n, t)
@@ -181,6 +182,16 @@ func checkCodes(l *loader, n *node, t *taskDraft) {
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
 		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+	}
+}
+
+// warnOfEarlyPause warns of a hook that counts further than the task runs.
+func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
+	for _, hook := range t.Hooks.OnFailure {
+		if t.PauseAfter > 0 && hook.After > t.PauseAfter {
+			l.Warnf(firstOf(n, n, "pause_after", "on_failure"), "make pause_after larger, or after smaller",
+				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: it never fires", hook.After, t.PauseAfter)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/process"
@@ -249,7 +250,7 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	if 1+r.hooks.failuresBefore(most-1, since) < most {
 		return false, nil
 	}
-	made := pause.Pause{By: pause.BySched, Server: r.row.Server, Since: now.UTC().Round(0), Reason: fmt.Sprintf("%d failures in a row", most)}
+	made := pause.Pause{By: pause.BySched, Server: r.row.Server, Since: now.UTC().Round(0), Reason: humanize.Count(most, "failure") + " in a row"}
 	err = source.Pause(func(all pause.Pauses) pause.Pauses {
 		if _, ok := all.InEffect(r.task.Name, now); ok {
 			return nil
