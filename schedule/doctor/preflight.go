@@ -39,7 +39,7 @@ func (m *Machine) Task(t *schedule.Task) (problems []schedule.Problem) {
 		return problems // the programs are looked for in it
 	}
 	if t.Output.File != "" {
-		if problem := folderProblem(filepath.Dir(t.Output.File)); problem != "" {
+		if problem := makeProblem(filepath.Dir(t.Output.File)); problem != "" {
 			report("output", "the copy is not made then; the task runs", "output: %s", problem)
 		}
 	}
@@ -139,6 +139,19 @@ func folderProblem(path string) string {
 		return fmt.Sprintf("%s: %v", path, humanize.WithoutPath(err))
 	case !info.IsDir():
 		return path + " is not a folder"
+	}
+	return ""
+}
+
+// makeProblem says why the path is no folder and cannot become one, as the copy of an output makes
+// it; else "".
+func makeProblem(path string) string {
+	there := existing(path)
+	if problem := folderProblem(there); problem != "" || there == path {
+		return problem
+	}
+	if unix.Access(there, unix.W_OK|unix.X_OK) != nil {
+		return fmt.Sprintf("the folder %s cannot be made: this user may not write in %s", path, there)
 	}
 	return ""
 }
