@@ -698,3 +698,21 @@ func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 		t.Errorf("after unlock:\n%s", out)
 	}
 }
+
+// The lock of a task with on_lost_lease: stop is not broken without its run, and unlock says so.
+func TestUnlockSaysThatTheRunIsStopped(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 1, redistest.Start(t).URL, held+"    on_lost_lease: stop\n")
+	s[0].tick()
+	s[0].pids()
+	if out, code := s[0].sched("unlock", "long"); code != 0 || !strings.Contains(out, "; `on_lost_lease: stop` ends that run within seconds") {
+		t.Errorf("unlock: exit code %d\n%s", code, out)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if out, _ := s[0].sched("history", "long"); strings.Contains(out, "stopped") {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("it goes on:\n%s", out)
+		}
+	}
+}

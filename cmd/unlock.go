@@ -87,9 +87,21 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 			return broken, failed("", "cannot unlock %s: %w", name, err)
 		}
 		broken++
-		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", name, holder)
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; %s\n", name, holder, unlockedRun(s, name))
 	}
 	return broken, nil
+}
+
+// unlockedRun says what becomes of the run that had the lock.
+func unlockedRun(s *schedule.Schedule, name string) string {
+	pool, _ := lock.PoolOf(name)
+	ends := func(t *schedule.Task) bool {
+		return t.StopOnLostLease && (t.Mutex == name || t.Pool.Name == pool && pool != "")
+	}
+	if len(s.Store.Servers) > 0 && slices.ContainsFunc(s.Tasks, ends) {
+		return "`on_lost_lease: stop` ends that run within seconds"
+	}
+	return "that run goes on"
 }
 
 func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
