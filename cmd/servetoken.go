@@ -29,8 +29,8 @@ func newServeTokenCommand(a *app) *cobra.Command {
 read is for looking, operate also for triggering, retrying, stopping and pausing, edit also for
 writing tasks. The audit log shows the name of the token with each change.
 
-With --hook it makes a key that can only trigger one task, and with --badge one that can only show
-how its last run ended. These are part of a URL.
+With --hook it makes a key that can only trigger one task, with the defaults of its params, and with
+--badge one that can only show how its last run ended. These are part of a URL.
 
 A browser that has signed in has a session, which --list shows and --revoke ends.`,
 		Example: `  sched serve token --scope read --name grafana
@@ -91,8 +91,12 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 		}
 	}
 	if token.Task != "" {
-		if _, err := view.FindTask(s, token.Task); err != nil {
+		task, err := view.FindTask(s, token.Task)
+		if err != nil {
 			return err
+		}
+		if problem, _ := task.CheckValues(nil); problem != nil && o.hook != "" {
+			return usage(serve.HookHint, "a hook sets no params: %w", problem)
 		}
 	}
 	if token.Name == "" {

@@ -68,18 +68,25 @@ func (t *Task) OnlyByHand() bool {
 	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil })
 }
 
-// CheckValues returns why no run of the task can have these values of its params, with a hint.
-// Without a problem both are empty.
-func (t *Task) CheckValues(values map[string]string) (problem, hint string) {
+// A MissingValueError says that a param without a default has no value.
+type MissingValueError struct{ Task, Param string }
+
+func (e *MissingValueError) Error() string {
+	return fmt.Sprintf("%s needs a value for %s, which has no default", e.Task, e.Param)
+}
+
+// CheckValues returns why no run of the task can have these values of its params, with a hint for
+// commands. Without a problem it returns nil. The hint may be empty.
+func (t *Task) CheckValues(values map[string]string) (problem error, hint string) {
 	var names []string
 	for _, p := range t.Params {
 		names = append(names, p.Name)
 		value, given := values[p.Name]
 		if !given && p.Default == nil {
-			return fmt.Sprintf("%s needs a value for %s, which has no default", t.Name, p.Name), "`--env " + p.Name + "=…` sets one"
+			return &MissingValueError{t.Name, p.Name}, "`--env " + p.Name + "=…` sets one"
 		}
 		if problem := p.Refuses(value); given && problem != "" {
-			return fmt.Sprintf("%s of %s: %s", p.Name, t.Name, problem), ""
+			return fmt.Errorf("%s of %s: %s", p.Name, t.Name, problem), ""
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -90,9 +97,9 @@ func (t *Task) CheckValues(values map[string]string) (problem, hint string) {
 		if len(names) > 0 {
 			hint = "its params are " + strings.Join(names, ", ")
 		}
-		return fmt.Sprintf("%s has no param %s", t.Name, yamldoc.Quote(name)), hint
+		return fmt.Errorf("%s has no param %s", t.Name, yamldoc.Quote(name)), hint
 	}
-	return "", ""
+	return nil, ""
 }
 
 // WithValues returns what somebody did with the values that they set, if they set any. Long values

@@ -108,7 +108,16 @@ func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
 	return r.leave(actor, request, a, atOnce, "trigger", task)
 }
 
-func postHook(r *Visit) (any, error) { return r.Trigger(r.Who.Task, Asking{}) }
+func postHook(r *Visit) (any, error) {
+	asked, err := r.Trigger(r.Who.Task, Asking{})
+	if missing, is := errors.AsType[*schedule.MissingValueError](err); is {
+		return nil, NewProblem(http.StatusBadRequest, HookHint, "a hook sets no params: %v", missing)
+	}
+	return asked, err
+}
+
+// HookHint says what to do if a hook cannot trigger a task, because a param has no default.
+const HookHint = "give it a default, or trigger the task with a token of the scope operate, which may set params"
 
 func postRetry(r *Visit, a Asking) (any, error) { return r.Retry(r.PathValue("id"), a) }
 

@@ -125,3 +125,22 @@ func TestTheLogOfChangesHasTheTimesOfPlannedPauses(t *testing.T) {
 	b.wants("its end", b.call(call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{id}}), 204)
 	b.wants("its end in the log", b.call(audit), 200, `"reason": "what was planned"`)
 }
+
+func TestAParamWithoutAValueIsAskedForAsTheAPITakesIt(t *testing.T) {
+	b := newBox(t, `tasks: [{name: restore, params: {DAY: {}}, command: "true"}]`)
+	hook := b.token(Token{Name: "h", Scope: ScopeHook, Task: "restore"}) // made while the param had a default
+	for _, tt := range []struct {
+		call         call
+		detail, hint string
+	}{
+		{call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"restore"}},
+			"restore needs a value for DAY, which has no default", `"params": {"DAY": "…"} sets one`},
+		{call{method: "POST", route: "/hooks/{key}", values: []string{hook}},
+			"a hook sets no params: restore needs a value for DAY, which has no default", HookHint},
+	} {
+		answer := b.call(tt.call)
+		if p := decode[Problem](b, answer.body); answer.status != 400 || p.Detail != tt.detail || p.Hint != tt.hint {
+			t.Errorf("%d %s", answer.status, answer.body)
+		}
+	}
+}

@@ -58,7 +58,11 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong):
-		return NewProblem(cmp.Or(statusOf[wrong.Kind], http.StatusBadRequest), wrong.Hint, "%v", err)
+		hint := wrong.Hint
+		if missing, is := errors.AsType[*schedule.MissingValueError](err); is && wrong.Kind == view.Invalid {
+			hint = fmt.Sprintf(`"params": {"%s": "…"} sets one`, missing.Param)
+		}
+		return NewProblem(cmp.Or(statusOf[wrong.Kind], http.StatusBadRequest), hint, "%v", err)
 	case errors.As(err, &invalid):
 		p := NewProblem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
 		p.Problems = problemTexts(invalid.Problems)

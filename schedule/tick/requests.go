@@ -92,8 +92,8 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 			continue
 		}
 		switch problem, _ := task.CheckValues(row.Params); {
-		case problem != "": // the schedule has changed since
-			r.refuse(row, problem)
+		case problem != nil: // the schedule has changed since
+			r.refuse(row, problem.Error())
 		case !r.tick.Schedule.Active(task):
 			r.refuse(row, "it is "+r.tick.Schedule.Inactive(task))
 		case r.launcher.admission.paused(task, row.Slot) != "", r.launcher.admission.inMaintenance(task, r.tick.Minute) != "": // it waits on
