@@ -23,7 +23,8 @@ func newExportCommand(a *app) *cobra.Command {
 		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
 as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
-stderr lists these settings, and what the crontab lacks. If it lacks something the exit code is 1.
+stderr lists these settings, what the crontab lacks, and what is not the same to each cron. If there
+is any of the last two, the exit code is 1.
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
@@ -59,6 +60,9 @@ func (a exportCommand) export(output string) error {
 	for _, lost := range exported.Lost {
 		fmt.Fprintf(a.err, "not exported: %s\n", lost)
 	}
+	for _, warning := range exported.Warnings {
+		fmt.Fprintf(a.err, "warning: %s\n", warning)
+	}
 	for _, left := range s.Left {
 		what, _, _ := strings.Cut(left.String(), "\n")
 		fmt.Fprintf(a.err, "not exported: %s\n", what)
@@ -68,7 +72,7 @@ func (a exportCommand) export(output string) error {
 	} else if err := writeNew(output, exported.Text); err != nil {
 		return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
 	}
-	if len(exported.Lost)+len(s.Left) > 0 {
+	if len(exported.Lost)+len(exported.Warnings)+len(s.Left) > 0 {
 		return &exit{code: exitFailed}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 type Exported struct {
 	Text       string
 	Lost       []schedule.Problem // what is not in the crontab
+	Warnings   []schedule.Problem // what is in it, and not the same to each cron or to sched
 	AsComments []schedule.Problem // what stands in comments, which sched reads and cron does not
 }
 
@@ -60,6 +61,10 @@ type exporter struct {
 
 func (e *exporter) lose(key, hint, format string, args ...any) {
 	e.Lost = append(e.Lost, e.task.Problem(key, hint, format, args...))
+}
+
+func (e *exporter) warn(key, hint, format string, args ...any) {
+	e.Warnings = append(e.Warnings, e.task.Problem(key, hint, format, args...))
 }
 
 // common writes the variables that all tasks have to the top. A crontab cannot take a variable away
@@ -110,12 +115,13 @@ func (e *exporter) write(active bool) {
 		return
 	}
 	if len(whens) > 1 {
-		e.lose("name", "give each a name in its comment", "it has several times, and so several lines: sched takes each for a task of its own")
+		e.warn("name", "give each a name in its comment", "it has several times, and so several lines: sched takes each for a task of its own")
 	}
 	e.text.WriteByte('\n')
 	e.set("CRON_TZ", e.task.When.Location.String())
 	if e.task.When.Location.String() != e.zone {
-		e.lose("timezone", "with Debian's cron write the times in the zone of the machine", "CRON_TZ is known to cronie alone")
+		e.warn("timezone", "write the times in the zone of the machine for them",
+			"its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine")
 	}
 	e.set("MAILTO", strings.Join(e.mail(), ","))
 	comment := "# sched:" + e.keys()
