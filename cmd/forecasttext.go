@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sched/cmd/terminal"
 	"sched/schedule/forecast"
@@ -181,14 +182,14 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 	row("late starts", func(r forecast.Report) string { return fmt.Sprint(r.LateRuns()) })
 	row("skipped slots", func(r forecast.Report) string { return fmt.Sprint(r.Troubles()) })
 	t.Flush()
-	a.printChanges(before.Tasks, after.Tasks)
+	a.printChanges(before.Tasks, after.Tasks, zone)
 	a.printHeatmap(after.Sums)
 	a.printNotes(after.Notes)
 }
 
-// printChanges prints the tasks whose numbers differ. A task that one forecast lacks has none
-// there.
-func (a forecastCommand) printChanges(before, after []forecast.Task) {
+// printChanges prints the tasks whose times or numbers differ. A task that one forecast lacks has
+// none there.
+func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.Location) {
 	was, is := map[string]forecast.Task{}, map[string]forecast.Task{}
 	names := map[string]bool{}
 	for _, t := range before {
@@ -198,10 +199,15 @@ func (a forecastCommand) printChanges(before, after []forecast.Task) {
 		is[t.Name], names[t.Name] = t, true
 	}
 	t := a.stdout().Table()
-	t.Head("TASK", "RUNS", "LATE", "AT MOST", "SKIPS")
+	t.Head("TASK", "FIRST DUE", "RUNS", "LATE", "AT MOST", "SKIPS")
 	changed := false
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		row, differs := []string{name}, false
+		first := fromTo(dayText(was[name].First, zone), dayText(is[name].First, zone))
+		differs := was[name].Times != is[name].Times
+		if differs && was[name].First.Equal(is[name].First) {
+			first += ", then other times"
+		}
+		row := []string{name, first}
 		for i, now := range numbersOf(is[name]) {
 			before := numbersOf(was[name])[i]
 			differs = differs || now != before
@@ -213,7 +219,7 @@ func (a forecastCommand) printChanges(before, after []forecast.Task) {
 		}
 	}
 	if !changed {
-		fmt.Fprintln(a.out, "\nno task has other runs, late starts or skips")
+		fmt.Fprintln(a.out, "\nno task has other times, runs, late starts or skips")
 		return
 	}
 	fmt.Fprintln(a.out)
@@ -223,6 +229,13 @@ func (a forecastCommand) printChanges(before, after []forecast.Task) {
 // numbersOf returns the cells of a task behind its name.
 func numbersOf(t forecast.Task) []string {
 	return []string{fmt.Sprint(t.Starts), fmt.Sprint(t.LateRuns), lateText(t), fmt.Sprint(t.Trouble())}
+}
+
+func dayText(t time.Time, zone *time.Location) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.In(zone).Format("Mon 15:04")
 }
 
 func lateText(t forecast.Task) string {

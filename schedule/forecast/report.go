@@ -182,6 +182,7 @@ type ForecastTask struct {
 	Duration float64         `json:"duration"`
 	Known    string          `json:"known"`
 	Runs     int             `json:"runs"`
+	First    *string         `json:"first"` // its first slot
 	Starts   int             `json:"starts"`
 	Skipped  map[Skip]int    `json:"skipped"`
 	Late     int             `json:"late"`
@@ -213,6 +214,10 @@ func (r Report) JSON() Forecast {
 		one := ForecastTask{
 			Name: t.Name, Duration: load.Took.Seconds(), Known: load.known(), Runs: load.Runs,
 			Starts: t.Starts, Skipped: skipsOf(t.Skips), Late: t.LateRuns,
+		}
+		if !t.First.IsZero() {
+			first := UTC(t.First)
+			one.First = &first
 		}
 		if t.LateRuns > 0 {
 			one.Latest = &ForecastLatest{Slot: UTC(t.Latest.At), Lateness: t.Latest.Late().Seconds()}

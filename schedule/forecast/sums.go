@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"time"
@@ -59,6 +60,8 @@ type Minute struct {
 // A Task is what the forecast has of one task.
 type Task struct {
 	*schedule.Task
+	First     time.Time // its first slot; zero for none
+	Times     uint64    // a hash of all its slots: in one process, the same for the same times
 	Starts    int
 	Skips     map[Skip]int
 	FirstSkip Slot // of kind Overlap, Full or TooLate; without a Task: no skip
@@ -161,6 +164,7 @@ func (c *collector) observe(slot *Slot) {
 	at := slot.Start.UnixNano()
 	c.advance(at)
 	task, hour := c.tasks[slot.Task], &c.sums.Hours[c.hour]
+	task.due(slot.At)
 	if slot.Skip != Runs {
 		task.skip(slot, hour)
 		return
@@ -176,6 +180,17 @@ func (c *collector) observe(slot *Slot) {
 		}
 	}
 	c.run(slot.Load, at)
+}
+
+// timesSeed makes the hashes of one process comparable.
+var timesSeed = maphash.MakeSeed()
+
+// due adds a slot, in any order.
+func (t *Task) due(at time.Time) {
+	if t.First.IsZero() || at.Before(t.First) {
+		t.First = at
+	}
+	t.Times += maphash.Comparable(timesSeed, at.UnixNano())
 }
 
 func (t *Task) skip(slot *Slot, hour *Hour) {
