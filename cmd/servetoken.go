@@ -95,7 +95,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 		if err != nil {
 			return err
 		}
-		if problem, _ := task.CheckValues(nil); problem != nil && o.hook != "" {
+		if _, problem := task.CheckValues(nil); problem != nil && o.hook != "" {
 			return usage(serve.HookHint, "a hook sets no params: %w", problem)
 		}
 	}

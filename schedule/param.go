@@ -75,18 +75,18 @@ func (e *MissingValueError) Error() string {
 	return fmt.Sprintf("%s needs a value for %s, which has no default", e.Task, e.Param)
 }
 
-// CheckValues returns why no run of the task can have these values of its params, with a hint for
-// commands. Without a problem it returns nil. The hint may be empty.
-func (t *Task) CheckValues(values map[string]string) (problem error, hint string) {
+// CheckValues returns why no run of the task can have these values of its params; nil if a run can.
+// The hint is for commands, and may be empty.
+func (t *Task) CheckValues(values map[string]string) (hint string, problem error) {
 	var names []string
 	for _, p := range t.Params {
 		names = append(names, p.Name)
 		value, given := values[p.Name]
 		if !given && p.Default == nil {
-			return &MissingValueError{t.Name, p.Name}, "`--env " + p.Name + "=…` sets one"
+			return "`--env " + p.Name + "=…` sets one", &MissingValueError{t.Name, p.Name}
 		}
 		if problem := p.Refuses(value); given && problem != "" {
-			return fmt.Errorf("%s of %s: %s", p.Name, t.Name, problem), ""
+			return "", fmt.Errorf("%s of %s: %s", p.Name, t.Name, problem)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -97,9 +97,9 @@ func (t *Task) CheckValues(values map[string]string) (problem error, hint string
 		if len(names) > 0 {
 			hint = "its params are " + strings.Join(names, ", ")
 		}
-		return fmt.Errorf("%s has no param %s", t.Name, yamldoc.Quote(name)), hint
+		return hint, fmt.Errorf("%s has no param %s", t.Name, yamldoc.Quote(name))
 	}
-	return nil, ""
+	return "", nil
 }
 
 // WithValues returns what somebody did with the values that they set, if they set any. Long values

@@ -58,7 +58,7 @@ func (a Actor) Trigger(task string, at time.Time, params map[string]string, reas
 
 // CheckValues returns an error for values that a run of the task cannot have.
 func CheckValues(t *schedule.Task, params map[string]string) error {
-	if problem, hint := t.CheckValues(params); problem != nil {
+	if hint, problem := t.CheckValues(params); problem != nil {
 		return view.Fail(view.Invalid, hint, "%w", problem)
 	}
 	return nil

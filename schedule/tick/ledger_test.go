@@ -332,3 +332,36 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 		}
 	}
 }
+
+// Whichever page of the database is damaged, the tick that meets the damage starts what is due: in
+// the new database, if it had to begin one.
+func TestATickStartsItsSlotsWhateverPageIsDamaged(t *testing.T) {
+	w := newWorld(t, 1, "- {name: each, every: minute, command: 'true'}\n")
+	w.run("2026-03-28 21:00:00")
+	file := filepath.Join(w.storage.Dir, "sched.db")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	met := 0
+	for at := page; at < len(whole); at += page {
+		damaged := slices.Clone(whole)
+		clear(damaged[at : at+page])
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.at("2026-03-28 21:01:00")
+		tick, starts := w.begin()
+		if len(starts) != 1 || !starts[0].At.Equal(w.now) {
+			t.Errorf("page %d: it starts %v", at/page, starts)
+		}
+		if tick.tick.Storage.DB.SetAside() != "" {
+			met++
+		}
+		tick.end()
+	}
+	if met == 0 {
+		t.Error("no tick met the damage")
+	}
+}

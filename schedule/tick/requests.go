@@ -91,7 +91,7 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 			r.refuse(row, "it is no longer in the schedule")
 			continue
 		}
-		switch problem, _ := task.CheckValues(row.Params); {
+		switch _, problem := task.CheckValues(row.Params); {
 		case problem != nil: // the schedule has changed since
 			r.refuse(row, problem.Error())
 		case !r.tick.Schedule.Active(task):
