@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -99,5 +100,39 @@ func TestAGroupLivesOnWithoutItsFirstProcess(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("a group without a process is still there")
 		}
+	}
+}
+
+// A command may make cgroups below its own, as systemd and container engines do. They are removed
+// with it, from the lowest on: the kernel removes none that has others below it.
+func TestACgroupIsRemovedWithAllBelowIt(t *testing.T) {
+	cgroup := filepath.Join(t.TempDir(), "sched-1") // to rmdir(2), a folder is like a cgroup without processes
+	for _, below := range []string{"a/b/c", "d"} {
+		if err := os.MkdirAll(filepath.Join(cgroup, below), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeCgroup(cgroup)
+	if _, err := os.Stat(cgroup); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Root may raise its limit of open files; others may not go above the hard limit that they have.
+func TestTheLimitOfFilesThatAProcessMaySet(t *testing.T) {
+	var own syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	above := int(min(own.Max, 1<<40)) + 1 // there may be no limit
+	want := above
+	if os.Geteuid() != 0 {
+		want = int(min(own.Max, uint64(above)))
+	}
+	if got := mostFiles(above); got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+	if got := mostFiles(20); got != 20 {
+		t.Errorf("%d, want 20", got)
 	}
 }
