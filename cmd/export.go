@@ -23,8 +23,8 @@ func newExportCommand(a *app) *cobra.Command {
 		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
 as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
-stderr lists these settings, what the crontab lacks, and what is not the same to each cron. If there
-is any of the last two, the exit code is 1.
+stderr lists these settings, what the crontab lacks, and what another cron reads in another way. If
+the crontab lacks something, or can be read in two ways, the exit code is 1.
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,

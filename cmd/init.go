@@ -166,8 +166,8 @@ the file, which sched init and sched import write:
 
     ` + load.Modeline(load.SchemaFile) + `
 
-After an upgrade, write it again. It accepts what sched check accepts; what it cannot say, such as
-whether a cron expression is right, sched check does.
+After an upgrade, write it again. It accepts all that sched check accepts. Some mistakes only sched
+check finds, such as a wrong cron expression.
 
 With --sql it prints the statements that make the tables of a store in a database, for a store
 whose user may not make them.`,

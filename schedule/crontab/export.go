@@ -18,7 +18,7 @@ import (
 type Exported struct {
 	Text       string
 	Lost       []schedule.Problem // what is not in the crontab
-	Warnings   []schedule.Problem // what is in it, and not the same to each cron or to sched
+	Warnings   []schedule.Problem // what is in it, and is read in another way by other crons or by sched
 	AsComments []schedule.Problem // what stands in comments, which sched reads and cron does not
 }
 

@@ -55,7 +55,7 @@ func TestOldRowsArePruned(t *testing.T) {
 	var definitions int
 	must(t, db.file.conn.QueryRow("SELECT count(*) FROM definition").Scan(&definitions))
 	if definitions != 3 {
-		t.Errorf("%d definitions, want 3: no row uses the old one of task, nor that of gone", definitions)
+		t.Errorf("%d definitions, want 3: no row uses the old definition of task, or the definition of gone", definitions)
 	}
 	if due, err := db.PruneDue(ctx, noon.Add(11*time.Hour)); due || err != nil {
 		t.Errorf("%v, %v", due, err)

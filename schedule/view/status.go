@@ -156,7 +156,7 @@ func figuresOf(of *Health, answer Status) string {
 	return figures
 }
 
-// A judged is a health of which troubles are made.
+// A judged is a health whose troubles are being listed.
 type judged struct {
 	*Health
 	config string // Source.Config, for what to type
