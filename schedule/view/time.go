@@ -36,7 +36,9 @@ func Zones(s *schedule.Schedule, here *time.Location) []*time.Location {
 // If the clocks show a time twice, it is the first one, unless its zone says that it is the second.
 // If the clocks skip a time, it stands for the end of the gap, when such jobs are due, and is
 // returned in skipped.
-func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
+func ReadTime(
+	text string, now time.Time, zone *time.Location, others ...*time.Location,
+) (at time.Time, skipped string, ok bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, "", true
 	}
@@ -53,7 +55,7 @@ func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.L
 	if line == "now" {
 		return now, "", true
 	}
-	if len(words) > 1 && weekday().MatchString(line) {
+	if len(words) > 1 && weekdayDate().MatchString(line) {
 		words = words[1:]
 	}
 	if n := len(words) - 1; n > 0 && zoneWord().MatchString(words[n]) {
@@ -63,22 +65,32 @@ func ReadTime(text string, now time.Time, zone *time.Location, others ...*time.L
 }
 
 var (
-	weekday  = humanize.Pattern(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
-	zoneWord = humanize.Pattern(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
-	units    = strings.NewReplacer("days", "d", "day", "d", "hours", "h", "hour", "h", "minutes", "m", "minute", "m", "min", "m",
-		"seconds", "s", "second", "s", " ", "")
+	weekdayDate = humanize.Pattern(`^(mon|tue|wed|thu|fri|sat|sun) \d{4}-`)
+	zoneWord    = humanize.Pattern(`^([A-Z]{2,5}|[+-]\d\d(:?\d\d)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)$`)
 )
 
-// readSpan reads a duration that is not negative, also as sched prints it: 2h, "2 h 5 m", "2
-// hours".
+// unitWords replaces the words for units by the units of yamldoc.ParseDuration. The first word that
+// fits is replaced: "mins" stands before "min".
+var unitWords = strings.NewReplacer(
+	"days", "d", "day", "d",
+	"hours", "h", "hour", "h", "hrs", "h", "hr", "h",
+	"minutes", "m", "minute", "m", "mins", "m", "min", "m",
+	"seconds", "s", "second", "s", "secs", "s", "sec", "s",
+	" ", "",
+)
+
+// readSpan reads a duration of zero, or of a second or more, also as sched prints it: 2h, "2 h 5
+// m", "2 hours". Nobody means a part of a second: such a text is a slip of another unit.
 func readSpan(text string) (time.Duration, bool) {
-	d, err := yamldoc.ParseDuration(units.Replace(text))
-	return d, err == nil && d >= 0
+	span, err := yamldoc.ParseDuration(unitWords.Replace(text))
+	return span, err == nil && (span == 0 || span >= time.Second)
 }
 
-// readInZone reads a wall clock in the zone with that name, offset, or abbreviation. Zones resolves
-// abbreviations.
-func readInZone(clock, name string, now time.Time, zones []*time.Location) (at time.Time, skipped string, ok bool) {
+// readInZone reads a wall clock in the zone with that name, offset, or abbreviation. For an
+// abbreviation the zones are tried in turn.
+func readInZone(
+	clock, name string, now time.Time, zones []*time.Location,
+) (at time.Time, skipped string, ok bool) {
 	if strings.Contains(name, "/") {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
@@ -97,22 +109,34 @@ func readInZone(clock, name string, now time.Time, zones []*time.Location) (at t
 		if !ok || skipped != "" {
 			continue
 		}
-		for _, later := range []time.Duration{0, 30 * time.Minute, time.Hour, 2 * time.Hour} { // the clocks may show it again
-			at := first.In(zone).Add(later)
-			if abbreviation, _ := at.Zone(); abbreviation == name && at.Format(time.TimeOnly) == first.In(zone).Format(time.TimeOnly) {
-				return at, "", true
-			}
+		if at, ok := whileCalled(name, first.In(zone)); ok {
+			return at, "", true
 		}
 	}
 	return at, "", false
+}
+
+// whileCalled returns the time at which a zone has the abbreviation and its clocks show what they
+// show at first. The time is first itself, or the second time at which the clocks show that: 30
+// minutes later (Lord Howe), 1 hour later, or 2 hours later (Troll).
+func whileCalled(abbreviation string, first time.Time) (time.Time, bool) {
+	for _, later := range []time.Duration{0, 30 * time.Minute, time.Hour, 2 * time.Hour} {
+		at := first.Add(later)
+		shownAgain := at.Format(time.TimeOnly) == first.Format(time.TimeOnly)
+		if name, _ := at.Zone(); name == abbreviation && shownAgain {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // wellKnown returns zones whose abbreviations people use though no task is in them. The first zone
 // that has an abbreviation counts.
 func wellKnown() (zones []*time.Location) {
 	for _, name := range []string{
-		"America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "Europe/Berlin", "Europe/London",
-		"Europe/Helsinki", "Europe/Moscow", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland",
+		"America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
+		"Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow",
+		"Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland",
 	} {
 		if zone, err := time.LoadLocation(name); err == nil {
 			zones = append(zones, zone)
@@ -122,47 +146,64 @@ func wellKnown() (zones []*time.Location) {
 }
 
 // ReadPast is ReadTime for a time of the past: a weekday is the last such day up to today.
-func ReadPast(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
+func ReadPast(
+	text string, now time.Time, zone *time.Location, others ...*time.Location,
+) (at time.Time, skipped string, ok bool) {
 	at, skipped, ok = ReadTime(text, now, zone, others...)
 	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
-	if _, isDay := weekdays[word]; isDay && at.After(now) && !weekday().MatchString(strings.ToLower(text)) {
+	if _, isDay := weekdayNames[word]; isDay && at.After(now) && !weekdayDate().MatchString(strings.ToLower(text)) {
 		return ReadTime(text, now.In(zone).AddDate(0, 0, -7), zone, others...)
 	}
 	return at, skipped, ok
 }
 
-var weekdays = map[string]time.Weekday{
-	"sun": 0, "sunday": 0, "mon": 1, "monday": 1, "tue": 2, "tuesday": 2, "wed": 3, "wednesday": 3, "thu": 4, "thursday": 4,
-	"fri": 5, "friday": 5, "sat": 6, "saturday": 6,
+var weekdayNames = map[string]time.Weekday{
+	"sun": time.Sunday, "sunday": time.Sunday,
+	"mon": time.Monday, "monday": time.Monday,
+	"tue": time.Tuesday, "tuesday": time.Tuesday,
+	"wed": time.Wednesday, "wednesday": time.Wednesday,
+	"thu": time.Thursday, "thursday": time.Thursday,
+	"fri": time.Friday, "friday": time.Friday,
+	"sat": time.Saturday, "saturday": time.Saturday,
 }
 
-var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+// dayWords are the words for days, with their distance from today.
+var dayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
 // readWallClock reads a time on the wall clock of the zone, in small letters.
 func readWallClock(words string, now time.Time, zone *time.Location) (at time.Time, skipped string, ok bool) {
-	day, clock, both := strings.Cut(words, " ")
-	if offset, isWord := days[day]; isWord {
-		day = now.In(zone).AddDate(0, 0, offset).Format(time.DateOnly)
-	} else if name, isName := weekdays[day]; isName {
-		ahead := (int(name-now.In(zone).Weekday()) + 7) % 7
-		day = now.In(zone).AddDate(0, 0, ahead).Format(time.DateOnly)
-	} else if !both && strings.Contains(day, ":") && !strings.Contains(day, "t") {
-		day, clock, both = now.In(zone).Format(time.DateOnly), day, true
-	}
-	if !both {
-		clock = "0:00"
-		if date, time, isTime := strings.Cut(day, "t"); isTime {
-			day, clock = date, time
-		}
-	}
+	date, clock := splitWallClock(words, now.In(zone))
 	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if wall, err := time.Parse(layout, day+" "+clock); err == nil {
-			at, gap := cron.WallClock(wall, zone)
-			if gap {
+		if wall, err := time.Parse(layout, date+" "+clock); err == nil {
+			at, isSkipped := cron.WallClock(wall, zone)
+			if isSkipped {
 				skipped = wall.Format("15:04")
 			}
 			return at, skipped, true
 		}
 	}
 	return time.Time{}, "", false
+}
+
+// splitWallClock splits words into a date and a time of day. Without a date it is today, without a
+// time of day it is midnight.
+func splitWallClock(words string, today time.Time) (date, clock string) {
+	date, clock, hasClock := strings.Cut(words, " ")
+	weekday, isWeekday := weekdayNames[date]
+	distance, isDayWord := dayWords[date]
+	switch {
+	case isWeekday:
+		ahead := (int(weekday-today.Weekday()) + 7) % 7
+		date = today.AddDate(0, 0, ahead).Format(time.DateOnly)
+	case isDayWord:
+		date = today.AddDate(0, 0, distance).Format(time.DateOnly)
+	case !hasClock && strings.Contains(words, ":") && !strings.Contains(words, "t"):
+		return today.Format(time.DateOnly), words
+	case !hasClock:
+		date, clock, hasClock = strings.Cut(words, "t")
+	}
+	if !hasClock {
+		clock = "0:00"
+	}
+	return date, clock
 }

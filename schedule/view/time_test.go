@@ -43,6 +43,11 @@ func TestReadTime(t *testing.T) {
 		{"2 hours ago", "2026-03-28T21:30:00Z", ""},
 		{"1 d 3 h ago", "2026-03-27T20:30:00Z", ""},
 		{"in 10m", "2026-03-28T23:40:00Z", ""},
+		{"in 5 mins", "2026-03-28T23:35:00Z", ""},
+		{"1 hr 30 mins ago", "2026-03-28T22:00:00Z", ""},
+		{"in 2 hrs 5 min 1 sec", "2026-03-29T01:35:01Z", ""},
+		{"90 secs ago", "2026-03-28T23:28:30Z", ""},
+		{"0 s ago", "2026-03-28T23:30:00Z", ""},
 		// as sched prints times: with the zone, which tells apart what the clocks show twice
 		{"2026-01-05 09:00 CET", "2026-01-05T08:00:00Z", ""},
 		{"Mon 2026-01-05 09:00:30 UTC", "2026-01-05T09:00:30Z", ""},
@@ -62,7 +67,9 @@ func TestReadTime(t *testing.T) {
 		// and texts that are no time
 		{"2026-01-05 09:00 EDT", "", ""}, {"2026-01-05 09:00 XYZ", "", ""}, {"2026-01-05 09:00 Asia/Nowhere", "", ""},
 		{"-2h ago", "", ""}, {"in a while", "", ""}, {"ago", "", ""}, {"Mon nine", "", ""},
-		{"", "", ""}, {"25:00", "", ""}, {"9", "", ""}, {"tomorrow at nine", "", ""}, {"2026-02-30", "", ""}, {"2026-01-05 9:00 Z", "", ""}, {"t9:00", "", ""},
+		{"", "", ""}, {"25:00", "", ""}, {"9", "", ""}, {"tomorrow at nine", "", ""}, {"2026-02-30", "", ""},
+		{"2026-01-05 9:00 Z", "", ""}, {"t9:00", "", ""},
+		{"in 5ms", "", ""}, {"0.5 s ago", "", ""},
 	} {
 		at, skipped, ok := ReadTime(row.text, now, berlin, time.UTC, newYork)
 		got := ""
