@@ -86,7 +86,7 @@ func argumentCompletions() map[string]argumentCompletion {
 		"logs":    {unlimited, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
 		"retry":   {unlimited, func(c completer) []string { return c.runs(outcome.Failures) }},
 		"stop":    {unlimited, completer.live},
-		"unlock":  {1, completer.mutexes},
+		"unlock":  {1, completer.tasks},
 		"finish":  {1, completer.mutexes},
 	}
 }
