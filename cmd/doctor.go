@@ -66,8 +66,9 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if owner := foreignOwner(s); owner != 0 {
-		return nil, usage("ask as its owner: "+asUser(owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
+	if owner, foreign := foreignOwner(s); foreign {
+		hint := "ask as its owner: " + asUser(owner)
+		return nil, usage(hint, "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
 	}
 	program := self()
 	if resolved, err := filepath.EvalSymlinks(program); err == nil {
@@ -84,16 +85,18 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	}, nil
 }
 
-// foreignOwner returns the user whose ticks these are, if that is another user; else 0.
-func foreignOwner(s *schedule.Schedule) int {
+// foreignOwner returns the user who owns the state folder, and ok if that is another user.
+func foreignOwner(s *schedule.Schedule) (owner int, ok bool) {
 	err := statedir.Check(s.StateDir)
-	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
-		return foreign.Owner
+	if foreign, ok := errors.AsType[*statedir.ForeignError](err); ok {
+		return foreign.Owner, true
 	}
-	if folder, is := errors.AsType[*statedir.FolderError](err); is { // which root is told of first
-		return folder.Owner
+	// For root, Check looks first at the folders above the state folder. They usually have the same
+	// owner. The owner 0 means that everybody can write such a folder.
+	if above, ok := errors.AsType[*statedir.FolderError](err); ok && above.Owner != 0 {
+		return above.Owner, true
 	}
-	return 0
+	return 0, false
 }
 
 func (a doctorCommand) printExamination(results []doctor.Result) {
