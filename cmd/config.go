@@ -176,13 +176,14 @@ func checkStore(servers []string) (problem, hint string) {
 
 // configFlag is " -c FILE" for commands in hints, or "" if sched finds the schedule by itself.
 func (f *scheduleFile) configFlag() string {
-	if f.config == "" {
-		return ""
+	flag := ""
+	if f.config != "" {
+		flag = " -c " + humanize.ShellWord(f.config)
 	}
-	if f.system {
-		return " --system -c " + f.config
+	if flag != "" && f.system {
+		flag = " --system" + flag
 	}
-	return " -c " + f.config
+	return flag
 }
 
 // loadTrusted is loadAnyway for commands that leave something in the state folder. It refuses a
