@@ -59,15 +59,12 @@ func (a initCommand) init() error {
 	} else if ignored {
 		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n", filepath.Join(folder, ".gitignore"))
 	}
-	a.printNext(path)
+	a.printNext()
 	return nil
 }
 
-func (a initCommand) printNext(path string) {
-	flag := ""
-	if a.config != "" {
-		flag = " -c " + path
-	}
+func (a initCommand) printNext() {
+	flag := a.configFlag()
 	fmt.Fprintf(a.out, "\nnext:\n")
 	t := a.stdout().Table()
 	defer t.Flush()
@@ -76,10 +73,19 @@ func (a initCommand) printNext(path string) {
 	t.Row("  sched install"+flag, "the line for cron, shown before it is written")
 }
 
-// refuseExisting refuses a path where something is already, and a schedule.yaml beside a
-// schedule.yml.
+// refuseExisting refuses a path where something is already. It also refuses a schedule.yaml beside
+// a schedule.yml, and a schedule.yml beside a schedule.yaml.
 func refuseExisting(path string) error {
-	for _, spelling := range []string{path, strings.TrimSuffix(path, ".yaml") + ".yml"} {
+	spellings := []string{path}
+	ending := filepath.Ext(path)
+	name := strings.TrimSuffix(path, ending)
+	switch ending {
+	case ".yaml":
+		spellings = append(spellings, name+".yml")
+	case ".yml":
+		spellings = append(spellings, name+".yaml")
+	}
+	for _, spelling := range spellings {
 		if _, err := os.Lstat(spelling); err == nil {
 			return failed("`sched check` reads it; init never overwrites", "%s is there already", spelling)
 		}
@@ -176,6 +182,9 @@ whose user may not make them.`,
   sched schema --sql postgres | psql jobs`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
+			if prefix != "" && database == "" {
+				return usage("add --sql postgres or --sql mysql", "--prefix is for the tables of --sql")
+			}
 			content := load.Schema()
 			if database != "" {
 				tables, ok := stores.Tables(database, prefix)
