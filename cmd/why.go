@@ -327,7 +327,7 @@ func obstacles(w *view.Inquiry) (found []string) {
 
 // heldUp says what a run does while other runs have its mutex or all seats of its pool.
 func heldUp(t *schedule.Task, slot time.Time) string {
-	if t.WaitAtMost > 0 {
+	if t.MaxWait > 0 {
 		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
 	}
 	return "be skipped"

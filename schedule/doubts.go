@@ -116,7 +116,7 @@ func listed(names []string) string {
 func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
 	for i, t := range s.Tasks {
-		if !takes(t) || t.WaitAtMost > 0 {
+		if !takes(t) || t.MaxWait > 0 {
 			continue
 		}
 		first := slices.IndexFunc(s.Tasks[:i], func(other *Task) bool {
@@ -200,7 +200,7 @@ func (t *Task) LateWithin() time.Duration {
 func (t *Task) CatchUp(s *Schedule, server string) *Task {
 	one := *t
 	one.CatchesUp, one.Background, one.WithoutOverlapping, one.Queues, one.Replace = true, true, true, true, false
-	one.WaitAtMost, one.Maintenance = t.MissedWithin, s.Maintenance
+	one.MaxWait, one.Maintenance = t.MissedWithin, s.Maintenance
 	if t.EvenInMaintenance {
 		one.Maintenance = ""
 	}
@@ -232,7 +232,7 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 // WaitUntil returns when a run of a slot stops waiting, if it begins to wait at from: when it has
 // waited for as long as its task says, or may not start any more.
 func (t *Task) WaitUntil(slot, from time.Time) time.Time {
-	until := from.Add(t.WaitAtMost)
+	until := from.Add(t.MaxWait)
 	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
 		return latest
 	}

@@ -39,7 +39,7 @@ type Task struct {
 	RunMissed     bool          `json:"-"`                         // missed: once, after_pause or all, so the newest slot that no tick covered runs later
 	RunAfterPause bool          `json:"run_after_pause,omitempty"` // missed: after_pause, so RunMissed, and the newest slot of a pause or a maintenance, too
 	RunAllMissed  bool          `json:"-"`                         // missed: all, so RunMissed, and not the newest slot alone
-	MissedAtMost  int           `json:"-"`                         // of RunAllMissed: how many slots of a gap run
+	MaxMissed     int           `json:"-"`                         // of RunAllMissed: how many slots of a gap run
 	MissedWithin  time.Duration `json:"-"`                         // how old such a slot may be
 	CatchesUp     bool          `json:"catches_up,omitempty"`      // this is what CatchUp returned
 
@@ -61,7 +61,7 @@ type Task struct {
 	Background         bool          `json:"background,omitempty"`
 	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`
 	Replace            bool          `json:"replace,omitempty"`     // a run ends the run of the task that has the mutex, and waits for that
-	WaitAtMost         time.Duration `json:"-"`                     // how long a run waits for what others have; 0: it is skipped
+	MaxWait            time.Duration `json:"-"`                     // how long a run waits for what others have; 0: it is skipped
 	Queues             bool          `json:"-"`                     // runs may wait for the mutex or for a seat of the pool: of this task, or of one that shares them
 	Maintenance        string        `json:"maintenance,omitempty"` // the maintenance file that counts when a run that waits has its turn; "" for none
 	Mutex              string        `json:"mutex"`                 // the task's name unless the file says otherwise

@@ -107,9 +107,9 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)
-	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || a.WaitAtMost != 0 ||
-		b.WaitAtMost != 10*time.Minute || c.WaitAtMost != time.Hour || c.Mutex != "c" || !a.WithoutOverlapping || !b.WithoutOverlapping {
-		t.Errorf("%q %s, %q %s, %q %s", a.Mutex, a.WaitAtMost, b.Mutex, b.WaitAtMost, c.Mutex, c.WaitAtMost)
+	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || a.MaxWait != 0 ||
+		b.MaxWait != 10*time.Minute || c.MaxWait != time.Hour || c.Mutex != "c" || !a.WithoutOverlapping || !b.WithoutOverlapping {
+		t.Errorf("%q %s, %q %s, %q %s", a.Mutex, a.MaxWait, b.Mutex, b.MaxWait, c.Mutex, c.MaxWait)
 	}
 }
 

@@ -334,7 +334,7 @@ type waiter struct {
 func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
 	task := s.slot.Task
 	key := mutexOf{task.Name, s.slot.Server}
-	if task.WaitAtMost == 0 || !task.Background || s.waiting[key] {
+	if task.MaxWait == 0 || !task.Background || s.waiting[key] {
 		return false
 	}
 	w := &waiter{slot: s.slot, until: task.WaitUntil(s.slot.At, s.slot.Start).UnixNano()}

@@ -152,7 +152,7 @@ func taskRows() []key[taskDraft] {
 		row("without_overlapping", anywhere, by(setOverlapping).shows(showOverlapping),
 			"whether it is skipped while its mutex is held, waits for it, or ends its run that has it",
 			is{Of: "overlapping", Default: "false", Example: "true"}),
-		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.WaitAtMost }, readWaitAtMost),
+		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MaxWait }, readWaitAtMost),
 			"how long a run waits for its mutex and its seat before it is skipped, with `without_overlapping: wait` or `replace`",
 			is{Of: "duration", Default: "1h", Example: "20m"}),
 		row("mutex", anywhere, by(setMutex).shows(func(t *taskDraft) any { return t.Mutex }).early(),
@@ -228,7 +228,7 @@ func taskRows() []key[taskDraft] {
 			is{Words: []string{"skip", "once", "all", "after_pause"}, Default: "skip", Example: "once"}),
 		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, durationTo(time.Minute, schedule.LookBack, "the 31 days that sched looks back")),
 			"how old a missed slot may be that still runs", is{Of: "duration", Default: "12h", Example: "8h"}),
-		row("missed_at_most", anywhere, replaces(func(t *taskDraft) *int { return &t.MissedAtMost }, integerTo(1, schedule.MostMissed)),
+		row("missed_at_most", anywhere, replaces(func(t *taskDraft) *int { return &t.MaxMissed }, integerTo(1, schedule.MostMissed)),
 			"how many missed slots run with missed: all, the newest ones",
 			is{Of: "integer", Least: 1, Most: schedule.MostMissed, Default: "100", Example: "24"}),
 

@@ -69,7 +69,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: schedule.Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: schedule.Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, MissedAtMost: 100, Output: schedule.Output{Limit: 64 << 20}, Place: yamldoc.Place{File: "schedule.yaml", Line: 2, Column: 3},
+		MissedWithin: 12 * time.Hour, MaxMissed: 100, Output: schedule.Output{Limit: 64 << 20}, Place: yamldoc.Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -141,7 +141,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
 			Between: []schedule.Window{{From: 480, To: 720}, {From: 840, To: 1440}}, UnlessBetween: []schedule.Window{{From: 1320, To: 360}},
 		},
-		StartDeadline: 90 * time.Second, RunMissed: true, MissedWithin: 48 * time.Hour, MissedAtMost: 100,
+		StartDeadline: 90 * time.Second, RunMissed: true, MissedWithin: 48 * time.Hour, MaxMissed: 100,
 		Environments: []string{"staging", "other"},
 		Hooks: schedule.Hooks{
 			Before: []schedule.Hook{{Run: schedule.Command{Line: "a", Shell: bash}}}, After: []schedule.Hook{{Run: schedule.Command{Line: "b", Shell: bash}}, {Run: schedule.Command{Line: "c", Shell: bash}}},

@@ -73,7 +73,7 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 	own := task.Lookup("wait_at_most")
 	switch {
 	case !t.waits || !t.WithoutOverlapping:
-		t.WaitAtMost, t.Replace = 0, false
+		t.MaxWait, t.Replace = 0, false
 		if own != nil && !own.IsFalse() && (n == nil || n.IsScalar() && n.Tag == "!!bool") { // else nobody knows whether it was to wait
 			l.Problemf(own, "add `without_overlapping: wait`, or remove it", "wait_at_most is for tasks with without_overlapping: wait or replace")
 		}
@@ -86,12 +86,12 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 		l.Problemf(firstOf(task, n), "add `background: true`, or write `without_overlapping: true`",
 			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
 	}
-	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
+	if own != nil && t.StartDeadline > 0 && t.MaxWait > t.StartDeadline {
 		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",
-			humanize.Duration(t.WaitAtMost), humanize.Duration(t.StartDeadline), placeText(l, task.Lookup("start_deadline")))
+			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline), placeText(l, task.Lookup("start_deadline")))
 	}
-	if t.WaitAtMost == 0 {
-		t.WaitAtMost = waitAtMost
+	if t.MaxWait == 0 {
+		t.MaxWait = waitAtMost
 	}
 	if !t.EvenInMaintenance {
 		t.Maintenance = l.schedule.Maintenance
@@ -102,7 +102,7 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 func noteQueues(l *loader) {
 	waited := map[string]bool{}
 	for _, t := range l.schedule.Tasks {
-		if t.WaitAtMost > 0 || t.RunAllMissed {
+		if t.MaxWait > 0 || t.RunAllMissed {
 			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
 		}
 	}

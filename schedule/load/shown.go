@@ -149,7 +149,7 @@ func showOverlapping(t *taskDraft) any {
 	switch {
 	case t.Replace:
 		return schedule.Word("replace")
-	case t.WaitAtMost > 0:
+	case t.MaxWait > 0:
 		return schedule.Word("wait")
 	}
 	return t.WithoutOverlapping

@@ -46,7 +46,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			Env:          env,
 			KillAfter:    10 * time.Second,
 			MissedWithin: 12 * time.Hour,
-			MissedAtMost: 100,
+			MaxMissed:    100,
 			Retry:        schedule.Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
 			Output:       schedule.Output{Limit: defaultLimit},
@@ -127,7 +127,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 || t.RunAllMissed || t.OTLP != "" {
+	if t.Hooks.NameSchedule() || t.MaxWait > 0 || t.RunAllMissed || t.OTLP != "" {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
 	settleParams(l, n, t)

@@ -84,7 +84,7 @@ func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
 		return humanize.Later(slot.At.Add(slot.Task.MissedWithin), from.Add(time.Minute))
 	}
 	if a.neverTooLate(slot) {
-		return from.Add(slot.Task.WaitAtMost)
+		return from.Add(slot.Task.MaxWait)
 	}
 	return slot.Task.WaitUntil(slot.At, from)
 }

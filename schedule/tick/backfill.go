@@ -161,7 +161,7 @@ func (b *backfill) runMissed(slots []schedule.Slot) []schedule.Slot {
 		}
 		most := 1
 		if task.RunAllMissed {
-			most = task.MissedAtMost
+			most = task.MaxMissed
 		}
 		for _, one := range b.newest(task, most) {
 			starts = append(starts, schedule.Slot{Task: task, At: one.slot})

@@ -30,7 +30,7 @@ func (l *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok b
 	}
 	most := maxDelayed
 	if task.RunAllMissed {
-		most = max(most, task.MissedAtMost)
+		most = max(most, task.MaxMissed)
 	}
 	before, waited := l.waiting[d]
 	if !waited && (!l.Covers || l.runs[d].again || l.Minute.After(wait.Until) || task.GivesWay(slot.At) || l.waitingOf(task.Name) >= most) {

@@ -68,7 +68,7 @@ func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time)
 	switch {
 	case no.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
 		return "", fmt.Sprintf("it would wait for the store: %v", no.err)
-	case no.cause != locksHeld || task.WaitAtMost == 0:
+	case no.cause != locksHeld || task.MaxWait == 0:
 		return no.reason, ""
 	}
 	if already := r.launcher.waitsAlready(task); already != "" {

@@ -188,7 +188,7 @@ func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (
 // waitOf is the wait of a run that begins now.
 func waitOf(task *schedule.Task) state.Wait {
 	now := clock.Now().UTC()
-	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.WaitAtMost)}
+	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.MaxWait)}
 }
 
 // waitsAlready returns which run of a task waits for its turn; "" for none.

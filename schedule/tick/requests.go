@@ -116,7 +116,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	lock, no := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
 	case no.cause == nothing:
-	case no.cause == locksHeld && here.Background && task.WaitAtMost > 0 && r.launcher.waitsAlready(task) == "":
+	case no.cause == locksHeld && here.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
 	case no.cause != storeOfNoUse:
 		r.putBack(row, task, no.reason)

@@ -221,7 +221,7 @@ func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepar
 	if no.cause == storeOfNoUse && slot.Task.WaitWhenStoreDown && s.delay(slot, no.err) {
 		return nil, false
 	}
-	if no.cause == locksHeld && slot.Task.WaitAtMost > 0 && slot.Task.Background {
+	if no.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
 		if waiting, ok := s.beginWaiting(row, slot, no); ok {
 			s.handOverBegun(waiting)
 		}

@@ -82,7 +82,7 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 		Usual:             secondsOrNil(usual),
 	}
 	if t.RunAllMissed {
-		out.MissedAtMost = &t.MissedAtMost
+		out.MissedAtMost = &t.MaxMissed
 	}
 	for _, file := range t.EnvFiles {
 		out.EnvFiles = append(out.EnvFiles, filepath.Base(file))
