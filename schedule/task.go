@@ -52,11 +52,11 @@ type Task struct {
 
 	// EnvFiles are absolute paths of files with more variables. The variables may be secret, so no
 	// snapshot has them.
-	EnvFiles []string `json:"env_file,omitempty"`
-	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
-	Params   []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
-	As       As       `json:"as,omitzero"`
-	Limits   Limits   `json:"limits,omitzero"`
+	EnvFiles     []string `json:"env_file,omitempty"`
+	EnvOverrides []string `json:"env_over,omitempty"` // the variables of Env that win over those files
+	Params       []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
+	As           As       `json:"as,omitzero"`
+	Limits       Limits   `json:"limits,omitzero"`
 
 	Background         bool          `json:"background,omitempty"`
 	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`

@@ -95,7 +95,7 @@ MAILTO=b@example.com
 		}
 		for _, s := range []*schedule.Schedule{asItIs, imported} {
 			for _, task := range s.Tasks {
-				task.Place, task.EnvOver = schedule.Place{}, slices.Sorted(slices.Values(task.EnvOver))
+				task.Place, task.EnvOverrides = schedule.Place{}, slices.Sorted(slices.Values(task.EnvOverrides))
 			}
 		}
 		for i, task := range asItIs.Tasks {

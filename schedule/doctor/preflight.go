@@ -117,7 +117,7 @@ func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	if err != nil {
 		return nil, false
 	}
-	for _, name := range t.EnvOver {
+	for _, name := range t.EnvOverrides {
 		more = append(more, name+"="+t.Env[name])
 	}
 	if t.As.User != "" {

@@ -44,21 +44,21 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Origins.Forget(l.Key)
-		t.Env, t.EnvOver = l.bare.Env, nil
+		t.Env, t.EnvOverrides = l.bare.Env, nil
 		return
 	}
 	t.Env = readVariables(l.Reader, n, t.Env)
 	for name := range n.Pairs() {
 		t.ownEnv = append(t.ownEnv, name.Value)
 	}
-	t.EnvOver = slices.Concat(t.EnvOver, t.ownEnv)
+	t.EnvOverrides = slices.Concat(t.EnvOverrides, t.ownEnv)
 }
 
 // setEnvFiles replaces inherited files, with [] by no file. The files win over inherited variables,
 // but not over env of the same level.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
 	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, listOf(readEnvFile)).set(l, t, n)
-	t.EnvOver = t.ownEnv
+	t.EnvOverrides = t.ownEnv
 }
 
 // readCommand reads what to run: a text for the shell, or a list that is run without one.

@@ -145,7 +145,7 @@ tasks:
 - {name: no-files, every: hour, command: x, env: {OWN: 1}, env_file: false}
 `)
 	for i, want := range [][]string{{"DEFAULT", "OWN"}, {"OWN"}, nil} {
-		got := slices.Sorted(slices.Values(s.Tasks[i].EnvOver))
+		got := slices.Sorted(slices.Values(s.Tasks[i].EnvOverrides))
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v win over its files, want %v", s.Tasks[i].Name, got, want)
 		}

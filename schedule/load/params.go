@@ -136,7 +136,7 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 		if own := at.Lookup(p.Name); at != n && own != nil {
 			at = own
 		}
-		t.EnvOver = append(slices.Clip(t.EnvOver), p.Name)
+		t.EnvOverrides = append(slices.Clip(t.EnvOverrides), p.Name)
 		delete(t.Env, p.Name)
 		if p.Default != nil {
 			t.Env[p.Name] = *p.Default

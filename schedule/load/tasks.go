@@ -133,7 +133,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	settleParams(l, n, t)
 	setMonitors(t)
 	if len(t.EnvFiles) == 0 {
-		t.EnvOver = nil
+		t.EnvOverrides = nil
 	}
 	warnOfLongRetry(l, n, t)
 	warnOfEarlyPause(l, n, t)

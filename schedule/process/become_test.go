@@ -40,7 +40,7 @@ func TestNoArgumentHasAValueOfEnv(t *testing.T) {
 	if err := os.WriteFile(file, []byte("TOKEN=from-the-file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	task := &schedule.Task{Env: map[string]string{"TOKEN": "s3cret"}, EnvOver: []string{"TOKEN"}, EnvFiles: []string{file}, As: schedule.As{Nice: &low}, Folder: dir}
+	task := &schedule.Task{Env: map[string]string{"TOKEN": "s3cret"}, EnvOverrides: []string{"TOKEN"}, EnvFiles: []string{file}, As: schedule.As{Nice: &low}, Folder: dir}
 	out := printed(t, Spec{Task: task, Command: schedule.Command{List: []string{"printenv"}}, Dir: dir, CallerEnv: os.Environ(), Variables: []string{"SCHED_RUN=run-1"}})
 	for _, want := range []string{"TOKEN=s3cret", "SCHED_RUN=run-1"} {
 		if !slices.Contains(out, want) {

@@ -52,7 +52,7 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 // envOverFiles returns the variables of env that win over the variables of env_file, because they
 // stand beside or below it.
 func envOverFiles(t *schedule.Task) (pairs []string) {
-	for _, name := range t.EnvOver {
+	for _, name := range t.EnvOverrides {
 		if value, ok := t.Env[name]; ok {
 			pairs = append(pairs, name+"="+value)
 		}
