@@ -239,9 +239,9 @@ func (h Hooks) All() iter.Seq2[string, Hook] {
 	}
 }
 
-// NameSchedule reports whether one of the hooks needs to know its schedule: to name it, or to start
+// NeedSchedule reports whether one of the hooks needs to know its schedule: to name it, or to start
 // another of its tasks.
-func (h Hooks) NameSchedule() bool {
+func (h Hooks) NeedSchedule() bool {
 	for _, hook := range h.All() {
 		if !hook.IsCommand() {
 			return true

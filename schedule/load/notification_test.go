@@ -50,7 +50,7 @@ tasks:
 	if got, want := s.Tasks[0].Sender, (schedule.Sender{Schedule: "shop", File: "/srv/shop/schedule.yaml", Zone: "Asia/Tokyo"}); got != want {
 		t.Errorf("the sender is %+v", got)
 	}
-	if got := s.Tasks[1]; got.Hooks.NameSchedule() || got.Sender != (schedule.Sender{}) {
+	if got := s.Tasks[1]; got.Hooks.NeedSchedule() || got.Sender != (schedule.Sender{}) {
 		t.Errorf("a task without notifications has %s", inJSON(t, got))
 	}
 }

@@ -127,7 +127,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.NameSchedule() || t.MaxWait > 0 || t.RunAllMissed || t.OTLP != "" {
+	if t.Hooks.NeedSchedule() || t.MaxWait > 0 || t.RunAllMissed || t.OTLP != "" {
 		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
 	}
 	settleParams(l, n, t)
