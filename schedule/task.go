@@ -207,8 +207,8 @@ type Hooks struct {
 	OnOverdue  []Hook `json:"on_overdue,omitempty"`
 }
 
-// MostInARow is the most failures in a row that sched counts.
-const MostInARow = 100
+// MaxFailureStreak is the most failures in a row that sched counts.
+const MaxFailureStreak = 100
 
 // A Hook is a command, a notification (Notify), or the start of another task (Trigger).
 type Hook struct {

@@ -258,7 +258,7 @@ func setAfter(l *loader, h *hookDraft, n *node) {
 	if h.key != "on_failure" && h.key != "on_recovery" {
 		l.Problemf(n, "", "after counts failures in a row, so it is for on_failure and on_recovery, not for %s", h.key)
 	}
-	h.after, _ = l.Integer(n, 1, schedule.MostInARow)
+	h.after, _ = l.Integer(n, 1, schedule.MaxFailureStreak)
 }
 
 func setOccasion(l *loader, h *hookDraft, n *node) {

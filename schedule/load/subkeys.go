@@ -185,7 +185,7 @@ func hookRows() []key[hookDraft] {
 			is{Words: webhookFormats, Without: "all that there is to tell, as JSON", Example: "slack"}),
 		row("after", 0, by(setAfter),
 			"from how many failures in a row on it fires, in on_failure and on_recovery",
-			is{Of: "integer", Least: 1, Most: schedule.MostInARow, Default: "1", Example: "3"}),
+			is{Of: "integer", Least: 1, Most: schedule.MaxFailureStreak, Default: "1", Example: "3"}),
 		row("when", 0, by(setOccasion),
 			"after which runs a notification is sent",
 			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always", Example: "changed"}),
