@@ -199,7 +199,7 @@ func (t *Task) LateWithin() time.Duration {
 // server is empty if none does.
 func (t *Task) CatchUp(s *Schedule, server string) *Task {
 	one := *t
-	one.CatchesUp, one.Background, one.WithoutOverlapping, one.Queues, one.Replace = true, true, true, true, false
+	one.CatchesUp, one.Background, one.WithoutOverlapping, one.MayQueue, one.Replace = true, true, true, true, false
 	one.MaxWait, one.Maintenance = t.MissedWithin, s.Maintenance
 	if t.EvenInMaintenance {
 		one.Maintenance = ""

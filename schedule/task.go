@@ -62,7 +62,7 @@ type Task struct {
 	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`
 	Replace            bool          `json:"replace,omitempty"`     // a run ends the run of the task that has the mutex, and waits for that
 	MaxWait            time.Duration `json:"-"`                     // how long a run waits for what others have; 0: it is skipped
-	Queues             bool          `json:"-"`                     // runs may wait for the mutex or for a seat of the pool: of this task, or of one that shares them
+	MayQueue           bool          `json:"-"`                     // runs may wait for the mutex or for a seat of the pool: of this task, or of one that shares them
 	Maintenance        string        `json:"maintenance,omitempty"` // the maintenance file that counts when a run that waits has its turn; "" for none
 	Mutex              string        `json:"mutex"`                 // the task's name unless the file says otherwise
 	Pool               Pool          `json:"pool,omitzero"`         // without a name: none

@@ -107,7 +107,7 @@ func noteQueues(l *loader) {
 		}
 	}
 	for _, t := range l.schedule.Tasks {
-		t.Queues = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
+		t.MayQueue = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
 	}
 }
 

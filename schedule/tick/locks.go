@@ -128,7 +128,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 		if slot.Task.CatchesUp { // in any case it waits for its turn
 			return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
 		}
-		if slot.Task.Queues {
+		if slot.Task.MayQueue {
 			if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
 				return mutex.Holding{}, err
 			}
