@@ -63,7 +63,7 @@ func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, e
 			return lock, err
 		}
 	}
-	if !task.Holds() {
+	if !task.HoldsWhileRunning() {
 		return lock, nil
 	}
 	return acquire()

@@ -122,7 +122,7 @@ func checkWaits(l *loader, task *node, t *taskDraft) {
 	n := task.Lookup("store_down")
 	switch {
 	case n == nil || !t.WaitWhenStoreDown:
-	case !t.Locks():
+	case !t.NeedsLocks():
 		l.Problemf(n, "add `one_server: true` or `without_overlapping: true`, or remove it",
 			"store_down: wait is for tasks that ask the store")
 	case !l.hasStore:

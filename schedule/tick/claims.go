@@ -62,7 +62,7 @@ func (s *launcher) prefetch(slots []schedule.Slot) {
 // start at this moment, and not for slots with condition commands, which are claimed after a yes.
 func (s *launcher) asksAhead(slot schedule.Slot) bool {
 	task := slot.Task
-	asks := task.OneServer || task.Background && task.Holds()
+	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
 	return asks && s.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
 		s.locks.prefetched(slot) == nil && !s.admission.refuses(slot)
 }

@@ -64,7 +64,7 @@ func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, no re
 
 func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal) {
 	task := slot.Task
-	if !task.Locks() {
+	if !task.NeedsLocks() {
 		return nil, refusal{}
 	}
 	lock, err := l.claimAndAcquire(l.tick.Storage, row, slot)

@@ -50,7 +50,7 @@ func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 			s.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
-		if slot.Task.Locks() && s.tick.Storage.Store != nil { // the store may be slow
+		if slot.Task.NeedsLocks() && s.tick.Storage.Store != nil { // the store may be slow
 			s.handOverBatch()
 		}
 		if prepared, ok := s.prepare(slot); ok && s.batch.add(prepared) == maxBatch {
