@@ -181,7 +181,7 @@ func (l *fileLock) Inherit() []*os.File {
 
 func (l *fileLock) Lease() time.Duration { return 0 }
 
-func (l *fileLock) Leased() time.Time { return time.Time{} }
+func (l *fileLock) LeaseBegan() time.Time { return time.Time{} }
 
 func (l *fileLock) Renew(context.Context) error { return nil }
 

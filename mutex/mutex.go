@@ -69,8 +69,8 @@ type Lock interface {
 	// lasts as long as the processes of its run.
 	Lease() time.Duration
 
-	// Leased returns when the lease began last, at the earliest; zero for a lock that is no lease.
-	Leased() time.Time
+	// LeaseBegan returns when the lease began last, at the earliest; zero for a lock that is no lease.
+	LeaseBegan() time.Time
 
 	// Renew begins the lease anew. It returns *LostError if the run did not have the mutex all the
 	// time, even if it has it again. After any other error it is unknown whether the run has the

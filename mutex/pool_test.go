@@ -128,7 +128,7 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 		need := mutex.Need{Mutex: "report", Pool: "db", Seats: 1}
 		open := func() mutex.Locks { return mutex.NewLocks(mutex.Files{Dir: t.TempDir()}, r) }
 		h := mustGet(t, need, open(), "run")
-		before := h.Lock.Leased()
+		before := h.Lock.LeaseBegan()
 		if h.Lock.Lease() != time.Minute || before.IsZero() || len(h.Lock.Inherit()) != 2 {
 			t.Errorf("lease %s since %s, %d descriptors", h.Lock.Lease(), before, len(h.Lock.Inherit()))
 		}
@@ -136,7 +136,7 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 		if err := h.Lock.Renew(ctx); err != nil {
 			t.Error(err)
 		}
-		if !h.Lock.Leased().After(before) {
+		if !h.Lock.LeaseBegan().After(before) {
 			t.Error("the lease is as old as before")
 		}
 		if _, err := open().Break(ctx, h.Seat); err != nil {

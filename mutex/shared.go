@@ -95,10 +95,10 @@ func (l *jointLock) Lease() (lease time.Duration) {
 	return lease
 }
 
-// Leased returns when the oldest of the leases began; zero if no lock is a lease.
-func (l *jointLock) Leased() (first time.Time) {
+// LeaseBegan returns when the oldest of the leases began; zero if no lock is a lease.
+func (l *jointLock) LeaseBegan() (first time.Time) {
 	for _, lock := range *l {
-		if leased := lock.Leased(); first.IsZero() || !leased.IsZero() && leased.Before(first) {
+		if leased := lock.LeaseBegan(); first.IsZero() || !leased.IsZero() && leased.Before(first) {
 			first = leased
 		}
 	}

@@ -55,7 +55,7 @@ func (l *lease) Describe(mutex.Holder) {}
 
 func (l *lease) Lease() time.Duration { return l.store.config.Lease }
 
-func (l *lease) Leased() time.Time { return *l.leased.Load() }
+func (l *lease) LeaseBegan() time.Time { return *l.leased.Load() }
 
 func (l *lease) key() string { return l.store.key("lock", l.name) }
 

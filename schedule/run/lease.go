@@ -40,7 +40,7 @@ type Leases struct{ renewers sync.Map } // by lock
 // lost meanwhile, the run finds out before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
-		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.Leased(), unstarted: true, cancel: func(error) {}}
+		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.LeaseBegan(), unstarted: true, cancel: func(error) {}}
 		l.begin()
 		s.renewers.Store(lock, l)
 	}
@@ -92,7 +92,7 @@ func (s *Leases) Renew(ctx context.Context, of LeaseOf) (context.Context, *Renew
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &Renewer{LeaseOf: of, cancel: cancel}
 	if !of.Unknown {
-		l.held = of.Lock.Leased()
+		l.held = of.Lock.LeaseBegan()
 	}
 	s.Drop(of.Lock)
 	l.begin()

@@ -106,7 +106,7 @@ func (w *world) start(s *server, record state.Row, task *schedule.Task, lock mut
 	c := &command{server: s, task: task, slot: keyOf(record), run: record.ID, lock: lock, begun: time.Now()}
 	for _, other := range w.commands {
 		if other.ended.IsZero() && other.task.Mutex == task.Mutex && task.WithoutOverlapping {
-			c.suspicious = append(c.suspicious, overlap{other, other.lock.Leased()})
+			c.suspicious = append(c.suspicious, overlap{other, other.lock.LeaseBegan()})
 		}
 	}
 	w.commands = append(w.commands, c)

@@ -245,7 +245,7 @@ func (l *lease) Inherit() []*os.File   { return nil }
 func (l *lease) Describe(mutex.Holder) {}
 func (l *lease) Lease() time.Duration  { return mutex.DefaultLease }
 
-func (l *lease) Leased() time.Time {
+func (l *lease) LeaseBegan() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leased

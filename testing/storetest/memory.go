@@ -262,7 +262,7 @@ type memoryLock struct {
 func (l *memoryLock) Inherit() []*os.File    { return nil }
 func (l *memoryLock) Lease() time.Duration   { return mutex.DefaultLease }
 func (l *memoryLock) Describe(mutex.Holder)  {}
-func (l *memoryLock) Leased() (at time.Time) { l.mu.Lock(); defer l.mu.Unlock(); return l.leased }
+func (l *memoryLock) LeaseBegan() (at time.Time) { l.mu.Lock(); defer l.mu.Unlock(); return l.leased }
 
 // Renew takes a lock that is gone again, unless it was broken.
 func (l *memoryLock) Renew(ctx context.Context) error {

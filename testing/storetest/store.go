@@ -67,15 +67,15 @@ func testReading(t *testing.T, open func() mutex.Store) {
 func testLeased(t *testing.T, open func() mutex.Store) {
 	before := time.Now()
 	lock := Acquire(t, open(), "backup", "run-1")
-	if lock.Lease() < time.Second || lock.Leased().Before(before) || lock.Inherit() != nil {
-		t.Errorf("a lease of %s began at %s", lock.Lease(), lock.Leased())
+	if lock.Lease() < time.Second || lock.LeaseBegan().Before(before) || lock.Inherit() != nil {
+		t.Errorf("a lease of %s began at %s", lock.Lease(), lock.LeaseBegan())
 	}
 	adopted := open().Adopt("backup", Holder("run-1"), nil)
-	if !adopted.Leased().Equal(since) {
-		t.Errorf("before a renewal: %s", adopted.Leased())
+	if !adopted.LeaseBegan().Equal(since) {
+		t.Errorf("before a renewal: %s", adopted.LeaseBegan())
 	}
-	if err := adopted.Renew(ctx); err != nil || adopted.Leased().Before(before) {
-		t.Errorf("after a renewal: %s, %v", adopted.Leased(), err)
+	if err := adopted.Renew(ctx); err != nil || adopted.LeaseBegan().Before(before) {
+		t.Errorf("after a renewal: %s, %v", adopted.LeaseBegan(), err)
 	}
 }
 
