@@ -35,7 +35,7 @@ func TestTrafficOfATick(t *testing.T) {
 				t.Logf("%d tasks: %d connections, %d commands: %v", n, asked.Connections, asked.Sum(), asked.Commands)
 				connections := 1
 				if tt.each > 0 {
-					connections = 2 + min(n, mutex.SideBySide)
+					connections = 2 + min(n, mutex.MaxConcurrent)
 				}
 				if asked.Connections > connections {
 					t.Errorf("%d tasks: %d connections, and not %d at most", n, asked.Connections, connections)

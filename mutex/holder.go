@@ -85,8 +85,8 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
 }
 
-// LongestValue is how long the JSON of a value may be, in bytes.
-const LongestValue = 64 << 10
+// MaxValueSize is how long the JSON of a value may be, in bytes.
+const MaxValueSize = 64 << 10
 
 // Decode reads JSON from a store. Everything that is read from a store goes through it, because any
 // program with access to the store can write there. It is not ok if the value is too long or is not
@@ -97,7 +97,7 @@ const LongestValue = 64 << 10
 //   - Maps and interfaces are emptied: nothing of ours has one.
 func Decode[T any](foreign []byte) (value T, ok bool) {
 	var none T
-	if len(foreign) > LongestValue || json.Unmarshal(foreign, &value) != nil {
+	if len(foreign) > MaxValueSize || json.Unmarshal(foreign, &value) != nil {
 		return none, false
 	}
 	clean(reflect.ValueOf(&value).Elem())

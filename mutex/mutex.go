@@ -145,13 +145,13 @@ type Risk struct {
 // ErrSplit says that several runs wanted the same at the same time, and that none got a majority.
 var ErrSplit = errors.New("the servers of the store do not agree: several runs wanted it at the same time")
 
-// SideBySide is how many requests of one process a store gets at the same time.
-const SideBySide = 32
+// MaxConcurrent is how many requests of one process a store gets at the same time.
+const MaxConcurrent = 32
 
-// Each calls do for 0 to n-1, SideBySide of them at the same time, and returns when all are done.
-func Each(n int, do func(i int)) {
+// Concurrently calls do for 0 to n-1, MaxConcurrent of them at the same time, and returns when all are done.
+func Concurrently(n int, do func(i int)) {
 	var all errgroup.Group
-	all.SetLimit(SideBySide)
+	all.SetLimit(MaxConcurrent)
 	for i := range n {
 		all.Go(func() error {
 			do(i)

@@ -107,7 +107,7 @@ func (l *jointLock) LeaseBegan() (first time.Time) {
 
 func (l *jointLock) Renew(ctx context.Context) error {
 	errs := make([]error, len(*l))
-	Each(len(*l), func(i int) { errs[i] = (*l)[i].Renew(ctx) })
+	Concurrently(len(*l), func(i int) { errs[i] = (*l)[i].Renew(ctx) })
 	return worst(errs)
 }
 

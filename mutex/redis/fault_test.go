@@ -36,7 +36,7 @@ func TestAServerThatIsDownIsWaitedForOnceForAllSlots(t *testing.T) {
 	useAll(t, s)
 	server.Pause()
 	begun := time.Now()
-	mutex.Each(300, func(i int) {
+	mutex.Concurrently(300, func(i int) {
 		err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1"))
 		if down := (*mutex.StoreError)(nil); !errors.As(err, &down) || !strings.Contains(down.Text, "does not answer within 2s") {
 			t.Errorf("the claim: %v", err)
@@ -57,7 +57,7 @@ func TestALateAttemptIsUndone(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, "shop", server.URL)
 	claim := func(kind string, wait time.Duration) {
-		mutex.Each(40, func(i int) {
+		mutex.Concurrently(40, func(i int) {
 			short, cancel := context.WithTimeout(ctx, wait)
 			defer cancel()
 			if err := s.Claim(short, fmt.Sprint(kind, i), time.Now(), holder("run-1")); (err == nil) != (kind == "early-") {
@@ -349,7 +349,7 @@ func TestManyTasksAreDecidedInASecondFarAway(t *testing.T) {
 		s := open(t, "shop", proxy.URL)
 		results := make([]bool, 200)
 		begun := time.Now()
-		mutex.Each(200, func(i int) {
+		mutex.Concurrently(200, func(i int) {
 			var held *mutex.HeldError
 			err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(run))
 			if err == nil {

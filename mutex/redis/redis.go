@@ -103,7 +103,7 @@ func (s *Store) Close() error {
 		})
 		return nil
 	}
-	mutex.Each(len(s.servers), func(i int) {
+	mutex.Concurrently(len(s.servers), func(i int) {
 		s.servers[i].silent.Store(nil) // it is asked also when it rests
 		do(ctx, s.servers[i], func(ctx context.Context) ([]goredis.Cmder, error) { return s.servers[i].Pipelined(ctx, undo) })
 		s.servers[i].Close()

@@ -38,7 +38,7 @@ func TestOneOfThreeServersMayBeInTrouble(t *testing.T) {
 			begun := time.Now()
 			s := open(t, "shop", urls...)
 			useAll(t, s)
-			mutex.Each(100, func(i int) {
+			mutex.Concurrently(100, func(i int) {
 				name := fmt.Sprint("slot-", i)
 				if err := s.Claim(ctx, name, time.Now(), holder("run-1")); err != nil {
 					t.Errorf("%s: %v", name, err)
@@ -98,7 +98,7 @@ func raceForSlots(t *testing.T, namespace string, urls []string) (slow error) {
 	for r := range racers {
 		s := open(t, namespace, urls...)
 		all.Go(func() {
-			mutex.Each(slots, func(i int) {
+			mutex.Concurrently(slots, func(i int) {
 				err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(fmt.Sprintf("run-%d-%d", r, i)))
 				var held *mutex.HeldError
 				var silent *mutex.StoreError

@@ -74,7 +74,7 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, *
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
-	mutex.Each(len(s.servers), func(i int) {
+	mutex.Concurrently(len(s.servers), func(i int) {
 		replies[i], errs[i] = do(ctx, s.servers[i], func(ctx context.Context) (T, error) { return request(ctx, s.servers[i]) })
 	})
 	var failed []error

@@ -224,7 +224,7 @@ func (s *server) connect() goredis.UniversalClient {
 	// A connection that is silent for half of the time is replaced once, and so is a broken one.
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout/2, timeout/2, timeout/2, timeout
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
-	o.PoolSize = mutex.SideBySide
+	o.PoolSize = mutex.MaxConcurrent
 	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a run that waits has one connection, and should be small
 	o.Protocol, o.DisableIdentity = 2, true          // without the extra requests of a new connection
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -58,7 +58,7 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 		useAll(t, s)
 		server.Pause()
 		begun := time.Now()
-		mutex.Each(300, func(i int) {
+		mutex.Concurrently(300, func(i int) {
 			refused(t, s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")), "does not answer within 2s")
 		})
 		if waited := time.Since(begun); waited > 5*time.Second {
@@ -239,7 +239,7 @@ func raceForSlots(t *testing.T, server *sqltest.Server, servers, slots int, each
 // Fifteen servers want the same slots: each is taken once, whatever deadlocks.
 func TestManyServersTakeEachSlotOnce(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
-		raceForSlots(t, server, 15, 340, mutex.Each, func() {})
+		raceForSlots(t, server, 15, 340, mutex.Concurrently, func() {})
 	})
 }
 
@@ -255,7 +255,7 @@ func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
 				s := open(t, schedule, url)
 				var wins atomic.Int64
 				begun := time.Now()
-				mutex.Each(200, func(i int) {
+				mutex.Concurrently(200, func(i int) {
 					var held *mutex.HeldError
 					err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(run))
 					if err == nil {
@@ -350,7 +350,7 @@ func TestAReadOnlyDatabaseSaysSoUntilItTakesWrites(t *testing.T) {
 func TestClaimsThatAreOverAreRemoved(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
-		mutex.Each(50, func(i int) { s.Claim(ctx, fmt.Sprint("old-", i), time.Now(), holder("run-1")) })
+		mutex.Concurrently(50, func(i int) { s.Claim(ctx, fmt.Sprint("old-", i), time.Now(), holder("run-1")) })
 		server.Exec("UPDATE sched_entry SET ends = 1")
 		if err := s.Claim(ctx, "new", time.Now(), holder("run-1")); err != nil {
 			t.Fatal(err)
@@ -424,7 +424,7 @@ func TestSerializationFailuresAreTriedAgain(t *testing.T) {
 	for n := range 10 {
 		all.Go(func() {
 			s := open(t, "shop", server.URL(""))
-			mutex.Each(50, func(i int) {
+			mutex.Concurrently(50, func(i int) {
 				var held *mutex.HeldError
 				if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(fmt.Sprint("run-", n))); err == nil {
 					won.Add(1)

@@ -24,7 +24,7 @@ func TestAPromotedReplicaHasEveryClaim(t *testing.T) {
 	url := strings.Replace(primary.URL(""), primary.Address, primary.Address+","+replica.Address, 1)
 	s := open(t, "shop", url)
 	lock := acquire(t, s, "backup", "run-1")
-	mutex.Each(100, func(i int) {
+	mutex.Concurrently(100, func(i int) {
 		if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")); err != nil {
 			t.Error(err)
 		}
@@ -35,7 +35,7 @@ func TestAPromotedReplicaHasEveryClaim(t *testing.T) {
 	replica.Exec("SELECT pg_promote()")
 	until(t, "the lease goes on", func() bool { return lock.Renew(ctx) == nil })
 	next := open(t, "shop", url)
-	mutex.Each(100, func(i int) {
+	mutex.Concurrently(100, func(i int) {
 		heldBy(t, next.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-2")), "run-1")
 	})
 	_, err := next.Acquire(ctx, "backup", holder("run-2"))
@@ -49,7 +49,7 @@ func TestADeadlockIsTriedAgain(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
 		claimBoth := func() (errs [2]error) {
-			mutex.Each(2, func(i int) { errs[i] = s.Claim(ctx, string("ab"[i]), time.Now(), holder("run-1")) })
+			mutex.Concurrently(2, func(i int) { errs[i] = s.Claim(ctx, string("ab"[i]), time.Now(), holder("run-1")) })
 			return errs
 		}
 		driver, dsn := "mysql", "sched:secret@tcp("+server.Address+")/"+server.Database()

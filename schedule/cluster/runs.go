@@ -31,7 +31,7 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	var keys []string // of lasts
 	for _, r := range records {
 		value := encode(shared(r))
-		if len(value) > mutex.LongestValue {
+		if len(value) > mutex.MaxValueSize {
 			r.Notes, r.Triggered, r.Params = nil, nil, nil
 			value = encode(shared(r))
 		}
@@ -44,7 +44,7 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 		return err
 	}
 	errs := make([]error, len(keys))
-	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[i], lastFor) })
+	mutex.Concurrently(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[i], lastFor) })
 	return cmp.Or(errs...)
 }
 

@@ -136,7 +136,7 @@ func (l *locks) ask() (done func()) {
 // releasePrefetched releases the locks that were taken ahead for background slots that did not
 // start.
 func (l *locks) releasePrefetched(slots []schedule.Slot) {
-	mutex.Each(len(slots), func(i int) {
+	mutex.Concurrently(len(slots), func(i int) {
 		if p := l.prefetched(slots[i]); p != nil {
 			lock, _ := p.lock()
 			if l.prefetches.Delete(slots[i]); lock != nil {

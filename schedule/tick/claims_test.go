@@ -77,10 +77,10 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	}
 }
 
-// Hundreds of tasks are claimed side by side, and no more than mutex.SideBySide of them at a time.
+// Hundreds of tasks are claimed side by side, and no more than mutex.MaxConcurrent of them at a time.
 func TestClaimsAreMadeSideBySide(t *testing.T) {
 	tasks := ""
-	for i := range 3 * mutex.SideBySide {
+	for i := range 3 * mutex.MaxConcurrent {
 		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", one_server: true, command: \"true\"}\n", i)
 	}
 	w := newWorld(t, 1, tasks)
@@ -93,7 +93,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		defer mu.Unlock()
 		asking += change
 		if asking > most {
-			if most = asking; most == mutex.SideBySide {
+			if most = asking; most == mutex.MaxConcurrent {
 				close(full)
 			}
 		}
@@ -112,7 +112,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 	for _, slot := range slots {
 		tick.locks.prefetched(slot).claim()
 	}
-	if most > mutex.SideBySide {
+	if most > mutex.MaxConcurrent {
 		t.Errorf("%d were claimed at a time", most)
 	}
 }

@@ -174,7 +174,7 @@ func (t *Tick) prepare(stops stops) *running {
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newLedger()
 	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: stops.noNewStarts,
-		asking: make(chan struct{}, mutex.SideBySide)}
+		asking: make(chan struct{}, mutex.MaxConcurrent)}
 	r.records = &records{tick: t, db: t.Storage.DB, fallback: fallback}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.launcher = &launcher{
