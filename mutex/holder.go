@@ -92,7 +92,7 @@ const MaxValueSize = 64 << 10
 // program with access to the store can write there. It is not ok if the value is too long or is not
 // JSON of a T.
 //
-//   - Texts are cleaned: see Clean.
+//   - Texts are cleaned: see CleanText.
 //   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.
 //   - Maps and interfaces are emptied: nothing of ours has one.
 func Decode[T any](foreign []byte) (value T, ok bool) {
@@ -100,12 +100,12 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 	if len(foreign) > MaxValueSize || json.Unmarshal(foreign, &value) != nil {
 		return none, false
 	}
-	clean(reflect.ValueOf(&value).Elem())
+	cleanValue(reflect.ValueOf(&value).Elem())
 	return value, true
 }
 
-// Clean makes one line of foreign text, without control characters, of at most 1,000 bytes.
-func Clean(foreign string) string {
+// CleanText makes one line of foreign text, without control characters, of at most 1,000 bytes.
+func CleanText(foreign string) string {
 	const longest = 1000 // bytes
 	line := strings.TrimSpace(humanize.Line(humanize.Plain(foreign)))
 	if len(line) <= longest {
@@ -120,20 +120,20 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func clean(v reflect.Value) {
+func cleanValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(Clean(v.String()))
+		v.SetString(CleanText(v.String()))
 	case reflect.Pointer:
 		if !v.IsNil() {
-			clean(v.Elem())
+			cleanValue(v.Elem())
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return // raw JSON, which callers drop
 		}
 		for i := range v.Len() {
-			clean(v.Index(i))
+			cleanValue(v.Index(i))
 		}
 	case reflect.Map, reflect.Interface:
 		texts, _ := v.Interface().(map[string]string)
@@ -141,7 +141,7 @@ func clean(v reflect.Value) {
 		if len(texts) > 0 {
 			cleaned := map[string]string{}
 			for name, text := range texts {
-				cleaned[Clean(name)] = Clean(text)
+				cleaned[CleanText(name)] = CleanText(text)
 			}
 			v.Set(reflect.ValueOf(cleaned))
 		}
@@ -154,7 +154,7 @@ func clean(v reflect.Value) {
 		}
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
-				clean(v.Field(i))
+				cleanValue(v.Field(i))
 			}
 		}
 	}

@@ -211,7 +211,7 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	found.Pauses = Pauses{}
 	for key, value := range values {
 		one, ok := mutex.Decode[Pause](value)
-		if name, _, _ := strings.Cut(key, plannedFor); ok && key != interruptKey && key == mutex.Clean(key) && key == keyOf(name, one) { // else no sched wrote it
+		if name, _, _ := strings.Cut(key, plannedFor); ok && key != interruptKey && key == mutex.CleanText(key) && key == keyOf(name, one) { // else no sched wrote it
 			found.Pauses.put(name, one)
 		}
 	}
