@@ -69,7 +69,8 @@ type Lock interface {
 	// lasts as long as the processes of its run.
 	Lease() time.Duration
 
-	// LeaseBegan returns when the lease began last, at the earliest; zero for a lock that is no lease.
+	// LeaseBegan returns when the lease began last, at the earliest; zero for a lock that is no
+	// lease.
 	LeaseBegan() time.Time
 
 	// Renew begins the lease anew. It returns *LostError if the run did not have the mutex all the
@@ -148,7 +149,8 @@ var ErrSplit = errors.New("the servers of the store do not agree: several runs w
 // MaxConcurrent is how many requests of one process a store gets at the same time.
 const MaxConcurrent = 32
 
-// Concurrently calls do for 0 to n-1, MaxConcurrent of them at the same time, and returns when all are done.
+// Concurrently calls do for 0 to n-1, MaxConcurrent of them at the same time, and returns when all
+// are done.
 func Concurrently(n int, do func(i int)) {
 	var all errgroup.Group
 	all.SetLimit(MaxConcurrent)

@@ -120,11 +120,12 @@ func (t *Task) Problem(key, hint, format string, args ...any) Problem {
 	return Problem{Place: t.PlaceOf(key), Task: t.Name, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// NeedsLocks reports whether a run of the task must hold a mutex or a seat, or take its slot for all
-// servers.
+// NeedsLocks reports whether a run of the task must hold a mutex or a seat, or take its slot for
+// all servers.
 func (t *Task) NeedsLocks() bool { return t.OneServer || t.HoldsWhileRunning() }
 
-// HoldsWhileRunning reports whether a run of the task must hold a mutex, or a seat of a pool, while it goes on.
+// HoldsWhileRunning reports whether a run of the task must hold a mutex, or a seat of a pool, while
+// it goes on.
 func (t *Task) HoldsWhileRunning() bool { return t.WithoutOverlapping || t.Pool.Name != "" }
 
 // Retry says how often a failed attempt is tried again. The wait before attempt n+1 is Delay ×

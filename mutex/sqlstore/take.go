@@ -215,7 +215,7 @@ func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 func (l *lease) Inherit() []*os.File   { return nil } // a lease does not depend on processes
 func (l *lease) Describe(mutex.Holder) {}             // the holder in the row does not change
 func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
-func (l *lease) LeaseBegan() time.Time     { return *l.leased.Load() }
+func (l *lease) LeaseBegan() time.Time { return *l.leased.Load() }
 
 func (l *lease) take(ctx context.Context) error {
 	begun := time.Now()

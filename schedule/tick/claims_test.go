@@ -77,7 +77,8 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	}
 }
 
-// Hundreds of tasks are claimed side by side, and no more than mutex.MaxConcurrent of them at a time.
+// Hundreds of tasks are claimed side by side, and no more than mutex.MaxConcurrent of them at a
+// time.
 func TestClaimsAreMadeSideBySide(t *testing.T) {
 	tasks := ""
 	for i := range 3 * mutex.MaxConcurrent {

@@ -259,9 +259,9 @@ type memoryLock struct {
 	released bool
 }
 
-func (l *memoryLock) Inherit() []*os.File    { return nil }
-func (l *memoryLock) Lease() time.Duration   { return mutex.DefaultLease }
-func (l *memoryLock) Describe(mutex.Holder)  {}
+func (l *memoryLock) Inherit() []*os.File        { return nil }
+func (l *memoryLock) Lease() time.Duration       { return mutex.DefaultLease }
+func (l *memoryLock) Describe(mutex.Holder)      {}
 func (l *memoryLock) LeaseBegan() (at time.Time) { l.mu.Lock(); defer l.mu.Unlock(); return l.leased }
 
 // Renew takes a lock that is gone again, unless it was broken.
