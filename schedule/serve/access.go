@@ -71,8 +71,8 @@ func (s Scope) OfTokens() bool { return s.rank() > 0 }
 const MostBody = 64 << 10
 
 // contentPolicy is what pages may load: what this server serves, and nothing inline.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
-	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // Guard comes before every route: it sets headers for browsers, and refuses requests that no caller
 // may send.
@@ -101,15 +101,16 @@ func (a *access) Guard(next http.Handler) http.Handler {
 func (a *access) unwelcome(r *http.Request) *Problem {
 	switch {
 	case !a.calledByName(r):
-		return NewProblem(http.StatusForbidden, "start `sched serve` with --host and that name, if it is right",
+		return forbidden("start `sched serve` with --host and that name, if it is right",
 			"this server is not called %q", Shortened(r.Host))
 	case hasToken(r.URL):
-		return NewProblem(http.StatusBadRequest, "revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`", "a token is in the URL")
+		return badRequest("revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`",
+			"a token is in the URL")
 	case r.ContentLength > MostBody:
 		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)
 	}
 	if err := a.cross.Check(r); err != nil {
-		return NewProblem(http.StatusForbidden, "", "a page of another site has sent this")
+		return forbidden("", "a page of another site has sent this")
 	}
 	return nil
 }
@@ -151,7 +152,8 @@ func (a *access) calledByName(r *http.Request) bool {
 		name = host
 	}
 	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
-	if name == "localhost" || slices.ContainsFunc(a.Hosts, func(host string) bool { return strings.EqualFold(host, name) }) {
+	isName := func(host string) bool { return strings.EqualFold(host, name) }
+	if name == "localhost" || slices.ContainsFunc(a.Hosts, isName) {
 		return true
 	}
 	ip := net.ParseIP(name)

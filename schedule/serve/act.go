@@ -53,7 +53,7 @@ const mostReason = 500
 // checkReason is for every reason, in a body or in a header: anybody who may look sees it.
 func checkReason(reason string) error {
 	if len([]rune(reason)) > mostReason {
-		return NewProblem(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
+		return badRequest("", "the reason is longer than %d characters", mostReason)
 	}
 	return refuseToken(reason, "reason")
 }
@@ -61,7 +61,7 @@ func checkReason(reason string) error {
 // refuseToken is for every text that anybody who may look sees.
 func refuseToken(text, of string) error {
 	if aToken().MatchString(text) {
-		return NewProblem(http.StatusBadRequest, "leave it out, and revoke it if others have seen it", "a token is in the %s", of)
+		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", of)
 	}
 	return nil
 }
@@ -78,14 +78,15 @@ func later(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bo
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
-		return now, false, NewProblem(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
+		return now, false, badRequest("", "%s and %s exclude each other", inName, atName)
 	case in != nil:
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
 		t, err = r.readTime(atName, at, view.ReadTime)
 		if err == nil && (!t.After(now) || t.Sub(now) > longest) {
-			err = NewProblem(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
+			err = badRequest("leave it out for now",
+				"%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
 		return t, true, err
 	}
@@ -111,7 +112,7 @@ func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
 func postHook(r *Visit) (any, error) {
 	asked, err := r.Trigger(r.Who.Task, Asking{})
 	if missing, is := errors.AsType[*schedule.MissingValueError](err); is {
-		return nil, NewProblem(http.StatusBadRequest, HookHint, "a hook sets no params: %v", missing)
+		return nil, badRequest(HookHint, "a hook sets no params: %v", missing)
 	}
 	return asked, err
 }
@@ -137,7 +138,8 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 		return asked, err
 	}
 	if retry.Waits {
-		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", humanize.ShortRun(one.Record.Run), retry.Task)
+		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
+			humanize.ShortRun(one.Record.Run), retry.Task)
 	}
 	return r.leave(actor, retry.Row, a, atOnce, "retry", one.Record.Run)
 }
@@ -148,7 +150,9 @@ func (a Asking) when(r *Visit) (at time.Time, atOnce bool, err error) {
 	return at.UTC().Round(0).Truncate(time.Microsecond), !given, err
 }
 
-func (r *Visit) leave(actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string) (asked view.Request, err error) {
+func (r *Visit) leave(
+	actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string,
+) (asked view.Request, err error) {
 	err = checkReason(a.Reason)
 	for name, value := range request.Params {
 		err = cmp.Or(err, refuseToken(value, "value of "+name))
@@ -257,7 +261,8 @@ func (r *Visit) Cancel(id, reason string) (run string, err error) {
 	case view.RunEnded:
 		return run, actor.NotRunning(r.Context(), run)
 	}
-	return run, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it", "run %s of %s does not wait: it is %s", short, one.Task, one.State)
+	return run, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it",
+		"run %s of %s does not wait: it is %s", short, one.Task, one.State)
 }
 
 // beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for
@@ -266,7 +271,7 @@ func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (don
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
-		return nil, NewProblem(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
+		return nil, unavailable("try again", "%d runs are being stopped already", mostStopping)
 	}
 	leave := func() { <-r.server.stopping }
 	end := make(chan error, 1)
@@ -297,7 +302,7 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 		return nil, err
 	}
 	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
-		return nil, NewProblem(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
+		return nil, badRequest("leave out tasks and tags to pause everything", "the list of what to pause is empty")
 	}
 	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
 	if err != nil {
@@ -411,7 +416,8 @@ func (r *Visit) change(action, target, reason string, do func() error) error {
 // is added to the line.
 func (r *Visit) log(action, target, reason string, do func() error) error {
 	line := state.Change{
-		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target, Reason: control.Reason(reason),
+		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target,
+		Reason: control.Reason(reason),
 	}
 	err := r.server.writeAudit(func(log state.Audit) (err error) {
 		line.ID, err = log.Add(context.Background(), line)

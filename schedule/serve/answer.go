@@ -26,7 +26,8 @@ func writeAnswer(w http.ResponseWriter, r *Visit, of route, value any) {
 		w.Header().Add("Sched-Problem", headerText(p.String()))
 	}
 	if r.Invalid != nil && r.Schedule != nil {
-		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.Schedule.InPlace())
+		w.Header().Add("Sched-Problem",
+			"the schedule is invalid now (see `sched check`); this is about "+r.Schedule.InPlace())
 	}
 	c, ok := value.(content)
 	if !ok {

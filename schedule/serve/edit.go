@@ -201,7 +201,7 @@ func (s *Server) edit(do func() error) error {
 func (r Folder) editable(name, tag string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
-		p := NewProblem(http.StatusConflict, "correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
+		p := conflict("correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
 		p.Problems = ProblemOf(err).Problems
 		return nil, p
 	}
@@ -213,7 +213,8 @@ func (r Folder) editable(name, tag string) (old []byte, err error) {
 	old, err = readOwn(now, name, path)
 	if errors.Is(err, os.ErrNotExist) {
 		if tag != "" {
-			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task", "there is no task %s in the folder", name)
+			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task",
+				"there is no task %s in the folder", name)
 		}
 		return nil, nil
 	}
@@ -224,9 +225,11 @@ func (r Folder) editable(name, tag string) (old []byte, err error) {
 	case tagOf(old):
 		return old, nil
 	case "":
-		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match", "%s is there already", name)
+		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match",
+			"%s is there already", name)
 	}
-	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s since you have seen it", name)
+	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again",
+		"somebody has changed %s since you have seen it", name)
 }
 
 // readOwn reads the file of a task. It refuses a file that `sched serve` did not write, or that
@@ -267,7 +270,8 @@ func unchanged(path string, old []byte) error {
 	case errors.Is(err, os.ErrNotExist) && old == nil, err == nil && old != nil && bytes.Equal(text, old):
 		return nil
 	case err == nil || errors.Is(err, os.ErrNotExist):
-		return NewProblem(http.StatusPreconditionFailed, "GET it again", "somebody has changed %s at this moment", filepath.Base(path))
+		return NewProblem(http.StatusPreconditionFailed, "GET it again",
+			"somebody has changed %s at this moment", filepath.Base(path))
 	}
 	return err
 }
@@ -279,11 +283,12 @@ func mayWrite(after *schedule.Schedule, name, path string) error {
 		return view.Fail(view.Conflict, "let include read it", "the schedule would not read %s", path)
 	}
 	if t.As.User != "" || t.As.Group != "" {
-		return NewProblem(http.StatusForbidden, "write it into the schedule itself", "a task that runs as another user cannot be written here")
+		return forbidden("write it into the schedule itself", "a task that runs as another user cannot be written here")
 	}
 	for _, other := range after.Tasks {
 		if other != t && fileOf(after, other) == path {
-			return NewProblem(http.StatusUnprocessableEntity, "write one task", "there would be another task in the file: %s", other.Name)
+			return NewProblem(http.StatusUnprocessableEntity, "write one task",
+				"there would be another task in the file: %s", other.Name)
 		}
 	}
 	if fileOf(after, t) != path {
@@ -297,7 +302,8 @@ func unprocessable(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	p := NewProblem(http.StatusUnprocessableEntity, "", "with this the schedule would be invalid, so nothing was written")
+	p := NewProblem(http.StatusUnprocessableEntity, "",
+		"with this the schedule would be invalid, so nothing was written")
 	p.Problems = problemTexts(invalid.Problems)
 	return p
 }
@@ -312,7 +318,8 @@ func taskKeys(r *Visit, name string) ([]byte, error) {
 	case "application/json":
 		return yamlOf(r.body, name)
 	}
-	return nil, NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
+	return nil, NewProblem(http.StatusUnsupportedMediaType,
+		"send it with `Content-Type: application/yaml` or application/json",
 		"the body is neither YAML nor JSON")
 }
 
@@ -320,7 +327,8 @@ func taskKeys(r *Visit, name string) ([]byte, error) {
 // the path, is left out.
 func yamlOf(body []byte, name string) ([]byte, error) {
 	wrong := func(err error) ([]byte, error) {
-		return nil, NewProblem(http.StatusBadRequest, "send one object with the keys of the task", "the body cannot be read: %s", plainJSON(err))
+		return nil, badRequest("send one object with the keys of the task",
+			"the body cannot be read: %s", plainJSON(err))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

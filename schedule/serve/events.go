@@ -101,7 +101,7 @@ func (e *events) write(text string) error {
 func getEvents(r *Visit) (any, error) {
 	last := r.Header.Get("Last-Event-ID")
 	if len(last) > 100 {
-		return nil, NewProblem(http.StatusBadRequest, "", "Last-Event-ID is too long")
+		return nil, badRequest("", "Last-Event-ID is too long")
 	}
 	return content{stream: func(e *events) { followChanges(e, last, r.server) }}, nil
 }
@@ -166,7 +166,7 @@ func getLogStream(r *Visit) (any, error) {
 	offset := r.query.numbers["offset"]
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
-			return nil, NewProblem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
+			return nil, badRequest("leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
 	return content{stream: func(e *events) { followLog(e, r.View, one, offset) }}, nil

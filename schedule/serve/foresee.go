@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -33,12 +32,12 @@ func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Re
 	span := usualForecast
 	switch {
 	case !until.IsZero() && (length != "" || !until.After(from)):
-		return made, NewProblem(http.StatusBadRequest, "", "until is not after since, or there is for, too")
+		return made, badRequest("", "until is not after since, or there is for, too")
 	case !until.IsZero():
 		span = until.Sub(from)
 	case length != "":
 		if span, err = yamldoc.ParseDuration(length); err != nil {
-			return made, NewProblem(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", Shortened(length))
+			return made, badRequest("write it as 12h or 7d", "for %q is not a duration", Shortened(length))
 		}
 	}
 	select {
@@ -49,7 +48,7 @@ func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Re
 		err = r.Context().Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return made, NewProblem(http.StatusServiceUnavailable, "ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
+		return made, unavailable("ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
 	}
 	return made, err
 }

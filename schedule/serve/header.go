@@ -43,14 +43,21 @@ var named = humanize.Pattern(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`)
 // IsName reports whether a user or a token can have the name.
 func IsName(text string) bool { return named().MatchString(text) }
 
+// reservedHeaders mean something else.
+var reservedHeaders = []string{"Authorization", "Cookie", "Host", "Origin", "Connection", "X-Forwarded-For"}
+
 // NewHeaderSignIn returns what the flags of `sched serve` say: the two headers, proxies as IP or
 // USER@IP, and scopes as GROUP=SCOPE.
 func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSignIn, error) {
-	h := &HeaderSignIn{User: http.CanonicalHeaderKey(users), Groups: http.CanonicalHeaderKey(groups), Scopes: map[string]Scope{}}
+	h := &HeaderSignIn{
+		User:   http.CanonicalHeaderKey(users),
+		Groups: http.CanonicalHeaderKey(groups),
+		Scopes: map[string]Scope{},
+	}
 	for _, name := range []string{h.User, h.Groups} {
-		taken := slices.Contains([]string{"Authorization", "Cookie", "Host", "Origin", "Connection", "X-Forwarded-For"}, name)
-		if name != "" && (taken || !headerNamed().MatchString(name)) {
-			return nil, view.Fail(view.Invalid, "for example X-Forwarded-User and X-Forwarded-Groups", "%q cannot be such a header", name)
+		if name != "" && (slices.Contains(reservedHeaders, name) || !headerNamed().MatchString(name)) {
+			return nil, view.Fail(view.Invalid, "for example X-Forwarded-User and X-Forwarded-Groups",
+				"%q cannot be such a header", name)
 		}
 	}
 	if h.User == h.Groups {
@@ -67,17 +74,21 @@ func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSig
 		group, scope, _ := strings.Cut(text, "=")
 		switch group = strings.TrimSpace(group); {
 		case group == "" || strings.Contains(group, ",") || !Scope(scope).OfTokens():
-			return nil, view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit", "--group-scope %q is not a group with a scope", text)
+			return nil, view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit",
+				"--group-scope %q is not a group with a scope", text)
 		case group != Everybody && h.Groups == "":
-			return nil, view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user", "--group-scope %s: no header says who is in %s", text, group)
+			return nil, view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user",
+				"--group-scope %s: no header says who is in %s", text, group)
 		}
 		h.Scopes[group] = Scope(scope)
 	}
 	switch {
 	case len(h.Proxies) == 0:
-		return nil, view.Fail(view.Invalid, "add --proxy with the address from which the proxy connects", "--user-header: nobody would be believed")
+		return nil, view.Fail(view.Invalid, "add --proxy with the address from which the proxy connects",
+			"--user-header: nobody would be believed")
 	case len(h.Scopes) == 0:
-		return nil, view.Fail(view.Invalid, "add --group-scope, as ops=edit, or *=read for every user", "--user-header: nobody could do anything")
+		return nil, view.Fail(view.Invalid, "add --group-scope, as ops=edit, or *=read for every user",
+			"--user-header: nobody could do anything")
 	}
 	return h, nil
 }
@@ -90,7 +101,8 @@ func parseProxy(text string) (p Proxy, err error) {
 		name, address = "", text
 	}
 	if p.IP, err = netip.ParseAddr(address); err != nil || p.IP.Zone() != "" || p.IP.IsUnspecified() {
-		return p, view.Fail(view.Invalid, "write it as 10.0.0.5, or as www-data@127.0.0.1", "--proxy %q is not an address", text)
+		return p, view.Fail(view.Invalid, "write it as 10.0.0.5, or as www-data@127.0.0.1",
+			"--proxy %q is not an address", text)
 	}
 	p.IP = p.IP.Unmap()
 	here := isHere(p.IP)
@@ -99,7 +111,8 @@ func parseProxy(text string) (p Proxy, err error) {
 		return p, view.Fail(view.Invalid, "write the user of the proxy before it: www-data@"+address,
 			"--proxy %s: every user of this machine could say who they are", text)
 	case !here && ok:
-		return p, view.Fail(view.Invalid, "leave the user out", "--proxy %s: users of other machines are not known", text)
+		return p, view.Fail(view.Invalid, "leave the user out",
+			"--proxy %s: users of other machines are not known", text)
 	case name == "":
 		return p, nil
 	}
@@ -138,7 +151,7 @@ func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...an
 	}
 	groups := r.Header.Values(h.Groups)
 	refuse := func(why string) (Who, bool, error) {
-		return Who{}, false, NewProblem(http.StatusForbidden, "the proxy must replace what clients send in this header", "%s", why)
+		return Who{}, false, forbidden("the proxy must replace what clients send in this header", "%s", why)
 	}
 	switch {
 	case len(names) > 1 || len(groups) > 1:
@@ -157,9 +170,11 @@ func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...an
 	}
 	switch {
 	case !who.Scope.Allows(ScopeRead):
-		return who, false, NewProblem(http.StatusForbidden, "--group-scope of `sched serve` lets a group in", "%s is in no group that may look", who.Name)
+		return who, false, forbidden("--group-scope of `sched serve` lets a group in",
+			"%s is in no group that may look", who.Name)
 	case !safe(r.Method) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "":
-		return who, false, NewProblem(http.StatusForbidden, "send a token; a script that the proxy signs in sends `Sec-Fetch-Site: same-origin`",
+		return who, false, forbidden(
+			"send a token; a script that the proxy signs in sends `Sec-Fetch-Site: same-origin`",
 			"nothing says that a page of this server has sent this")
 	}
 	return who, true, nil

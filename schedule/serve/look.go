@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,7 +38,9 @@ func getTasks(r *Visit) (any, error) {
 }
 
 // taggedAfter returns at most limit tasks with one of the tags (all for none) behind the cursor.
-func taggedAfter(s *schedule.Schedule, tags []string, after cursor, limit int) (chosen []*schedule.Task, more bool, err error) {
+func taggedAfter(
+	s *schedule.Schedule, tags []string, after cursor, limit int,
+) (chosen []*schedule.Task, more bool, err error) {
 	if err := control.KnownTags(s, tags); err != nil {
 		return nil, false, err
 	}
@@ -117,13 +118,14 @@ func getUpcoming(r *Visit) (any, error) {
 		to = from.Add(24 * time.Hour)
 	}
 	if !from.Before(to) || to.Sub(from) > longestAhead {
-		return nil, NewProblem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
+		return nil, badRequest("", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
 		return nil, madeUp()
 	}
-	slots, more := r.View.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item}, int(r.query.numbers["limit"]))
+	slots, more := r.View.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item},
+		int(r.query.numbers["limit"]))
 	var next cursor
 	if more {
 		last := slots[len(slots)-1]
@@ -155,7 +157,8 @@ func getRuns(r *Visit) (any, error) {
 const summedUp = 24 * time.Hour
 
 func getSummary(r *Visit) (any, error) {
-	since, until, task, tags := r.query.times["since"], r.query.times["until"], r.query.Get("task"), r.query.Values["tag"]
+	since, until, task, tags := r.query.times["since"], r.query.times["until"],
+		r.query.Get("task"), r.query.Values["tag"]
 	if err := control.KnownTags(r.Schedule, tags); err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func getSummary(r *Visit) (any, error) {
 		since = r.server.Now().Add(-summedUp)
 	}
 	if !until.IsZero() && !since.Before(until) {
-		return nil, NewProblem(http.StatusBadRequest, "", "until is not after since, %s", since.Format(time.RFC3339))
+		return nil, badRequest("", "until is not after since, %s", since.Format(time.RFC3339))
 	}
 	all, err := r.View.Summaries(r.Context(), task, since, until)
 	if err == nil && len(all) == 0 && task != "" {
@@ -203,13 +206,15 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 		return q, madeUp()
 	}
 	q = state.Query{
-		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"], Limit: int(r.query.numbers["limit"]),
+		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],
+		Limit: int(r.query.numbers["limit"]),
 		Below: state.Position{Slot: below.at, ID: below.item},
 	}
 	for _, word := range r.query.Values["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
-			return q, NewProblem(http.StatusBadRequest, "the outcomes are "+strings.Join(outcome.Words(outcome.Filters), ", "), "outcome %q is not an outcome", Shortened(word))
+			return q, badRequest("the outcomes are "+strings.Join(outcome.Words(outcome.Filters), ", "),
+				"outcome %q is not an outcome", Shortened(word))
 		}
 		q.Outcomes = append(q.Outcomes, o)
 	}
@@ -220,7 +225,7 @@ func getRun(r *Visit) (any, error) { return r.run(r.PathValue("id")) }
 
 func (r *Visit) run(id string) (view.Run, error) {
 	if len(id) < 4 {
-		return view.Run{}, NewProblem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
 	}
 	return r.View.Run(r.Context(), id)
 }
@@ -232,7 +237,8 @@ const leastID = 12
 // runToChange returns a run of this server that a command (retry, stop) is to change.
 func (r *Visit) runToChange(id, command string) (view.Run, error) {
 	if len(id) < leastID {
-		return view.Run{}, NewProblem(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
+		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
+			"%q is too short for the id of a run to change", id)
 	}
 	one, err := r.run(id)
 	if err == nil {
@@ -249,7 +255,8 @@ func getLog(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.View.Log(one, r.query.is("hooks"), r.query.numbers["offset"], min(r.query.numbers["tail"], mostLog), mostLog)
+	log, err := r.View.Log(one, r.query.is("hooks"), r.query.numbers["offset"],
+		min(r.query.numbers["tail"], mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +279,9 @@ func getServers(r *Visit) (any, error) {
 
 // A Pausing is a pause with the id by which it is ended.
 type Pausing struct {
-	ID string `json:"id"` // the name of the task, or everything, with @ and its beginning for a planned one; "" for a pause of the schedule
+	// The name of the task, or everything; a planned one has @ and its beginning behind it. It is
+	// empty for a pause of the schedule.
+	ID string `json:"id"`
 	view.TaskPause
 }
 
@@ -318,7 +327,7 @@ func getMetrics(r *Visit) (any, error) {
 
 func getBadge(r *Visit) (any, error) {
 	if !strings.HasSuffix(r.PathValue("key"), ".svg") {
-		return nil, NewProblem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+		return nil, notFound("it ends in .svg", "there is no such picture")
 	}
 	t, err := view.FindTask(r.Schedule, r.Who.Task)
 	if err != nil {
@@ -337,7 +346,8 @@ func getBadge(r *Visit) (any, error) {
 			}
 		}
 	}
-	return content{text: []byte(badgeOf(t.Name, word, colour)), header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
+	return content{text: []byte(badgeOf(t.Name, word, colour)),
+		header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
 }
 
 // badgeOf draws a badge: the name of the task, and how its last run ended, in words and in colour.

@@ -26,7 +26,8 @@ func (s *Server) document() ([]byte, error) {
 	return view.JSON(map[string]any{
 		"openapi": "3.0.3",
 		"info": map[string]any{"title": "sched", "version": s.Version,
-			"description": "Tasks, what became of them and why, and what people ask for. The objects are as `--json` of the commands prints them."},
+			"description": "Tasks, what became of them and why, and what people ask for. " +
+				"The objects are as `--json` of the commands prints them."},
 		"servers": []any{map[string]any{"url": s.BasePath + prefix}},
 		"paths":   paths,
 		"components": map[string]any{
@@ -49,10 +50,11 @@ func (d documenter) operation(r route) map[string]any {
 	}
 	switch {
 	case r.body != nil:
-		operation["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": d.schema(reflect.TypeOf(r.body))}}}
+		operation["requestBody"] = map[string]any{"content": d.content("application/json", reflect.TypeOf(r.body))}
 	case r.method == http.MethodPut:
 		keys := map[string]any{"schema": map[string]any{"type": "object"}}
-		operation["requestBody"] = map[string]any{"required": true, "content": map[string]any{"application/json": keys, yamlText: keys}}
+		operation["requestBody"] = map[string]any{"required": true,
+			"content": map[string]any{"application/json": keys, yamlText: keys}}
 	}
 	operation["security"] = []any{}
 	if r.scope.OfTokens() {
@@ -73,7 +75,8 @@ func operationID(r route) string {
 
 func (d documenter) parameters(r route) (all []any) {
 	for _, name := range r.pathParams() {
-		all = append(all, map[string]any{"name": name, "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
+		all = append(all, map[string]any{"name": name, "in": "path",
+			"required": true, "schema": map[string]any{"type": "string"}})
 	}
 	for _, p := range r.params {
 		schema := map[string]any{"type": p.kind}
@@ -89,7 +92,8 @@ func (d documenter) parameters(r route) (all []any) {
 		all = append(all, map[string]any{"name": p.name, "in": "query", "description": p.about, "schema": schema})
 	}
 	header := func(name, about string) {
-		all = append(all, map[string]any{"name": name, "in": "header", "description": about, "schema": map[string]any{"type": "string"}})
+		all = append(all, map[string]any{"name": name, "in": "header",
+			"description": about, "schema": map[string]any{"type": "string"}})
 	}
 	switch {
 	case r.cached():
@@ -139,9 +143,14 @@ func (d documenter) responses(r route) map[string]any {
 	}
 	for _, status := range wrong {
 		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
-			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[Problem]())}}}
+			"content": d.content("application/problem+json", reflect.TypeFor[Problem]())}
 	}
 	return all
+}
+
+// content is the part of a body's description that says how it is encoded.
+func (d documenter) content(kind string, of reflect.Type) map[string]any {
+	return map[string]any{kind: map[string]any{"schema": d.schema(of)}}
 }
 
 // schema returns the schema of a type. For a struct it is a reference to the schema that is

@@ -33,17 +33,51 @@ func (p *Problem) Error() string { return p.Detail }
 
 // NewProblem returns an error that is answered with the status. The hint may be empty.
 func NewProblem(status int, hint, format string, args ...any) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
+	return &Problem{
+		Type:   "about:blank",
+		Title:  http.StatusText(status),
+		Status: status,
+		Detail: fmt.Sprintf(format, args...),
+		Hint:   hint,
+	}
+}
+
+// badRequest returns the answer to a request that is written wrongly.
+func badRequest(hint, format string, args ...any) *Problem {
+	return NewProblem(http.StatusBadRequest, hint, format, args...)
+}
+
+// forbidden returns the answer to somebody who is known, and may not do that.
+func forbidden(hint, format string, args ...any) *Problem {
+	return NewProblem(http.StatusForbidden, hint, format, args...)
+}
+
+func notFound(hint, format string, args ...any) *Problem {
+	return NewProblem(http.StatusNotFound, hint, format, args...)
+}
+
+// conflict returns the answer to a request that what is there does not allow.
+func conflict(hint, format string, args ...any) *Problem {
+	return NewProblem(http.StatusConflict, hint, format, args...)
+}
+
+// unavailable returns the answer of a server that cannot do this now.
+func unavailable(hint, format string, args ...any) *Problem {
+	return NewProblem(http.StatusServiceUnavailable, hint, format, args...)
 }
 
 // tryAgain returns an error of a server that can answer after some seconds.
 func tryAgain(after int, hint, format string, args ...any) *Problem {
-	p := NewProblem(http.StatusServiceUnavailable, hint, format, args...)
+	p := unavailable(hint, format, args...)
 	p.RetryAfter = after
 	return p
 }
 
-var statusOf = map[view.Kind]int{view.NotFound: http.StatusNotFound, view.Conflict: http.StatusConflict, view.Denied: http.StatusForbidden}
+var statusOf = map[view.Kind]int{
+	view.NotFound: http.StatusNotFound,
+	view.Conflict: http.StatusConflict,
+	view.Denied:   http.StatusForbidden,
+}
 
 // ProblemOf returns the answer to a request that ended with an error.
 func ProblemOf(err error) *Problem {
@@ -64,29 +98,29 @@ func ProblemOf(err error) *Problem {
 		}
 		return NewProblem(cmp.Or(statusOf[wrong.Kind], http.StatusBadRequest), hint, "%v", err)
 	case errors.As(err, &invalid):
-		p := NewProblem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
+		p := unavailable("see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
 		p.Problems = problemTexts(invalid.Problems)
 		return p
 	case errors.As(err, &several):
-		return NewProblem(http.StatusConflict, "write more of its id", "%v", err)
+		return conflict("write more of its id", "%v", err)
 	case errors.Is(err, state.ErrNotFound):
-		return NewProblem(http.StatusNotFound, "", "%v", err)
+		return notFound("", "%v", err)
 	case errors.Is(err, run.ErrVanished):
-		return NewProblem(http.StatusConflict, "", "%v", err)
+		return conflict("", "%v", err)
 	case errors.As(err, &newer):
-		return NewProblem(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
+		return unavailable("start `sched serve` with the sched that the ticks use", "%v", err)
 	case state.Damaged(err):
-		return NewProblem(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
+		return unavailable("the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
 	case state.Locked(err):
 		return tryAgain(1, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
 	case errors.As(err, &store):
-		return NewProblem(http.StatusServiceUnavailable, store.Hint, "%s", humanize.Line(store.Error()))
+		return unavailable(store.Hint, "%s", humanize.Line(store.Error()))
 	case errors.As(err, &tooLarge):
 		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return NewProblem(http.StatusServiceUnavailable, "try again", "it took too long")
+		return unavailable("try again", "it took too long")
 	}
-	return NewProblem(http.StatusServiceUnavailable, "", "%s", humanize.Line(err.Error()))
+	return unavailable("", "%s", humanize.Line(err.Error()))
 }
 
 // problemTexts are the problems of a schedule, each with its place.

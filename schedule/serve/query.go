@@ -2,7 +2,6 @@ package serve
 
 import (
 	"encoding/base64"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -89,15 +88,15 @@ func checkParam(params []param, name string, values []string) error {
 		if hint == "see `sched list`" {
 			hint = "the parameters are in openapi.json"
 		}
-		return NewProblem(http.StatusBadRequest, hint, "there is no parameter %q", Shortened(name))
+		return badRequest(hint, "there is no parameter %q", Shortened(name))
 	}
 	switch p := params[i]; {
 	case len(values) > 1 && !p.many:
-		return NewProblem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+		return badRequest("", "the parameter %s is there %d times", name, len(values))
 	case values[0] == "" && p.kind != "boolean":
-		return NewProblem(http.StatusBadRequest, "leave it out, or give it a value", "the parameter %s is empty", name)
+		return badRequest("leave it out, or give it a value", "the parameter %s is empty", name)
 	case p.kind == "boolean" && !slices.Contains([]string{"", "true", "false"}, values[0]):
-		return NewProblem(http.StatusBadRequest, "true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
+		return badRequest("true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
 	}
 	return nil
 }
@@ -109,14 +108,16 @@ func (p param) number(given string) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	switch {
 	case p.most == 0 && (err != nil || n < 0):
-		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number of bytes", p.name, Shortened(given))
+		return 0, badRequest("", "%s %q is not a number of bytes", p.name, Shortened(given))
 	case p.most > 0 && (err != nil || n < p.least || n > p.most):
-		return 0, NewProblem(http.StatusBadRequest, "", "%s %q is not a number from %d to %d", p.name, Shortened(given), p.least, p.most)
+		return 0, badRequest("", "%s %q is not a number from %d to %d", p.name, Shortened(given), p.least, p.most)
 	}
 	return n, nil
 }
 
-type readsTime func(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool)
+type readsTime func(
+	text string, now time.Time, zone *time.Location, others ...*time.Location,
+) (at time.Time, skipped string, ok bool)
 
 // readTime reads a time as the flags of commands do; "" is the zero time.
 func (r *Visit) readTime(name, given string, read readsTime) (time.Time, error) {
@@ -125,7 +126,7 @@ func (r *Visit) readTime(name, given string, read readsTime) (time.Time, error) 
 	}
 	at, _, ok := read(given, r.server.Now(), r.Schedule.Location, view.Zones(r.Schedule, time.Local)...)
 	if !ok || at.Year() < 1 || at.Year() > 9998 {
-		return time.Time{}, NewProblem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
+		return time.Time{}, badRequest("write it as 2006-01-02T15:04:05Z or 2h ago, and + in a URL as %2B",
 			"%s %q is not a time", name, Shortened(given))
 	}
 	return at.UTC(), nil
@@ -165,5 +166,5 @@ func readCursor(given string) (c cursor, err error) {
 }
 
 func madeUp() error {
-	return NewProblem(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+	return badRequest("leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }

@@ -39,16 +39,24 @@ var quietLog = log.New(io.Discard, "", 0)
 // ServeUntil answers requests until ctx is done, and then ends within a few seconds: streams end at
 // once. With a certificate it speaks TLS.
 func ServeUntil(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler) error {
-	return serveUntil(ctx, l, certificate, handler, timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
+	return serveUntil(ctx, l, certificate, handler,
+		timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
 }
 
-func serveUntil(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler, t timeouts) error {
+func serveUntil(
+	ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler, t timeouts,
+) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	server := &http.Server{
-		Handler: marking(handler), ReadHeaderTimeout: t.header, ReadTimeout: t.read, WriteTimeout: t.write, IdleTimeout: t.idle,
-		MaxHeaderBytes: 16 << 10, ErrorLog: quietLog,
-		BaseContext: func(net.Listener) context.Context { return streams },
+		Handler:           marking(handler),
+		ReadHeaderTimeout: t.header,
+		ReadTimeout:       t.read,
+		WriteTimeout:      t.write,
+		IdleTimeout:       t.idle,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          quietLog,
+		BaseContext:       func(net.Listener) context.Context { return streams },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			if c := countedOf(conn); c != nil {
 				ctx, conn = context.WithValue(ctx, countedKey{}, c), c.Conn
@@ -65,7 +73,8 @@ func serveUntil(ctx context.Context, l net.Listener, certificate *tls.Certificat
 		},
 	}
 	if certificate != nil {
-		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"http/1.1"}})
 	}
 	stop := context.AfterFunc(ctx, func() {
 		endStreams()
@@ -89,13 +98,16 @@ func Listen(address string, exposed bool) (net.Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, view.Fail(view.Invalid, "write it as 127.0.0.1:7323, [::1]:7323 or unix:PATH", "--listen %q is not an address", address)
+		return nil, view.Fail(view.Invalid, "write it as 127.0.0.1:7323, [::1]:7323 or unix:PATH",
+			"--listen %q is not an address", address)
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return nil, view.Fail(view.Invalid, "write a number from 1 to 65535, as in 127.0.0.1:7323", "--listen %s: %s is not a port", address, port)
+		return nil, view.Fail(view.Invalid, "write a number from 1 to 65535, as in 127.0.0.1:7323",
+			"--listen %s: %s is not a port", address, port)
 	}
 	if ip := net.ParseIP(host); !exposed && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, view.Fail(view.Invalid, "add --tls-cert and --tls-key, or --behind-proxy where a proxy speaks TLS; or listen at 127.0.0.1",
+		return nil, view.Fail(view.Invalid,
+			"add --tls-cert and --tls-key, or --behind-proxy where a proxy speaks TLS; or listen at 127.0.0.1",
 			"--listen %s is open to other machines, and tokens would be sent in the clear", address)
 	}
 	l, err := net.Listen("tcp", address)
@@ -118,7 +130,8 @@ func listenUnix(path string) (net.Listener, error) {
 		}
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			conn.Close()
-			return nil, view.Fail(view.Conflict, "is another `sched serve` running there?", "somebody listens at %s already", path)
+			return nil, view.Fail(view.Conflict, "is another `sched serve` running there?",
+				"somebody listens at %s already", path)
 		}
 		os.Remove(path)
 	}

@@ -88,7 +88,15 @@ const mostForeseeing = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: newForecasts(), process: rand.Text()[:8]}
+	s := &Server{
+		Config:     c,
+		work:       make(chan struct{}, mostWork),
+		stopping:   make(chan struct{}, mostStopping),
+		foreseeing: make(chan struct{}, mostForeseeing),
+		mux:        http.NewServeMux(),
+		forecasts:  newForecasts(),
+		process:    rand.Text()[:8],
+	}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
@@ -150,7 +158,8 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 			pages.ServeHTTP(w, r.WithContext(withWho(r.Context(), who)))
 			return
 		}
-		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized {
+		unknown := r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized
+		if unknown && r.Method == http.MethodGet {
 			http.Redirect(w, r, s.SitePath()+"/login", http.StatusSeeOther)
 			return
 		}
@@ -161,7 +170,7 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 func (s *Server) mayLook(r *http.Request) (Who, error) {
 	who, err := s.access.Caller(r)
 	if err == nil && !who.Scope.Allows(ScopeRead) {
-		err = NewProblem(http.StatusForbidden, "", "it is not allowed")
+		err = forbidden("", "it is not allowed")
 	}
 	return who, err
 }
@@ -177,10 +186,12 @@ func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeProblem(w, NewProblem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
+		writeProblem(w, NewProblem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "),
+			"%s is not for %s", r.URL.Path, r.Method))
 		return
 	}
-	writeProblem(w, NewProblem(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", Shortened(r.URL.Path)))
+	writeProblem(w, notFound("the routes are in "+s.BasePath+prefix+"/openapi.json",
+		"there is no route %s", Shortened(r.URL.Path)))
 }
 
 // current is the schedule as it is now. It is read again when one of its files has changed, and

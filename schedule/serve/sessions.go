@@ -36,9 +36,10 @@ func (a *access) begin(r *http.Request, scope Scope, by, of string) (*http.Cooki
 	value, now := newSecret(), a.Now().UTC().Round(0)
 	one := Token{Name: "session-" + rand.Text()[:8], Scope: scope, Made: now, Hash: tokenHash(value),
 		Session: &Session{By: by, Of: of, User: user, Until: now.Add(sessionLasts)}}
+	add := func(all []Token) ([]Token, error) { return withSession(all, one, now), nil }
 	if user == "" && !a.Secure {
 		a.tokens.remember(one) // who takes the port while the server is down must get nothing that works
-	} else if err := a.tokens.change(func(all []Token) ([]Token, error) { return withSession(all, one, now), nil }); err != nil {
+	} else if err := a.tokens.change(add); err != nil {
 		a.Problem("a session cannot be written down, and ends with the server: %v", err)
 		a.tokens.remember(one)
 	}
@@ -77,9 +78,11 @@ func (a *access) sessionUser(r *http.Request) (string, error) {
 		return "", nil
 	}
 	server := local.AddrPort()
-	user, err := loopbackUser(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+	user, err := loopbackUser(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()),
+		netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
 	if err == nil && user == "" {
-		return "", NewProblem(http.StatusUnauthorized, "keep the connection open until it is answered", "nobody knows who asks")
+		return "", NewProblem(http.StatusUnauthorized, "keep the connection open until it is answered",
+			"nobody knows who asks")
 	}
 	return user, nil
 }
@@ -101,7 +104,8 @@ func (a *access) cookieName(r *http.Request) string {
 
 // cookie returns the cookie of a session. A cookie without a value ends the session.
 func (a *access) cookie(r *http.Request, value string) *http.Cookie {
-	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.SitePath() + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
+	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.SitePath() + "/",
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
 		MaxAge: int(sessionLasts / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
@@ -112,7 +116,8 @@ func (a *access) cookie(r *http.Request, value string) *http.Cookie {
 // withSession returns all tokens with a session, without the sessions that are over at a time.
 func withSession(all []Token, one Token, now time.Time) []Token {
 	first, sessions := -1, 0
-	all = slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
 	for i, t := range all {
 		if t.Session == nil {
 			continue

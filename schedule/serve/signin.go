@@ -13,7 +13,8 @@ import (
 
 // SignIn adds the pages for signing in and out.
 func (a *access) SignIn(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+a.SitePath()+"/login", func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
+	mux.HandleFunc("GET "+a.SitePath()+"/login",
+		func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
 	mux.HandleFunc("GET "+a.SitePath()+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
 		a.form(w, http.StatusOK, r.PathValue("code"), "")
 	})

@@ -29,10 +29,13 @@ type Sighting struct {
 	Request *http.Request
 }
 
-// NewSite returns the site of servers, which are at least one and have the same SitePath. Overview
-// shows those at which a visitor may look, which are at least one, and pages makes the pages of
-// one.
-func NewSite(members []*Server, broken []string, overview func(http.ResponseWriter, *Site, []Sighting), pages func(*Server) http.Handler) *Site {
+// An Overview answers with the first page of a site. It shows one schedule or more, at which the
+// visitor may look.
+type Overview func(http.ResponseWriter, *Site, []Sighting)
+
+// NewSite returns the site of one server or more, which have the same SitePath. broken are the
+// files that could not be loaded; pages makes the pages of one server.
+func NewSite(members []*Server, broken []string, overview Overview, pages func(*Server) http.Handler) *Site {
 	s := &Site{Members: members, Broken: broken, own: http.NewServeMux()}
 	var all []*access
 	for _, m := range members {
@@ -49,7 +52,9 @@ func NewSite(members []*Server, broken []string, overview func(http.ResponseWrit
 	}
 	first, base := members[0], members[0].SitePath()
 	first.access.SignIn(s.own)
-	s.own.HandleFunc("GET "+base+"/{$}", s.shown(func(w http.ResponseWriter, _ *http.Request, seen []Sighting) { overview(w, s, seen) }))
+	s.own.HandleFunc("GET "+base+"/{$}", s.shown(func(w http.ResponseWriter, _ *http.Request, seen []Sighting) {
+		overview(w, s, seen)
+	}))
 	s.own.HandleFunc("GET "+base+prefix+"/events", s.shown(streamChanges))
 	s.own.HandleFunc("GET "+base+Assets+"{file}", func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
@@ -57,7 +62,8 @@ func NewSite(members []*Server, broken []string, overview func(http.ResponseWrit
 		s.handlers[0].ServeHTTP(w, r)
 	})
 	s.own.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, NewProblem(http.StatusNotFound, "each schedule is below "+base+"/s/NAME/", "there is nothing at %s", Shortened(r.URL.Path)))
+		writeProblem(w, notFound("each schedule is below "+base+"/s/NAME/",
+			"there is nothing at %s", Shortened(r.URL.Path)))
 	})
 	return s
 }

@@ -21,7 +21,8 @@ const (
 // fileHead is how each file of a task begins. A person who removes its first line takes the file
 // over: it is never written again.
 func fileHead(name string) string {
-	return fmt.Sprintf("# Written by `sched serve --edit`, which leaves the file alone when this line is removed.\ntasks:\n  - name: %q\n", name)
+	return "# Written by `sched serve --edit`, which leaves the file alone when this line is removed.\n" +
+		fmt.Sprintf("tasks:\n  - name: %q\n", name)
 }
 
 // taskText is the file of a task, given its keys without its name as YAML.
@@ -70,10 +71,11 @@ func keysIn(text []byte, name string) (keys []byte, strange int) {
 // who may edit.
 func getSource(r *Visit) (any, error) {
 	if r.server.Config.Edit == "" {
-		return nil, NewProblem(http.StatusNotFound, "start `sched serve` with --edit", "this server shows no source of tasks")
+		return nil, notFound("start `sched serve` with --edit", "this server shows no source of tasks")
 	}
 	if !r.Who.Scope.Allows(ScopeEdit) {
-		return nil, NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope edit`", "%s may %s, and the source of a task needs edit", r.Who.Name, r.Who.Scope)
+		return nil, forbidden("make a token with `sched serve token --scope edit`",
+			"%s may %s, and the source of a task needs edit", r.Who.Name, r.Who.Scope)
 	}
 	t, err := view.FindTask(r.Schedule, r.PathValue("name"))
 	if err != nil {
@@ -90,7 +92,8 @@ func getSource(r *Visit) (any, error) {
 		return c, nil
 	}
 	if c.text, err = yamldoc.KeysAt(text, t.Place.Line, t.Place.Column, "name"); err != nil {
-		return nil, view.Fail(view.NotFound, "look at it there", "%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
+		return nil, view.Fail(view.NotFound, "look at it there",
+			"%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
 	}
 	return c, nil
 }
@@ -163,7 +166,9 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 
 func checkName(name string) error {
 	if !mayName().MatchString(name) {
-		return NewProblem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", Shortened(name))
+		return NewProblem(http.StatusUnprocessableEntity,
+			"letters, digits and . _ : / -, at most 128, a letter or digit first",
+			"%q cannot be a name", Shortened(name))
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ func AddToken(dir string, t Token) (text string, err error) {
 			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", n)
 		}
 		if slices.ContainsFunc(all, func(other Token) bool { return other.Name == t.Name }) {
-			return nil, view.Fail(view.Conflict, "choose another --name, or revoke it", "there is a token called %q already", t.Name)
+			return nil, view.Fail(view.Conflict, "choose another --name, or revoke it",
+				"there is a token called %q already", t.Name)
 		}
 		return append(all, t), nil
 	})
@@ -86,11 +87,13 @@ func RevokeToken(dir, name string) error {
 			for _, t := range all {
 				names = append(names, t.Name)
 			}
-			return nil, view.Fail(view.NotFound, strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
+			return nil, view.Fail(view.NotFound,
+				strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
 				"there is no token called %q", name)
 		}
 		gone := all[i].Hash
-		return slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Hash == gone || t.Session != nil && t.Session.Of == gone }), nil
+		return slices.DeleteFunc(slices.Clone(all),
+			func(t Token) bool { return t.Hash == gone || t.Session != nil && t.Session.Of == gone }), nil
 	})
 }
 

@@ -129,7 +129,8 @@ func receive(w http.ResponseWriter, r *Visit, of route) (err error) {
 		conn.SetReadDeadline(time.Time{}) // net/http takes a deadline that is over for the end of the client
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s", humanize.Duration(r.server.bodyTimeout))
+		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s",
+			humanize.Duration(r.server.bodyTimeout))
 	}
 	return err
 }
@@ -153,7 +154,7 @@ func (who Who) needs(scope Scope) error {
 	if who.Scope.Allows(scope) {
 		return nil
 	}
-	return NewProblem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(scope)+"`",
+	return forbidden("make a token with `sched serve token --scope "+string(scope)+"`",
 		"%s may %s, and this needs %s", who.Name, who.Scope, scope)
 }
 
@@ -205,7 +206,7 @@ const longest = 10 * 366 * 24 * time.Hour
 
 func duration(name string, seconds float64) (time.Duration, error) {
 	if !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, NewProblem(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
+		return 0, badRequest("write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -219,7 +220,8 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 			return handle(r, body)
 		}
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			return nil, NewProblem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
+			return nil, NewProblem(http.StatusUnsupportedMediaType,
+				"send it with `Content-Type: application/json`", "the body is not JSON")
 		}
 		decoder := json.NewDecoder(bytes.NewReader(r.body))
 		decoder.DisallowUnknownFields()
@@ -228,7 +230,7 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 			err = ended(decoder)
 		}
 		if err != nil {
-			return nil, NewProblem(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
 		}
 		return handle(r, body)
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,8 +123,9 @@ func (w *watcher) tell(name string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
-	if w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value}); len(w.recent) > mostRecentEvents {
-		w.recent = append([]watchEvent(nil), w.recent[len(w.recent)-mostRecentEvents:]...)
+	w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value})
+	if surplus := len(w.recent) - mostRecentEvents; surplus > 0 {
+		w.recent = slices.Delete(w.recent, 0, surplus)
 	}
 	for l := range w.listeners {
 		select {
@@ -255,5 +257,6 @@ func changeOfRow(row state.Row, as view.RunState) RunChange {
 }
 
 func changeOfRecord(r state.Row) RunChange {
-	return RunChange{Run: r.ID, Task: r.Task, State: view.RunEnded, Attempt: r.Attempt.Number, Outcome: string(r.Outcome)}
+	return RunChange{Run: r.ID, Task: r.Task, State: view.RunEnded, Attempt: r.Attempt.Number,
+		Outcome: string(r.Outcome)}
 }

@@ -74,9 +74,11 @@ func (a *access) identify(r *http.Request) (who Who, wrong bool, err error) {
 		}
 	}
 	if wrong {
-		return Who{}, true, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`", "the token is not one of this server, or was revoked")
+		return Who{}, true, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`",
+			"the token is not one of this server, or was revoked")
 	}
-	return Who{}, false, NewProblem(http.StatusUnauthorized, "send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
+	return Who{}, false, NewProblem(http.StatusUnauthorized,
+		"send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
 }
 
 // Key returns who has a key of the scope, with the task of the key. The error is a *Problem.
@@ -91,7 +93,7 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
 	}
 	if !ok || found.Scope != scope {
 		a.slowDown(r, from)
-		return Who{}, NewProblem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+		return Who{}, notFound("`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
 	}
 	return Who{Name: found.Name, From: from, Scope: scope, Task: found.Task}, nil
 }

@@ -47,10 +47,12 @@ func (p *pages) actions() {
 	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showAct, serve.Quick))
 	p.form("/act", p.act)
 	p.form("/pauses", func(r *http.Request) (string, error) {
-		return p.do(r, serve.ScopeOperate, serve.Quick, func(v *serve.Visit) (string, error) { return "/pauses", pauseTasks(v, nil) })
+		return p.do(r, serve.ScopeOperate, serve.Quick,
+			func(v *serve.Visit) (string, error) { return "/pauses", pauseTasks(v, nil) })
 	})
 	p.form("/pauses/{id}/resume", func(r *http.Request) (string, error) {
-		return p.do(r, serve.ScopeOperate, serve.Quick, func(v *serve.Visit) (string, error) { return "/pauses", resume(v, v.PathValue("id")) })
+		return p.do(r, serve.ScopeOperate, serve.Quick,
+			func(v *serve.Visit) (string, error) { return "/pauses", resume(v, v.PathValue("id")) })
 	})
 	for _, d := range deeds {
 		of := "/tasks/{id}/"
@@ -73,8 +75,10 @@ func (p *pages) form(path string, does func(*http.Request) (next string, err err
 	})
 }
 
-// do does something for the sender of a form.
-func (p *pages) do(r *http.Request, needs serve.Scope, work serve.Work, does func(*serve.Visit) (next string, err error)) (next string, err error) {
+// do does something for the sender of a form. next is the path of the page to show then.
+func (p *pages) do(
+	r *http.Request, needs serve.Scope, work serve.Work, does func(*serve.Visit) (next string, err error),
+) (next string, err error) {
 	v, leave, err := p.Visit(r, needs, work)
 	if err != nil {
 		return "", err
@@ -190,7 +194,8 @@ var deeds = []deed{
 			asked, err := v.Trigger(task, asking(v, task))
 			return "/runs/" + asked.Run, err
 		}},
-	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick", why: "its last run did not fail, or was on another server",
+	{name: "retry", label: "Retry", does: "runs again as it is defined now, at once or with the next tick",
+		why: "its last run did not fail, or was on another server",
 		targets: func(p taskList, r row) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
 				return r.LastRun.ID
@@ -200,7 +205,8 @@ var deeds = []deed{
 			asked, err := v.Retry(run, asking(v, run))
 			return "/runs/" + asked.Run, err
 		}},
-	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on", why: "it does not run on this server", grave: true,
+	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on",
+		why: "it does not run on this server", grave: true,
 		targets: func(p taskList, r row) string {
 			for _, one := range r.Running {
 				if p.isHere(one.Host) {
@@ -212,7 +218,9 @@ var deeds = []deed{
 			_, err := v.Stop(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
-	{name: "cancel", label: "Cancel", does: "will not begin the run that waits: it is skipped, or stopped if it had begun", why: "none of its runs waits", grave: true,
+	{name: "cancel", label: "Cancel",
+		does: "will not begin the run that waits: it is skipped, or stopped if it had begun",
+		why:  "none of its runs waits", grave: true,
 		targets: func(p taskList, r row) string {
 			if len(r.Waiting) == 0 {
 				return ""
@@ -222,7 +230,8 @@ var deeds = []deed{
 			_, err := v.Cancel(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
-	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on", why: "it is paused already", more: howLong,
+	{name: "pause", label: "Pause", does: "will not start, and its slots will be skipped; what runs goes on",
+		why: "it is paused already", more: howLong,
 		targets: func(p taskList, r row) string {
 			if r.Paused != nil {
 				return ""
@@ -305,7 +314,8 @@ func showAct(made *page) error {
 	rows := p.filtered(p.rows(p.judged()))
 	if p.query("all") == "" {
 		named := p.request.URL.Query()["task"]
-		rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(named, r.definition.Name) })
+		rows = slices.DeleteFunc(slices.Clone(rows),
+			func(r row) bool { return !slices.Contains(named, r.definition.Name) })
 	}
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
@@ -339,7 +349,8 @@ func (p taskList) ask(d deed, rows []row) {
 		case "trigger":
 			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.find(r.Name), r.Name, nil))
 		case "retry":
-			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`, p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), ended(r.LastRun.Result), details(r.LastRun))
+			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`,
+				p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), ended(r.LastRun.Result), details(r.LastRun))
 			p.put(`%s`, paramFields(p.find(r.Name), r.LastRun.ID, r.LastRun.Params))
 		}
 		p.put(`</li>`)
@@ -379,7 +390,8 @@ func (p *pages) act(r *http.Request) (next string, err error) {
 	case len(targets) <= 1:
 		return next, err
 	case len(failed) > 0:
-		wrong := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done", len(failed), len(targets))
+		wrong := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done",
+			len(failed), len(targets))
 		wrong.Problems = failed
 		return "", wrong
 	}

@@ -29,8 +29,12 @@ var columns = []column{
 		}
 		return r.Times[0].Unix(), true
 	}, taskList.nextCell},
-	{"Last", "", "last", func(r row) (int64, bool) { return -r.LastRun.Ended.Unix(), r.Last != nil }, taskList.lastCell},
-	{"Usually", "n", "usually", func(r row) (int64, bool) { return int64(r.usual.Duration), r.usual.Runs > 0 }, taskList.usualCell},
+	{"Last", "", "last", func(r row) (int64, bool) {
+		return -r.LastRun.Ended.Unix(), r.Last != nil
+	}, taskList.lastCell},
+	{"Usually", "n", "usually", func(r row) (int64, bool) {
+		return int64(r.usual.Duration), r.usual.Runs > 0
+	}, taskList.usualCell},
 	{"Last 30", "outcomes", "", nil, func(p taskList, r row) { p.strip(r.strip) }},
 }
 
@@ -47,7 +51,9 @@ func (p taskList) ordered(rows []row) []row {
 		direction = -1
 	}
 	if name == "name" {
-		slices.SortStableFunc(rows, func(a, b row) int { return direction * strings.Compare(a.definition.Name, b.definition.Name) })
+		slices.SortStableFunc(rows, func(a, b row) int {
+			return direction * strings.Compare(a.definition.Name, b.definition.Name)
+		})
 	}
 	for _, c := range columns {
 		if name == "" || c.sort != name {

@@ -15,11 +15,16 @@ import (
 // was shown. Saving and removing are the routes PUT and DELETE, with the ETag of what was seen.
 
 func (p *pages) editor() {
-	for path, show := range map[string]func(*page) error{"GET /new": showNew, "GET /tasks/{name}/edit": showEdit, "POST /edit": showDraft} {
-		method, path, _ := strings.Cut(path, " ")
+	forms := map[string]func(*page) error{
+		"GET /new": showNew, "GET /tasks/{name}/edit": showEdit, "POST /edit": showDraft,
+	}
+	for route, show := range forms {
+		method, path, _ := strings.Cut(route, " ")
 		p.mux.Handle(method+" "+p.BasePath+path, p.showing(func(page *page) error {
 			if !page.Edits() {
-				return serve.NewProblem(http.StatusForbidden, "sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit", page.Who.Name, page.Who.Scope)
+				return serve.NewProblem(http.StatusForbidden,
+					"sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit",
+					page.Who.Name, page.Who.Scope)
 			}
 			return show(page)
 		}, serve.Quick))
@@ -29,11 +34,13 @@ func (p *pages) editor() {
 	}
 	p.form("/tasks/{name}/save", edit(func(v *serve.Visit) (string, error) {
 		name := v.PathValue("name")
-		_, _, err := serve.Folder{Visit: v}.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"), v.PostFormValue("reason"))
+		_, _, err := serve.Folder{Visit: v}.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"),
+			v.PostFormValue("reason"))
 		return "/tasks/" + url.PathEscape(name), err
 	}))
 	p.form("/tasks/{name}/delete", edit(func(v *serve.Visit) (string, error) {
-		return "/tasks", serve.Folder{Visit: v}.Remove(v.PathValue("name"), v.PostFormValue("tag"), v.PostFormValue("reason"))
+		return "/tasks", serve.Folder{Visit: v}.Remove(v.PathValue("name"), v.PostFormValue("tag"),
+			v.PostFormValue("reason"))
 	}))
 }
 
@@ -79,7 +86,8 @@ func text(foreign string) markup {
 func showDraft(made *page) error {
 	p := editPage{made}
 	form := p.request.PostFormValue
-	d, err := serve.Folder{Visit: p.Visit}.Draft(form("name"), strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
+	d, err := serve.Folder{Visit: p.Visit}.Draft(form("name"),
+		strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
 	p.title = "Save " + d.Name
 	p.put(`<h1>%s</h1>`, d.Name)
 	switch {

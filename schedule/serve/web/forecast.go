@@ -30,7 +30,8 @@ func showForecast(p *page) error {
 	p.put(`<h1>Forecast</h1>`)
 	f.spanForm()
 	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s, if runs take as long as they usually do.</p>`,
-		forecast.DayAndTime(r.From, p.zone), forecast.DayAndTime(r.To, p.zone), humanize.Count(r.Starts, "run"), humanize.Count(len(r.Tasks), "task"))
+		forecast.DayAndTime(r.From, p.zone), forecast.DayAndTime(r.To, p.zone), humanize.Count(r.Starts, "run"),
+		humanize.Count(len(r.Tasks), "task"))
 	f.sums()
 	f.heatmap()
 	f.late()
@@ -63,13 +64,16 @@ func (p *page) day(name string) (at time.Time, err error) {
 			at, err = time.Parse(time.RFC3339, given)
 		}
 		if err != nil {
-			return at, serve.NewProblem(http.StatusBadRequest, "write it as 2006-01-02", "%s %q is not a day", name, serve.Shortened(given))
+			return at, serve.NewProblem(http.StatusBadRequest, "write it as 2006-01-02", "%s %q is not a day",
+				name, serve.Shortened(given))
 		}
 	}
 	return at, nil
 }
 
-var spansAhead = []struct{ value, label string }{{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"}}
+var spansAhead = []struct{ value, label string }{
+	{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"},
+}
 
 func (p foreseen) spanForm() {
 	p.put(`<form class="filter" method="get" action="%s/forecast"><label>From <input type="date" name="since" value="%s"></label><label>For <select name="for">`,
@@ -143,7 +147,8 @@ func (p foreseen) late() {
 	p.put(`<section><h2>Late starts</h2><table><thead><tr><th>Task<th class="n">Late runs<th class="n">At most<th>Due<th>Behind</tr></thead><tbody>`)
 	for _, t := range late[:min(rowsAhead, len(late))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
-			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.Latest.Late()), p.ahead(t.Latest.At), cmp.Or(p.Behind(t), "–"))
+			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.Latest.Late()), p.ahead(t.Latest.At),
+			cmp.Or(p.Behind(t), "–"))
 	}
 	p.put(`</tbody></table>`)
 	p.more(len(late))

@@ -95,7 +95,8 @@ func (p runPage) attempts(r view.Run, log view.Log) {
 	if r.Attempt < 2 {
 		return
 	}
-	begins, _, err := view.Search(p.View, r, 50, func(line []byte) bool { return bytes.HasPrefix(line, []byte("sched: attempt ")) })
+	begins, _, err := view.Search(p.View, r, 50,
+		func(line []byte) bool { return bytes.HasPrefix(line, []byte("sched: attempt ")) })
 	for i, hit := range begins {
 		if i == 0 && err == nil {
 			p.put(`<a class="chip" href="%s">attempt 1</a>`, p.lineURL(log, view.Hit{}, ""))
@@ -152,7 +153,8 @@ func cut(text string, most int) string {
 }
 
 var errorWords = [][]byte{
-	[]byte("error"), []byte("fatal"), []byte("exception"), []byte("traceback"), []byte("panic"), []byte("failed"), []byte("failure"),
+	[]byte("error"), []byte("fatal"), []byte("exception"), []byte("traceback"), []byte("panic"),
+	[]byte("failed"), []byte("failure"),
 	[]byte("denied"), []byte("cannot"), []byte("not found"),
 }
 

@@ -29,7 +29,8 @@ func showOverview(made *page) error {
 		p.put(`</section>`)
 	}
 	p.next(o.Next)
-	p.paused(slices.Concat(o.Paused, slices.DeleteFunc(slices.Clone(o.Planned), func(one view.TaskPause) bool { return !one.Told(p.now) })))
+	p.paused(slices.Concat(o.Paused, slices.DeleteFunc(slices.Clone(o.Planned),
+		func(one view.TaskPause) bool { return !one.Told(p.now) })))
 	p.put(`</div>`)
 	return nil
 }

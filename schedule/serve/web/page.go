@@ -94,7 +94,8 @@ func (p *page) runsURL(task, outcome string) string {
 }
 
 var places = []struct{ path, name string }{
-	{"/", "Overview"}, {"/tasks", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
+	{"/", "Overview"}, {"/tasks", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"},
+	{"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
 }
 
 func (p *page) send(w http.ResponseWriter, status int) {
@@ -314,7 +315,8 @@ func (p *page) zoneControl(head *writer) {
 		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, here(chosen), label, of)
 	}
 	choice("", p.own.String(), "of the schedule")
-	if p.zones || slices.ContainsFunc(p.Schedule.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != p.own.String() }) {
+	hasOther := func(t *schedule.Task) bool { return t.When.Location.String() != p.own.String() }
+	if p.zones || slices.ContainsFunc(p.Schedule.Tasks, hasOther) {
 		choice(zoneOfTask, "each task's zone", "")
 	}
 	if p.own.String() != "UTC" {
@@ -332,10 +334,14 @@ func (p *pages) chooseZone(w http.ResponseWriter, r *http.Request) {
 	if zone != zoneOfTask && zoneNamed(zone) == nil {
 		zone = ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: zoneCookie, Value: zone, Path: p.BasePath + "/", MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: p.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: zoneCookie, Value: zone, Path: p.BasePath + "/",
+		MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: p.Secure, SameSite: http.SameSiteStrictMode})
 	back, err := url.ParseRequestURI(r.PostFormValue("back"))
-	if err != nil || back.Host != "" || !strings.HasPrefix(back.Path, p.BasePath+"/") || strings.HasPrefix(back.Path, "//") {
+	isOurs := err == nil && back.Host == "" &&
+		strings.HasPrefix(back.Path, p.BasePath+"/") && !strings.HasPrefix(back.Path, "//")
+	if !isOurs {
 		back = &url.URL{Path: p.BasePath + "/"}
 	}
-	http.Redirect(w, r, (&url.URL{Path: back.Path, RawPath: back.RawPath, RawQuery: back.RawQuery}).String(), http.StatusSeeOther)
+	http.Redirect(w, r, (&url.URL{Path: back.Path, RawPath: back.RawPath, RawQuery: back.RawQuery}).String(),
+		http.StatusSeeOther)
 }

@@ -45,8 +45,10 @@ func (t *timeline) ofRecords(all []state.Row) (pieces []piece) {
 	for _, r := range all {
 		if from, to := reach(r); t.shows(r) {
 			class, high := shape(r.Result)
-			pieces = append(pieces, piece{from: from, to: to, class: class, high: high, href: t.recordURL(r), title: func() string { return t.recordTitle(r) },
-				counts: countsOf(r.Outcome, max(1, r.Slots)), last: humanize.Later(r.Slot, r.LastSlot).Truncate(time.Minute).Add(time.Minute)})
+			pieces = append(pieces, piece{from: from, to: to, class: class, high: high, href: t.recordURL(r),
+				title:  func() string { return t.recordTitle(r) },
+				counts: countsOf(r.Outcome, max(1, r.Slots)),
+				last:   humanize.Later(r.Slot, r.LastSlot).Truncate(time.Minute).Add(time.Minute)})
 		}
 	}
 	return pieces
@@ -92,8 +94,9 @@ func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
 			last := from.Add(time.Duration(long) * time.Minute)
 			one := piece{from: from, to: last.Add(max(0, h.Usual()-time.Minute)), class: class, high: high,
 				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)), last: last}
-			if i, ok := newest[h.Outcome]; ok && pieces[i].class == class && t.close(pieces[i], one) { // else there would be thousands
-				pieces[i].join(one)
+			i, ok := newest[h.Outcome]
+			if ok && pieces[i].class == class && t.close(pieces[i], one) {
+				pieces[i].join(one) // else there would be thousands
 				continue
 			}
 			newest[h.Outcome] = len(pieces)
@@ -147,7 +150,8 @@ func (t *timeline) draw(pieces []piece, task string) {
 			b := bar{class: one.class, href: one.href}
 			if b.across, b.wide, b.top, b.high = t.box(one); one.several {
 				b.href = t.listURL(one, task, one.last)
-				b.title = fmt.Sprintf("%s (from %s to %s)", one.sum(), humanize.SlotZone(one.from, t.zone), humanize.SlotZone(one.to, t.zone))
+				b.title = fmt.Sprintf("%s (from %s to %s)", one.sum(), humanize.SlotZone(one.from, t.zone),
+					humanize.SlotZone(one.to, t.zone))
 			} else {
 				b.title = one.title()
 			}

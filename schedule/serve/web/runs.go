@@ -75,7 +75,9 @@ const mostReads = 10
 
 // with is a page of the records that have some words in their task, their reason, their origin or
 // their notes. If few have them, the page is short, and the next goes on where it stopped looking.
-func (page recordPage) with(ctx context.Context, q state.Query, words []string) (found []state.Row, next state.Position, err error) {
+func (page recordPage) with(
+	ctx context.Context, q state.Query, words []string,
+) (found []state.Row, next state.Position, err error) {
 	if len(words) == 0 {
 		return page(ctx, q)
 	}
@@ -103,7 +105,8 @@ func (page recordPage) with(ctx context.Context, q state.Query, words []string) 
 }
 
 func says(r state.Row, words []string) bool {
-	text := strings.ToLower(strings.Join(append([]string{r.Task, view.Describe(r), r.Reason, r.Origin}, r.Notes...), " "))
+	texts := append([]string{r.Task, view.Describe(r), r.Reason, r.Origin}, r.Notes...)
+	text := strings.ToLower(strings.Join(texts, " "))
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
@@ -116,7 +119,8 @@ func (p runTable) serverChips() {
 		return
 	}
 	p.put(`<nav class="chips" aria-label="Servers"><a class="chip" href="%s"%s>this server</a><a class="chip" href="%s"%s>all servers</a>`,
-		p.with("all_servers", "", "below", ""), here(!p.ofAll()), p.with("all_servers", "true", "below", "", "outcome", ""), here(p.ofAll()))
+		p.with("all_servers", "", "below", ""), here(!p.ofAll()),
+		p.with("all_servers", "true", "below", "", "outcome", ""), here(p.ofAll()))
 	if p.ofAll() {
 		p.put(`<span class="quiet">what they skipped or missed is on their own pages</span>`)
 	}
@@ -239,7 +243,8 @@ func (p runTable) folded(records []state.Row, named bool) {
 		p.put(`<th scope="row">%s</th>`, humanize.Count(len(tasks), "task"))
 	}
 	p.put(`<td data-label="slot">%s to %s</td><td data-label="outcome">%s <small>%s</small></td><td class="n"></td><td class="why">%s`,
-		p.exactly(oldest.Slot, p.zone), p.exactly(newest.Slot, p.zone), badge(string(outcome.Skipped)), humanize.Count(slots, "slot"), newest.Reason)
+		p.exactly(oldest.Slot, p.zone), p.exactly(newest.Slot, p.zone), badge(string(outcome.Skipped)),
+		humanize.Count(slots, "slot"), newest.Reason)
 	if len(reasons) > 1 {
 		p.put(` <small>and %s</small>`, humanize.Count(len(reasons)-1, "other reason"))
 	}

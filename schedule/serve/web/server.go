@@ -27,7 +27,8 @@ type pages struct {
 func New(server *serve.Server) http.Handler {
 	p := &pages{Server: server, mux: http.NewServeMux()}
 	for path, show := range map[string]func(*page) error{
-		"/{$}": showOverview, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
+		"/{$}": showOverview, "/tasks": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask,
+		"/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
 		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, serve.Quick))
@@ -47,7 +48,8 @@ func New(server *serve.Server) http.Handler {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
-		p.fail(w, r, &serve.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "each page is a link above"})
+		p.fail(w, r, &serve.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path,
+			Hint: "each page is a link above"})
 		return
 	}
 	p.mux.ServeHTTP(w, r)
@@ -97,7 +99,8 @@ func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	kinds := map[string]string{"css": "text/css; charset=utf-8",
+		"js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 	_, ending, _ := strings.Cut(r.PathValue("file"), ".")
 	w.Header().Set("Content-Type", kinds[ending])
 	w.Header().Set("Cache-Control", "private, no-cache")

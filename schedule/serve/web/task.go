@@ -180,14 +180,16 @@ func (p taskPage) taskButtons(t view.Task) {
 	at := p.taskURL(t.Name)
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	if p.Schedule.Active(p.find(t.Name)) {
-		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger", more: paramFields(p.find(t.Name), t.Name, nil),
+		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
+			more: paramFields(p.find(t.Name), t.Name, nil),
 			does: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {
 		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
 			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
 	} else if !t.Paused.Everything && !t.Paused.Raw.InFile {
-		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume", does: t.Name + " will start again at its next slot."})
+		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume",
+			does: t.Name + " will start again at its next slot."})
 	}
 	p.put(`</div>`)
 }
@@ -211,7 +213,8 @@ func (p taskPage) plot(records []state.Row, usual time.Duration) {
 	wide := 100.0 / float64(max(len(records), 20))
 	for i, r := range records {
 		class, _ := shape(r.Result)
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class, p.runURL(r.ID), p.recordTitle(r)})
+		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class,
+			p.runURL(r.ID), p.recordTitle(r)})
 		if class == "bad" {
 			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
 		}
@@ -251,7 +254,9 @@ func (p taskPage) editButtons(name string) {
 	}
 	tag := format(`<input type="hidden" name="tag" value="%s">`, written.Tag)
 	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
-	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true, action: p.taskURL(name) + "/delete", more: tag,
-		does: "The file of " + name + " is removed. It does not run any more; what runs goes on, and its history stays."})
+	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true,
+		action: p.taskURL(name) + "/delete", more: tag,
+		does: "The file of " + name + " is removed. " +
+			"It does not run any more; what runs goes on, and its history stays."})
 	p.put(`</div>`)
 }

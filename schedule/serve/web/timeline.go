@@ -215,7 +215,8 @@ func (t *timeline) row(r row, past view.Past, usual time.Duration) {
 	}
 	for _, running := range r.Running {
 		if !running.Began.IsZero() {
-			pieces = append(pieces, piece{from: running.Began, to: t.now, class: "live", high: 1, href: t.runURL(running.Run),
+			pieces = append(pieces, piece{from: running.Began, to: t.now, class: "live",
+				high: 1, href: t.runURL(running.Run),
 				title: func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(running.Began))) }})
 		}
 	}
@@ -232,7 +233,8 @@ func (t *timeline) row(r row, past view.Past, usual time.Duration) {
 func (t *timeline) legend() {
 	t.put(`<ul class="legend" aria-label="What the bars mean">`)
 	for _, one := range []struct{ class, means markup }{
-		{"good", "succeeded"}, {"bad", "failed, timed out, stopped or lost"}, {"live", "running"}, {"due", "to come, as long as usual"},
+		{"good", "succeeded"}, {"bad", "failed, timed out, stopped or lost"}, {"live", "running"},
+		{"due", "to come, as long as usual"},
 		{"skip", "skipped, or will be"}, {"miss", "missed"}, {"good over", "overlaps"},
 	} {
 		t.put(`<li><svg width="14" height="14" aria-hidden="true"><rect class="%s" x="1" y="1" width="12" height="12" rx="1"/></svg> %s`, one.class, one.means)
