@@ -1,23 +1,16 @@
 package cmd
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
-	"sched/cmd/terminal"
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
 
@@ -42,12 +35,12 @@ func (e *exit) Unwrap() error { return e.err }
 
 // failed is an error with exit code 1, and a hint that may be empty.
 func failed(hint, format string, args ...any) error {
-	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
+	return &exit{code: exitFailed, err: fmt.Errorf(format, args...), hint: hint}
 }
 
 // usage is an error with exit code 2, and a hint that may be empty.
 func usage(hint, format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
+	return &exit{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
 // exitCode prints an error with its hint, and returns its exit code. All errors that end a command
@@ -56,26 +49,35 @@ func (a *app) exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if invalid, is := errors.AsType[*load.InvalidError](err); is {
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		a.printFirstProblems(invalid.Problems)
 		return exitUsage
 	}
-	e, is := errors.AsType[*exit](err)
-	if !is {
-		e = &exit{exitFailed, err, ""}
-		if wrong, is := errors.AsType[*view.Error](err); is && wrong.Kind == view.Invalid {
-			e.code = exitUsage
-		} else if !a.begun { // cobra's own errors
-			e = &exit{exitUsage, err, "see `sched --help`"}
-		}
+	e, ok := errors.AsType[*exit](err)
+	if !ok {
+		e = a.exitOf(err)
 	}
-	if failed := a.results.firstError(); e.err != nil && (failed == nil || !errors.Is(e.err, failed)) { // else exitOfResults prints it
+	writeErr := a.results.firstError()
+	printedLater := writeErr != nil && errors.Is(e.err, writeErr) // by exitOfResults
+	if e.err != nil && !printedLater {
 		a.problem("%v", e.err)
 	}
 	if e.hint != "" && hintOf(e.err) == "" {
 		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
 	}
 	return e.code
+}
+
+// exitOf returns the exit of an error that does not say its exit code.
+func (a *app) exitOf(err error) *exit {
+	if !a.parsed { // an error of cobra
+		return &exit{code: exitUsage, err: err, hint: "see `sched --help`"}
+	}
+	code := exitFailed
+	if refusal, ok := errors.AsType[*view.Error](err); ok && refusal.Kind == view.Invalid {
+		code = exitUsage
+	}
+	return &exit{code: code, err: err}
 }
 
 // problem prints a line to stderr: what is wrong, or what people should know besides the result.
@@ -90,7 +92,7 @@ func (c *console) problem(format string, args ...any) {
 	io.WriteString(c.err, text) // in one write, so that lines do not mix
 }
 
-// printProblems prints problems of a schedule, each with its hint.
+// printProblems prints all problems of a schedule, each with its hint.
 func (c *console) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(c.err, "%s\n", p)
@@ -101,6 +103,7 @@ func (c *console) printProblems(problems []schedule.Problem) {
 // what a tick prints, each minute.
 const mostProblems = 10
 
+// printFirstProblems prints at most mostProblems, and how many more there are.
 func (c *console) printFirstProblems(problems []schedule.Problem) {
 	first := problems[:min(mostProblems, len(problems))]
 	c.printProblems(first)
@@ -114,58 +117,20 @@ func hintOf(err error) string {
 	if errors.As(err, new(*state.NewerError)) {
 		return "run that one again; ticks of this one go on, and nobody records what becomes of their runs until then"
 	}
-	if down, is := errors.AsType[*mutex.StoreError](err); is {
-		return down.Hint
+	if store, ok := errors.AsType[*mutex.StoreError](err); ok {
+		return store.Hint
 	}
-	if delivery, is := errors.AsType[*notify.Error](err); is {
+	if delivery, ok := errors.AsType[*notify.Error](err); ok {
 		return delivery.Hint
 	}
-	if denied, is := errors.AsType[*view.DeniedError](err); is {
+	if denied, ok := errors.AsType[*view.DeniedError](err); ok {
 		return "ask as its owner: " + asUser(denied.Owner)
 	}
-	if wrong, is := errors.AsType[*view.Error](err); is {
-		return wrong.Hint
+	if refusal, ok := errors.AsType[*view.Error](err); ok {
+		return refusal.Hint
 	}
-	if ends, is := errors.AsType[*exit](err); is {
-		return ends.hint
+	if exit, ok := errors.AsType[*exit](err); ok {
+		return exit.hint
 	}
 	return ""
 }
-
-// repeatInvalid limits how often ticks print the same problems: cron mails what they print.
-const repeatInvalid = time.Hour
-
-// printedInvalid reports whether a tick printed these problems in the last hour, or else notes them
-// as printed now. It returns false for terminals, -v and --dry-run, and without a state folder.
-func (a runCommand) printedInvalid(o runOptions, err error) bool {
-	invalid, is := errors.AsType[*load.InvalidError](err)
-	if !is || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
-		return false
-	}
-	path, digest, now := printedPath(invalid.StateDir), digestOf(invalid.Problems), a.now()
-	text, _ := statedir.ReadFile(path)
-	last, when, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	at, err := time.Parse(time.RFC3339, when)
-	if lately := err == nil && !now.Before(at) && now.Before(at.Add(repeatInvalid)); lately && last == digest {
-		return true
-	}
-	if _, err := os.Stat(invalid.StateDir); err == nil { // an invalid file makes no folder: it may name the wrong one
-		statedir.Replace(path, fmt.Appendln(nil, digest, now.UTC().Format(time.RFC3339)))
-	}
-	return false
-}
-
-func digestOf(problems []schedule.Problem) string {
-	sum := sha256.New()
-	for _, p := range problems {
-		fmt.Fprintln(sum, p)
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil))
-}
-
-// printedPath is a file with the digest of the problems that were printed last, and when. It is
-// there until the schedule is valid again.
-func printedPath(dir string) string { return filepath.Join(dir, "told-invalid") }
-
-// forgetInvalid lets the next problems be printed at once, also if they are the same ones.
-func forgetInvalid(s *schedule.Schedule) { os.Remove(printedPath(s.StateDir)) }

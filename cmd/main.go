@@ -57,7 +57,7 @@ type app struct {
 	scheduleFile
 	remote mutex.Store // once it was needed: see store
 	caller *run.Caller // once it was needed: see runs
-	begun  bool        // cobra has accepted the arguments: further errors are no wrong usage
+	parsed  bool        // cobra has accepted the arguments: further errors are no wrong usage
 }
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -112,7 +112,7 @@ a signal.`,
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			a.begun = true
+			a.parsed = true
 			if a.system {
 				os.Setenv(systemVariable, "1") // for the sched that this one starts
 			}

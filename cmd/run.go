@@ -244,12 +244,19 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 	} else {
 		s, broken, err = a.loadLastValid()
 	}
-	printed := a.printedInvalid(o, errors.Join(broken, err))
+	note := a.printedNote(o, errors.Join(broken, err))
+	printed := note.isRecent(a.now())
 	switch {
 	case err != nil:
-		return nil, nil, a.nothingRuns(err, printed)
+		err = a.nothingRuns(err, printed)
 	case broken != nil && !printed:
 		a.exitCode(broken)
+	}
+	if !printed {
+		note.write(a.now())
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if broken != nil && (!printed || s.Without != nil && !o.quiet) {
 		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
@@ -259,9 +266,11 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 		if o.strict {
 			return nil, nil, broken
 		}
-		if !a.printedInvalid(o, broken) {
+		if note := a.printedNote(o, broken); !note.isRecent(a.now()) {
 			a.exitCode(broken)
-			a.problem("%s of %s cannot run; the others do", humanize.Count(len(s.Left), "line"), filepath.Base(s.File))
+			lines := humanize.Count(len(s.Left), "line")
+			a.problem("%s of %s cannot run; the others do", lines, filepath.Base(s.File))
+			note.write(a.now())
 		}
 	}
 	if err := checkState(s); err != nil {
@@ -271,7 +280,7 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 		return s, &exit{code: exitUsage}, nil
 	}
 	if !o.dryRun {
-		forgetInvalid(s)
+		forgetPrinted(s)
 	}
 	return s, nil, nil
 }
