@@ -162,7 +162,8 @@ func (c *converter) flags(t *Task) {
 	if t.WithoutOverlapping {
 		means = append(means, "-s starts no second run beside the first (without_overlapping)")
 	}
-	c.remark("", "the flags before the command are flags of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
+	c.remark("", "the flags before the command are flags of OpenBSD's and FreeBSD's cron: %s",
+		strings.Join(means, "; "))
 }
 
 var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)
@@ -184,10 +185,12 @@ func (c *converter) command(t *Task) bool {
 			"to cron the command ends at the first %%, which is inside quotes: it never worked")
 		return false
 	case !posixShell().MatchString(path.Base(t.Shell)):
-		c.leave("write the command into a script, and call that", "the command reads what follows its %%, and %s has no here-document", t.Shell)
+		c.leave("write the command into a script, and call that",
+			"the command reads what follows its %%, and %s has no here-document", t.Shell)
 		return false
 	}
-	if end := t.Command[strings.LastIndexByte(t.Command, ' ')+1:]; strings.HasPrefix(end, "+") || strings.HasSuffix(end, "+") {
+	lastWord := t.Command[strings.LastIndexByte(t.Command, ' ')+1:]
+	if strings.HasPrefix(lastWord, "+") || strings.HasSuffix(lastWord, "+") {
 		c.remark(`where date +\%F was meant, write date +%F in the schedule`, "to cron the command ends at the first %%, and reads what follows as its input; kept so")
 	}
 	mark := "INPUT"

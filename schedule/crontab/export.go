@@ -25,14 +25,22 @@ type Exported struct {
 // Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and
 // user are cron's, home is the folder in which cron starts the commands of a user, and settings are
 // the keys of a task (load.Settings).
-func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool), settings func(*schedule.Task) []schedule.Setting) *Exported {
-	e := &exporter{zone: zone, home: home, settings: settings, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
+func Export(
+	s *schedule.Schedule, zone, user string,
+	home func(user string) (string, bool), settings func(*schedule.Task) []schedule.Setting,
+) *Exported {
+	e := &exporter{zone: zone, home: home, settings: settings,
+		current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
 	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
 		fmt.Fprintln(&e.text, "# sched: system")
 	}
-	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n", path.Base(s.File))
+	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n",
+		path.Base(s.File))
 	if len(s.Store.Servers) > 0 {
-		e.Lost = append(e.Lost, schedule.Problem{Place: schedule.Place{File: path.Base(s.File)}, Text: "store: a crontab is for one machine"})
+		e.Lost = append(e.Lost, schedule.Problem{
+			Place: schedule.Place{File: path.Base(s.File)},
+			Text:  "store: a crontab is for one machine",
+		})
 	}
 	e.common(s)
 	for _, t := range s.Tasks {
@@ -79,7 +87,8 @@ func (e *exporter) common(s *schedule.Schedule) {
 			of, has := t.Env[name]
 			return !has || of != value || e.isExpanded(t, name)
 		}
-		if name != "SHELL" && variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"") && !slices.ContainsFunc(s.Tasks, differs) {
+		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
+		if name != "SHELL" && isWritable && !slices.ContainsFunc(s.Tasks, differs) {
 			e.set(name, value)
 		}
 	}
@@ -115,7 +124,8 @@ func (e *exporter) write(active bool) {
 		return
 	}
 	if len(whens) > 1 {
-		e.warn("name", "give each a name in its comment", "it has several times, and so several lines: sched takes each for a task of its own")
+		e.warn("name", "give each a name in its comment",
+			"it has several times, and so several lines: sched takes each for a task of its own")
 	}
 	e.text.WriteByte('\n')
 	e.set("CRON_TZ", e.task.When.Location.String())
@@ -176,7 +186,8 @@ func (e *exporter) command() (string, bool) {
 		line = shellWords(append(slices.Clone(c.Shell), line))
 	}
 	if found := hereDocument().FindStringSubmatch(line); found != nil {
-		line, input = found[1], "%"+strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`), "\n", "%")
+		escaped := strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`)
+		line, input = found[1], "%"+strings.ReplaceAll(escaped, "\n", "%")
 	}
 	before := ""
 	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
@@ -184,7 +195,8 @@ func (e *exporter) command() (string, bool) {
 		switch of, is := e.current[name]; {
 		case is && of == value || name == "SHELL" && value == shell:
 		case e.isExpanded(e.task, name):
-			e.lose("env."+name, "set it in the command", "%s comes from a variable, which a crontab does not expand", name)
+			e.lose("env."+name, "set it in the command",
+				"%s comes from a variable, which a crontab does not expand", name)
 		default:
 			before += "export " + name + "=" + shellWords([]string{value}) + "; "
 		}
@@ -218,7 +230,8 @@ func shellWords(words []string) string {
 }
 
 // said are the keys that the line itself says, or that are lost in a way of their own.
-var said = set("cron every timezone command shell dir description enabled user background before after on_success on_warning on_failure on_recovery on_skip on_overdue")
+var said = set("cron every timezone command shell dir description enabled user background before after " +
+	"on_success on_warning on_failure on_recovery on_skip on_overdue")
 
 func (e *exporter) keys() string {
 	keys := " name=" + e.task.Name
@@ -228,7 +241,9 @@ func (e *exporter) keys() string {
 			continue
 		}
 		value, ok := commentValue(setting.Value)
-		if !ok || setting.Key == "pool" || setting.Key == "days" || setting.Key == "except" || strings.HasSuffix(setting.Key, "between") {
+		isLost := slices.Contains([]string{"pool", "days", "except"}, setting.Key) ||
+			strings.HasSuffix(setting.Key, "between")
+		if !ok || isLost {
 			e.lose(setting.Key, "", "%s: cron has no such key", setting.Key)
 			continue
 		}
@@ -240,7 +255,11 @@ func (e *exporter) keys() string {
 		asComments = append(asComments, "background: false")
 	}
 	if len(asComments) > 0 {
-		e.AsComments = append(e.AsComments, schedule.Problem{Place: e.task.Place, Task: e.task.Name, Text: strings.Join(asComments, ", ") + ": for sched alone, in a comment"})
+		e.AsComments = append(e.AsComments, schedule.Problem{
+			Place: e.task.Place,
+			Task:  e.task.Name,
+			Text:  strings.Join(asComments, ", ") + ": for sched alone, in a comment",
+		})
 	}
 	return keys
 }

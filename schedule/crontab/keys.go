@@ -57,7 +57,8 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 func (s *Schedule) KeyHint(line, column int, onlyOfTasks func(key string) bool) (hint string) {
 	for _, k := range s.Keys {
 		if k.Line == line && k.Column == column && onlyOfTasks(k.Name) {
-			return "above an empty line a comment is about the whole file: take the empty line out, or write defaults." + k.Name + " for all lines"
+			return "above an empty line a comment is about the whole file: take the empty line out, or write " +
+				"defaults." + k.Name + " for all lines"
 		}
 	}
 	all := slices.Clone(s.Keys)
@@ -112,7 +113,8 @@ func isYAML(value string) bool { return yamldoc.IsMapping([]byte("key: " + value
 
 // sets reports whether a comment above the line sets the key, or keys inside of it.
 func (t *Task) sets(name string) bool {
-	return slices.ContainsFunc(t.Entry.Keys, func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") })
+	return slices.ContainsFunc(t.Entry.Keys,
+		func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") })
 }
 
 // ownName returns the name that a comment gives the task, or "".
@@ -190,7 +192,8 @@ func FormatOf(path, text string, system bool, isUser func(string) bool) (format 
 	case users == 0 || users < entries:
 		return User, "", ""
 	}
-	return Unclear, problem, "add --system if they are users, or say it at the top of the file: `# sched: system` or `# sched: system=false`, and an empty line below it"
+	return Unclear, problem, "add --system if they are users, or say it at the top of the file: " +
+		"`# sched: system` or `# sched: system=false`, and an empty line below it"
 }
 
 // systemKey is a key of comments alone: FormatOf reads it.

@@ -63,9 +63,10 @@ func set(words string) map[string]bool {
 
 // wrappers are programs that start another one, with their flags that have a value.
 var wrappers = map[string]string{
-	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS", "nohup": "",
-	"setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp", "stdbuf": "ioe", "chpst": "u",
-	"unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "", "eatmydata": "", "faketime": "", "ifne": "", "su": "",
+	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS",
+	"nohup": "", "setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp",
+	"stdbuf": "ioe", "chpst": "u", "unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "",
+	"eatmydata": "", "faketime": "", "ifne": "", "su": "",
 }
 
 // operands is how many words a wrapper has before the command.
@@ -151,13 +152,16 @@ func rhythmOf(when string) string {
 			return ""
 		}
 	}
-	return map[string]string{"1****": "hourly", "11***": "daily", "11**1": "weekly", "111**": "monthly", "1111*": "yearly"}[shape]
+	return map[string]string{
+		"1****": "hourly", "11***": "daily", "11**1": "weekly", "111**": "monthly", "1111*": "yearly",
+	}[shape]
 }
 
 func joinName(parts ...string) string {
 	var all []string
 	for _, part := range parts {
-		all = append(all, notInName().ReplaceAllString(strings.ToLower(extension().ReplaceAllString(path.Base(part), "")), "-"))
+		base := extension().ReplaceAllString(path.Base(part), "")
+		all = append(all, notInName().ReplaceAllString(strings.ToLower(base), "-"))
 	}
 	name := strings.Trim(strings.Join(all, "-"), "-._:")
 	if name = strings.TrimRight(name[:min(len(name), 60)], "-._:"); name == "" {
@@ -221,7 +225,8 @@ func program(one []string) (parts, more []string) {
 			if i+1 < len(one) && !strings.HasPrefix(one[i+1], "-") {
 				i += operands[base]
 			}
-		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(one): // sh -c '…', flock FILE -c '…'
+		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(one):
+			// sh -c '…', flock FILE -c '…'
 			inner, _ := words(one[i+1])
 			return subject(inner)
 		case strings.HasPrefix(text, "-"):
@@ -251,7 +256,9 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 			return []string{found[1], found[2]}, nil
 		}
 		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
-		if strings.Contains(argument, "://") || shortFlag().MatchString(argument) || i > 0 && shortFlag().MatchString(arguments[i-1]) && !isPath {
+		isFlag := shortFlag().MatchString(argument)
+		isValueOfFlag := i > 0 && shortFlag().MatchString(arguments[i-1]) && !isPath
+		if strings.Contains(argument, "://") || isFlag || isValueOfFlag {
 			continue // it may hold a secret
 		}
 		if word := path.Base(strings.TrimLeft(argument, "-")); telling().MatchString(word) {
@@ -308,7 +315,10 @@ func isWrapper(text string) bool {
 
 // skipFlags returns the index of the last flag; valued are the letters of flags with a value.
 func skipFlags(one []string, i int, valued string) int {
-	for i+1 < len(one) && strings.HasPrefix(one[i+1], "-") && (!strings.HasSuffix(one[i+1], "c") || strings.Contains(valued, "c")) {
+	for i+1 < len(one) && strings.HasPrefix(one[i+1], "-") {
+		if strings.HasSuffix(one[i+1], "c") && !strings.Contains(valued, "c") {
+			break
+		}
 		i++
 		if flag := one[i]; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
 			i++

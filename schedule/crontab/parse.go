@@ -145,7 +145,8 @@ func (p *parser) commented(raw, text string) {
 // * * * user-name command to be executed". Such prose begins with a word of prose.
 func isCommand(command string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
-	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
+	return first != "" && first != "command" && first != "user-name" && first != "<command>" &&
+		!strings.Contains(command, "command to be executed")
 }
 
 func (p *parser) add(entry Entry) {
@@ -337,17 +338,20 @@ func (p *parser) assign(name, value, text string) {
 		p.leave("a variable with bytes that are no text", "if a command needs it, set it there")
 		return
 	case !variableName().MatchString(name):
-		p.leave(fmt.Sprintf("no shell can read a variable with the name %q", name), "give it a name of letters, digits and _")
+		p.leave(fmt.Sprintf("no shell can read a variable with the name %q", name),
+			"give it a name of letters, digits and _")
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
 		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
 			"their tasks are due at the times that the lines say; `spread: 45m` puts each off by a time of its own")
 		return
 	case name == "MAILFROM":
-		p.remark(p.number, "MAILFROM is not taken over", "write it as the sender of all mails: `mail: {from: "+value+"}`")
+		p.remark(p.number, "MAILFROM is not taken over",
+			"write it as the sender of all mails: `mail: {from: "+value+"}`")
 		return
 	case (name == "PATH" || name == "HOME") && strings.ContainsAny(value, "$~"):
-		p.remark(p.number, "cron does not expand $ and ~ in "+name+", so they are kept as they stand; programs there were never found",
+		p.remark(p.number,
+			"cron does not expand $ and ~ in "+name+", so they are kept as they stand; programs there were never found",
 			"write ${HOME}/bin in the schedule, where it is expanded")
 	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
 		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")

@@ -131,7 +131,9 @@ func compareAll(pairs []*pair, from, to time.Time) {
 
 // Compare compares the minutes in which cron starts a line with the minutes that due yields for
 // [from, to), year by year. It returns nil if all are the same.
-func Compare(line vixie.Times, calendar *vixie.Calendar, due func(from, to time.Time) iter.Seq[time.Time], from, to time.Time) *Difference {
+func Compare(
+	line vixie.Times, calendar *vixie.Calendar, due func(from, to time.Time) iter.Seq[time.Time], from, to time.Time,
+) *Difference {
 	var buffer []int64
 	for from.Before(to) {
 		until := from.AddDate(1, 0, 0)

@@ -113,15 +113,17 @@ func (c *converter) times(t *Task, name string) bool {
 	switch {
 	case when == "@reboot":
 		t.Cron, t.Boot = when, true
-		c.remark("", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later")
+		c.remark("", "cron starts it when cron starts after a boot; "+
+			"the schedule starts it with the first tick after that, up to a minute later")
 		return true
 	case when == everyMinute:
 		when = "* * * * *"
-		c.remark("", "Debian's cron refuses %s, and with it the whole file; FreeBSD's takes it, and so does the schedule", everyMinute)
+		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
+			"FreeBSD's takes it, and so does the schedule", everyMinute)
 	case strings.Contains(when, "~"):
 		when = untilde(when)
-		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, and Debian's does not know it; "+
-			"the schedule always takes the same, made from the name (%s)", when)
+		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
+			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
 	}
 	if times, err := vixie.Parse(when); err == nil {
 		return c.cronTimes(t, when, name, times)

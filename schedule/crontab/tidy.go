@@ -3,6 +3,7 @@ package crontab
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,10 +30,10 @@ func tidy(t *Task) {
 // simple reports whether the words are one command, perhaps with redirections at its end.
 func simple(all []word) bool {
 	for i, w := range all {
-		if w.operator && strings.Trim(w.text, ">&") != "" || w.operator && w.text[0] == '&' && w.text != "&>" && w.text != "&>>" {
+		if w.operator && (strings.Trim(w.text, ">&") != "" || w.text[0] == '&' && w.text != "&>" && w.text != "&>>") {
 			return false
 		}
-		if !w.operator && i == 0 && (w.text == "{" || w.text == "!" || w.text == "if" || w.text == "for" || w.text == "while" || w.text == "case") {
+		if !w.operator && i == 0 && slices.Contains([]string{"{", "!", "if", "for", "while", "case"}, w.text) {
 			return false
 		}
 	}
@@ -62,8 +63,9 @@ func takeDir(t *Task) bool {
 // path accepts absolute paths, and paths below ${HOME}.
 func (t *Task) path(w word, command string) (string, bool) {
 	raw := command[w.start:w.end]
+	hasCronsHome := t.Env["HOME"] == "" && t.User == ""
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
-		if rest, ok := strings.CutPrefix(raw, home); ok && plainPath().MatchString(rest) && t.Env["HOME"] == "" && t.User == "" {
+		if rest, ok := strings.CutPrefix(raw, home); ok && hasCronsHome && plainPath().MatchString(rest) {
 			return "${HOME}" + rest, true
 		}
 	}
@@ -89,7 +91,8 @@ func takeRedirection(t *Task) bool {
 	var op string
 	n := len(all)
 	switch {
-	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" && all[n-3].end == all[n-2].start && redirects(all[n-5]):
+	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" &&
+		all[n-3].end == all[n-2].start && redirects(all[n-5]):
 		op, file, n = all[n-5].text, all[n-4], n-5
 	case n >= 3 && (all[n-2].text == "&>" || all[n-2].text == "&>>") && all[n-2].operator:
 		if path.Base(t.Shell) == "sh" || path.Base(t.Shell) == "dash" { // there "&>" is "&" and ">"
@@ -216,12 +219,14 @@ func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 		switch {
 		case !strings.HasPrefix(flag, "-"):
 			return lock, i, lock.waits || lock.atMost == ""
-		case flag == "--nonblock" || flag == "--nb" || !joined && shortFlags(flag, "nxe") && strings.Contains(flag, "n"):
+		case flag == "--nonblock" || flag == "--nb" || !joined && shortFlags(flag, "nxe") &&
+			strings.Contains(flag, "n"):
 			lock.waits = false
 		case !joined && (flag == "--exclusive" || shortFlags(flag, "xe")):
 		case !joined && strings.HasPrefix(flag, "-w") && flag != "-w":
 			lock.atMost = waitSeconds(flag[2:])
-		case flag == "--wait" || flag == "--timeout" || !joined && strings.HasSuffix(flag, "w") && shortFlags(flag, "xew"):
+		case flag == "--wait" || flag == "--timeout" || !joined && strings.HasSuffix(flag, "w") &&
+			shortFlags(flag, "xew"):
 			if !joined {
 				if i++; i == len(all) {
 					return lock, i, false

@@ -101,11 +101,13 @@ func (s *Schedule) common() *Task {
 	all.Dir = most(s.Tasks, func(t *Task) string { return t.Dir })
 	all.User = most(s.Tasks, func(t *Task) string { return t.User })
 	all.Shell = most(s.Tasks, func(t *Task) string { return t.Shell })
-	if zone := most(s.Tasks, func(t *Task) string { return t.Timezone }); !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
+	zone := most(s.Tasks, func(t *Task) string { return t.Timezone })
+	if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
 		all.Timezone = zone
 	}
 	ownHooks := func(k Key) bool { return strings.HasPrefix(k.Name, "defaults.after") }
-	if slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.sets("after") }) || slices.ContainsFunc(s.Keys, ownHooks) {
+	setsAfter := func(t *Task) bool { return t.sets("after") }
+	if slices.ContainsFunc(s.Tasks, setsAfter) || slices.ContainsFunc(s.Keys, ownHooks) {
 		return all // hooks of a task add to the hooks of the defaults, and these replace MAILTO
 	}
 	mail := most(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
@@ -316,7 +318,8 @@ func (w *writer) command(in, command string) {
 		w.line(in+"command: %s", one)
 		return
 	}
-	if strings.ContainsFunc(command, func(r rune) bool { return !showable(r) && r != '\n' }) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
+	isHidden := func(r rune) bool { return !showable(r) && r != '\n' }
+	if strings.ContainsFunc(command, isHidden) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
 		w.line(in+"command: %s", quote(command))
 		return
 	}
@@ -339,7 +342,8 @@ var (
 
 // scalar writes a text plain if YAML takes it for text, else in quotes.
 func scalar(text string) string {
-	if plain().MatchString(text) && !looks().MatchString(text) && !needsOne().MatchString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) }) {
+	isShowable := !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) })
+	if isShowable && plain().MatchString(text) && !looks().MatchString(text) && !needsOne().MatchString(text) {
 		return text
 	}
 	return quote(text)
@@ -354,7 +358,8 @@ func flow(text string) string {
 
 // showable reports whether a character may stand in YAML as it is.
 func showable(r rune) bool {
-	return r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && r != 0x2028 && r != 0x2029 && r != 0xfeff && (r < 0xfff0 || r >= 0x10000)
+	return r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && r != 0x2028 && r != 0x2029 &&
+		r != 0xfeff && (r < 0xfff0 || r >= 0x10000)
 }
 
 // quote writes a text in the quotes that need fewer escapes.

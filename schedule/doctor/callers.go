@@ -175,14 +175,16 @@ func (s *Subject) lineFindings(l caller) (found findings) {
 	ownInfo, err := os.Stat(s.Self)
 	switch info, missing := os.Stat(l.call.program); {
 	case !filepath.IsAbs(l.call.program):
-		add(Warning, "write its whole path: "+s.Self, "calls %s without its path, and cron's PATH is short", l.call.program)
+		add(Warning, "write its whole path: "+s.Self,
+			"calls %s without its path, and cron's PATH is short", l.call.program)
 	case missing != nil:
 		add(Problem, "this one is "+s.Self, "calls %s, which is not there", l.call.program)
 	case err == nil && !os.SameFile(info, ownInfo):
 		add(Warning, "call the same one in both", "calls %s, and this is %s", l.call.program, s.Self)
 	}
 	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.User != "" && userID(l.User) != owner {
-		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s", l.User, view.UserName(owner))
+		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s",
+			l.User, view.UserName(owner))
 	}
 	return found
 }
@@ -207,7 +209,9 @@ func checkCron(_ context.Context, s *Subject) findings {
 }
 
 // unitFolders are where administrators and packages put units. Tests change them.
-var unitFolders = []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user"}
+var unitFolders = []string{
+	"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user",
+}
 
 // A unit is a service of systemd.
 type unit struct {
@@ -263,7 +267,8 @@ func (s *Subject) units() (units []unit) {
 		files, _ := filepath.Glob(filepath.Join(folder, "*.service"))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if u := readUnit(file, string(text)); err == nil && !seen[filepath.Base(file)] && u.call.isOf(s.Schedule.File) {
+			u := readUnit(file, string(text))
+			if err == nil && !seen[filepath.Base(file)] && u.call.isOf(s.Schedule.File) {
 				seen[filepath.Base(file)] = true
 				units = append(units, u)
 			}

@@ -28,7 +28,8 @@ func (s *Subject) clock(synchronised, known bool) findings {
 	case known && !synchronised:
 		return one(Warning, "timedatectl set-ntp true, or start chrony", "%s", says)
 	case !known:
-		return fine("it is %s; whether something keeps it right is not known on this system", humanize.SecondZone(s.Now, s.Schedule.Location))
+		return fine("it is %s; whether something keeps it right is not known on this system",
+			humanize.SecondZone(s.Now, s.Schedule.Location))
 	}
 	return fine("it is %s, and the clock is synchronised", humanize.SecondZone(s.Now, s.Schedule.Location))
 }
@@ -72,7 +73,8 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 		hint := ""
 		if near := s.dueAround(change, name); len(near) > 0 {
 			says += "; around it are due " + humanize.Names(near, 3)
-			hint = "see what they will do: sched list --next 3 --at " + change.Add(-nearChange).UTC().Format(time.RFC3339)
+			hint = "see what they will do: sched list --next 3 --at " +
+				change.Add(-nearChange).UTC().Format(time.RFC3339)
 		}
 		found.add(OK, hint, "%s", says)
 	}
@@ -113,7 +115,8 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 	}
 	version, year := zoneVersion()
 	if year > 0 && year < s.Now.Year()-oldZoneData {
-		found.add(Warning, "install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
+		found.add(Warning,
+			"install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
 			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
 	}
 	if s.Zone == "Local" {
@@ -162,7 +165,8 @@ func (s *Subject) unknownZones() []string {
 // zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is
 // written out, as CET-1CEST, needs no file (tzset(3)), and neither does UTC.
 func (s *Subject) zoneIsMissing(zone string) bool {
-	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<") {
+	isWrittenOut := !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<")
+	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || isWrittenOut {
 		return false
 	}
 	_, err := os.Stat(filepath.Join(zoneFolder, zone))

@@ -132,7 +132,8 @@ func (c check) within(ctx context.Context, s *Subject) findings {
 	case found := <-done:
 		return found
 	case <-ctx.Done():
-		return one(Warning, "something that it looks at hangs: a network, or a file system", "no answer after %s", checkTime)
+		return one(Warning, "something that it looks at hangs: a network, or a file system",
+			"no answer after %s", checkTime)
 	}
 }
 

@@ -65,7 +65,8 @@ func (s *Subject) lackedByCommands(note Note) (found findings) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(uses)) {
 		found.add(Problem, "set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab",
-			"your shell has the variable %s, and ticks have not; commands use it: %s", name, humanize.Names(uses[name], 3))
+			"your shell has the variable %s, and ticks have not; commands use it: %s",
+			name, humanize.Names(uses[name], 3))
 	}
 	return found
 }
@@ -125,11 +126,13 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
 		case name != "open files" && (!limited || theirs < own/2):
-			found.add(Warning, "see limits.conf(5)", "ticks have a limit for %s, %d, that your shell has not", name, theirs)
+			found.add(Warning, "see limits.conf(5)",
+				"ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
 	}
 	if note.UID == ours.UID && note.Umask != ours.Umask {
-		found.add(Warning, "set `umask:` where it matters", "files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
+		found.add(Warning, "set `umask:` where it matters",
+			"files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
 	}
 	files := "any number of"
 	if most, limited := note.Limits["open files"]; limited {
@@ -197,13 +200,15 @@ func checkCgroups(_ context.Context, s *Subject) findings {
 	}
 	folder, err := process.CgroupsHere()
 	if err != nil {
-		return one(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu", humanize.Names(tasks, 3), err)
+		return one(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
+			humanize.Names(tasks, 3), err)
 	}
 	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
 }
 
 // NoCgroupHint says where sched may make cgroups.
-const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, on a Linux with cgroups of version 2"
+const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, " +
+	"on a Linux with cgroups of version 2"
 
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
@@ -225,7 +230,8 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 	if len(elsewhere) == 0 {
 		return found.orFine("all tasks are for this server: %s", s.Schedule.Machine)
 	}
-	return found.orFine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
+	return found.orFine("this is %s; of %s these do not run here: %s",
+		s.Schedule.Machine, humanize.Count(len(s.Schedule.Tasks), "task"), humanize.Names(elsewhere, 5))
 }
 
 // otherVariables names variables that make ticks take this machine for another one than this

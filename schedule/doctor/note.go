@@ -42,7 +42,10 @@ var limits = []struct {
 	name     string
 	resource int
 }{
-	{"open files", unix.RLIMIT_NOFILE}, {"file size", unix.RLIMIT_FSIZE}, {"memory", unix.RLIMIT_AS}, {"cpu seconds", unix.RLIMIT_CPU},
+	{"open files", unix.RLIMIT_NOFILE},
+	{"file size", unix.RLIMIT_FSIZE},
+	{"memory", unix.RLIMIT_AS},
+	{"cpu seconds", unix.RLIMIT_CPU},
 }
 
 // Here returns the environment of this process. environ is as os.Environ returns it. It sets the
@@ -87,7 +90,8 @@ func digest(environ, names []string) string {
 	var pairs []string
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if _, wanted := slices.BinarySearch(names, name); wanted && name != "PATH" && name != "SHELL" && !slices.Contains(differs, name) {
+		_, isNamed := slices.BinarySearch(names, name)
+		if isNamed && name != "PATH" && name != "SHELL" && !slices.Contains(differs, name) {
 			pairs = append(pairs, pair)
 		}
 	}

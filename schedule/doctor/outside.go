@@ -104,7 +104,8 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 		return one(Problem, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
 	}
 	if took > slowStore {
-		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer", humanize.Duration(took))
+		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",
+			humanize.Duration(took))
 	}
 	for _, server := range all {
 		if server.Offset.Abs() > clocksDrift {
@@ -115,7 +116,8 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	found = append(found, s.mixed(all)...)
 	found = append(found, risks(ctx, s.Store)...)
 	found = append(found, s.namesakes(all)...)
-	return found.orFine("it answers in %s; %s of this schedule", humanize.Duration(took), humanize.Count(len(all), "server"))
+	return found.orFine("it answers in %s; %s of this schedule",
+		humanize.Duration(took), humanize.Count(len(all), "server"))
 }
 
 // mixed are servers that share a name, or that tick in another environment than this one.
@@ -142,7 +144,8 @@ func (s *Subject) namesakes(all []cluster.Server) (found findings) {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
 			found.add(Problem, "give each a `name:` of its own",
-				"%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", server.File, s.Schedule.Name)
+				"%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses",
+				server.File, s.Schedule.Name)
 		case server.Name != s.Server && server.Digest != s.Schedule.Digest:
 			found.add(Warning, "deploy one text everywhere, or give each schedule a `name:` of its own",
 				"%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, server.File)

@@ -50,11 +50,13 @@ func (m *Machine) Task(t *schedule.Task) (problems []schedule.Problem) {
 			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
 		}
 		if problem := syntaxError(c.command); problem != "" {
-			report(c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s", c.key, c.command.Shell[0], problem)
+			report(c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
+				c.key, c.command.Shell[0], problem)
 			continue
 		}
 		for _, word := range m.unknownWords(c.command) {
-			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s", c.key, word, c.command.Shell[0])
+			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s",
+				c.key, word, c.command.Shell[0])
 		}
 	}
 	return problems
@@ -188,7 +190,8 @@ func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
 	case err == nil && !info.IsDir():
 		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, there)
 	case unix.Access(there, unix.W_OK|unix.X_OK) != nil:
-		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s", s.StateDir, there)
+		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
+			s.StateDir, there)
 	default:
 		return nil
 	}
@@ -217,7 +220,8 @@ func (p programPlace) problems(c schedule.Command) (all []missing) {
 			continue
 		default:
 			if file = process.Find(name, p.path, p.dir); file == "" {
-				all = append(all, missing{"there is no program " + name + " in " + p.path, "set the PATH of the task, or write the whole path of " + name})
+				all = append(all, missing{"there is no program " + name + " in " + p.path,
+					"set the PATH of the task, or write the whole path of " + name})
 				continue
 			}
 		}
@@ -257,7 +261,8 @@ func (p programPlace) interpreterProblem(name, file string) missing {
 		return missing{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
 	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
-		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set the PATH of the task"}
+		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
+			"set the PATH of the task"}
 	}
 	return missing{}
 }

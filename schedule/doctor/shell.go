@@ -67,7 +67,9 @@ var quoted = humanize.Pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 func usedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
-		readsProfile := func(option string) bool { return strings.HasPrefix(option, "-") && strings.ContainsAny(option, "il") }
+		readsProfile := func(option string) bool {
+			return strings.HasPrefix(option, "-") && strings.ContainsAny(option, "il")
+		}
 		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {
 			continue
 		}
@@ -82,7 +84,8 @@ func usedVariables(t *schedule.Task) (names []string) {
 			}
 		}
 		for _, found := range usedVariable().FindAllStringSubmatch(bare, -1) {
-			if name := found[1] + found[2]; !set[name] && !slices.Contains(ofShells, name) && !slices.Contains(names, name) {
+			name := found[1] + found[2]
+			if !set[name] && !slices.Contains(ofShells, name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -112,7 +115,8 @@ var (
 )
 
 // ofShells are variables that shells set themselves.
-var ofShells = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
+var ofShells = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
+	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
 
 // unknownWords returns words in a command for sh that bash knows, and this machine's sh does not.
 func (m *Machine) unknownWords(c schedule.Command) (words []string) {

@@ -23,11 +23,13 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	file := s.Schedule.File
 	if s.Broken != nil {
 		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
-		found.add(Problem, "see `sched check`", "the schedule is invalid, and ticks run %s: %s", s.Schedule.InPlace(), first)
+		found.add(Problem, "see `sched check`", "the schedule is invalid, and ticks run %s: %s",
+			s.Schedule.InPlace(), first)
 	}
 	if left := s.Schedule.Left; len(left) > 0 {
 		first, _, _ := strings.Cut(left[0].String(), "\n")
-		found.add(Problem, "see `sched check`", "%s of the crontab cannot run: %s", humanize.Count(len(left), "line"), first)
+		found.add(Problem, "see `sched check`", "%s of the crontab cannot run: %s",
+			humanize.Count(len(left), "line"), first)
 	}
 	for _, part := range s.Schedule.Files() {
 		if info, err := os.Stat(part); err == nil && info.Mode().Perm()&0o022 != 0 {
@@ -65,7 +67,8 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
 	if name := networkFileSystem(dir); name != "" {
-		found.add(Warning, "set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
+		found.add(Warning,
+			"set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
 	return found.orFine("%s can be written", dir)
@@ -147,7 +150,8 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		err = db.CheckPages(bounded)
 	}
 	if err != nil {
-		return one(Problem, "the next tick sets a damaged one aside and begins another", "%s cannot be read: %v", path, err)
+		return one(Problem, "the next tick sets a damaged one aside and begins another",
+			"%s cannot be read: %v", path, err)
 	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
 		return one(Warning, "look at the disk (dmesg), and remove it when you need it no more",

@@ -63,8 +63,14 @@ func clockIsSynchronised() (synchronised, known bool) {
 
 // networks are the magic numbers of file systems on other machines (statfs(2)).
 var networks = map[int64]string{
-	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS", unix.SMB2_SUPER_MAGIC: "SMB2",
-	unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9p", unix.CODA_SUPER_MAGIC: "Coda",
+	unix.NFS_SUPER_MAGIC:  "NFS",
+	unix.SMB_SUPER_MAGIC:  "SMB",
+	unix.CIFS_SUPER_MAGIC: "CIFS",
+	unix.SMB2_SUPER_MAGIC: "SMB2",
+	unix.AFS_SUPER_MAGIC:  "AFS",
+	unix.CEPH_SUPER_MAGIC: "Ceph",
+	unix.V9FS_MAGIC:       "9p",
+	unix.CODA_SUPER_MAGIC: "Coda",
 }
 
 // networkFileSystem returns the name of the file system of a folder if it is on another machine;

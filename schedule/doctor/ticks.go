@@ -50,12 +50,14 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	}
 	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
-		return fine("the last tick was the tick of %s, by %s", humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
+		return fine("the last tick was the tick of %s, by %s",
+			humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
 	}
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)
 	}
-	return one(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog", "%s", missing)
+	return one(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog",
+		"%s", missing)
 }
 
 // recentDouble is how old a minute may be that was ticked twice. A single such minute may come from
@@ -76,7 +78,8 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 			by = ", the second time by " + callerOf(last.By)
 		}
 		found.add(Problem, "everything is due twice: keep one of crontab, timer and `sched work`",
-			"%d minutes of the last hour were ticked twice, the last %s%s", n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
+			"%d minutes of the last hour were ticked twice, the last %s%s",
+			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
 	}
 	lines, _ := s.crontabs()
 	ours := s.callers(lines)
@@ -122,7 +125,8 @@ func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
 	delete(tasks, "") // of a command that is a list
 	for _, l := range lines {
 		if task, ok := tasks[strings.TrimSpace(l.Command)]; ok {
-			found.add(Warning, "comment the line out; `sched install --replace` does so where the times are the same, too",
+			found.add(Warning,
+				"comment the line out; `sched install --replace` does so where the times are the same, too",
 				"%s has the command of the task %s, too", l.place(), task)
 		}
 	}

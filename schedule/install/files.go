@@ -145,7 +145,8 @@ func (p Place) base() string {
 // CronD returns the file in /etc/cron.d. The file sets the shell and PATH of the tick, because the
 // settings of no other file count for it.
 func (p Place) CronD() File {
-	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " + humanize.ShellWord(p.File) + "` removes it.\n" +
+	return File{filepath.Join(p.Folder, p.base()), "# Written by `sched install`; `sched uninstall -c " +
+		humanize.ShellWord(p.File) + "` removes it.\n" +
 		"SHELL=/bin/sh\n" +
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" +
 		"* * * * * " + p.User + " " + percents(p.Command()) + p.mark() + "\n"}
@@ -195,9 +196,11 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 		return backup, nil
 	}
 	if err := c.restore(e.Old, existed); err != nil {
-		return backup, fmt.Errorf("what was written to the crontab reads back differently, and the old one could not be put back: %w", err)
+		return backup, fmt.Errorf(
+			"what was written to the crontab reads back differently, and the old one could not be put back: %w", err)
 	}
-	return backup, errors.New("what was written to the crontab reads back differently; the old one is back in its place")
+	return backup, errors.New(
+		"what was written to the crontab reads back differently; the old one is back in its place")
 }
 
 // put makes the text the crontab; an empty text removes the crontab.
@@ -270,7 +273,10 @@ func (s Systemd) fill(name string) string {
 	if s.OfUser {
 		target = "default.target"
 	}
-	return strings.NewReplacer("%FILE%", strings.ReplaceAll(s.File, "%", "%%"), "%FILE_WORD%", unitWord(s.File), "%PROGRAM%", unitProgram(s.Program),
+	return strings.NewReplacer(
+		"%FILE%", strings.ReplaceAll(s.File, "%", "%%"),
+		"%FILE_WORD%", unitWord(s.File),
+		"%PROGRAM%", unitProgram(s.Program),
 		"%USER%", user, "%TARGET%", target).Replace(string(unit))
 }
 
@@ -294,7 +300,8 @@ func (s Systemd) Startable() bool { return !strings.ContainsAny(s.Program, `"'\`
 // Install returns the units, and the calls that start them now and at each boot.
 func (s Systemd) Install() FileEdit {
 	base := filepath.Join(s.Folder, s.base())
-	files, unit := []File{{base + ".service", s.fill("tick.service")}, {base + ".timer", s.fill("tick.timer")}}, s.base()+".timer"
+	files := []File{{base + ".service", s.fill("tick.service")}, {base + ".timer", s.fill("tick.timer")}}
+	unit := s.base() + ".timer"
 	if s.Work {
 		files, unit = []File{{base + ".service", s.fill("work.service")}}, s.base()+".service"
 	}
