@@ -20,7 +20,7 @@ type account struct {
 	uid, gid int
 	groups   []int // supplementary
 	home     string
-	change   bool // this process must change to it
+	change   bool // this process must become the user (become)
 }
 
 // ErrNotRoot says that this process cannot become another user. The text of such an error begins
@@ -57,7 +57,8 @@ func accountOf(as schedule.As) (account, error) {
 	case a.uid != os.Geteuid():
 		return account{}, fmt.Errorf("%w a task as user %q, and sched runs as %s", ErrNotRoot, as.User, ownName())
 	case a.gid != os.Getegid():
-		return account{}, fmt.Errorf("%w a task with group %q: sched runs as %s with gid %d", ErrNotRoot, as.Group, ownName(), os.Getegid())
+		return account{}, fmt.Errorf("%w a task with group %q: sched runs as %s with gid %d",
+			ErrNotRoot, as.Group, ownName(), os.Getegid())
 	}
 	return a, nil
 }
@@ -76,7 +77,8 @@ func userAccount(name string, needsGroup bool) (account, error) {
 	case !noEntry(err):
 		return account{}, fmt.Errorf("user %q cannot be looked up: %w", name, err)
 	case needsGroup && os.Geteuid() != uid:
-		return account{}, fmt.Errorf("user %s has no entry in /etc/passwd, and so no group: the task needs `group`", name)
+		const format = "user %s has no entry in /etc/passwd, and so no group: the task needs `group`"
+		return account{}, fmt.Errorf(format, name)
 	default:
 		return account{name: name, uid: uid, gid: os.Getegid(), home: "/"}, nil
 	}
@@ -179,7 +181,8 @@ func setNice(nice *int) error {
 	return err
 }
 
-// CheckAs returns why this process cannot run a task as that on this machine, or nil.
+// CheckAs returns why this process cannot run a task as that user, and with that priority, on this
+// machine. It returns nil if it can.
 func CheckAs(as schedule.As) error {
 	if _, err := accountOf(as); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 )
 
 // BecomeArgument is the only argument of a process of sched that is to become a command (Become).
@@ -27,22 +28,26 @@ const setupVariable = "SCHED_BECOME"
 // (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask
 // but its own. Only a process of the user finds out what that user may not read or enter.
 type setup struct {
-	As                schedule.As     `json:"as"`
-	Limits            schedule.Limits `json:"limits,omitzero"` // of the process: not its CPU
-	Argv              []string        `json:"argv,omitempty"`
-	Copy              schedule.Output `json:"copy,omitzero"`   // in place of Argv: copy descriptor 3 to there
-	Locks             int             `json:"locks,omitempty"` // so many descriptors from 3 on are locks, which the command inherits
-	Dir               string          `json:"dir,omitempty"`
-	Folder            string          `json:"folder,omitempty"` // with Lenient: the folder in which it starts if it cannot start in Dir
-	EnvFiles          []string        `json:"env_file,omitempty"`
-	Variables         []string        `json:"variables,omitempty"` // they replace the variables of the files
-	Lenient           bool            `json:"anyway,omitempty"`    // see Spec.Lenient
-	RefusalDescriptor int             `json:"refusal"`             // of the pipe for the reason why there is no command
+	As     schedule.As     `json:"as"`
+	Limits schedule.Limits `json:"limits,omitzero"` // of the process: not its CPU
+	Argv   []string        `json:"argv,omitempty"`
+	Copy   schedule.Output `json:"copy,omitzero"` // in place of Argv: the file to which descriptor 3 is copied
+	Dir    string          `json:"dir,omitempty"`
+
+	// Folder is for Lenient: the command starts in it if it cannot start in Dir.
+	Folder string `json:"folder,omitempty"`
+	// Locks is how many descriptors, from 3 on, are locks that the command inherits.
+	Locks     int      `json:"locks,omitempty"`
+	EnvFiles  []string `json:"env_file,omitempty"`
+	Variables []string `json:"variables,omitempty"` // they replace the variables of the files
+	Lenient   bool     `json:"anyway,omitempty"`    // see Spec.Lenient
+	// RefusalDescriptor is the pipe for the reason why there is no command.
+	RefusalDescriptor int `json:"refusal"`
 }
 
 // Become becomes the command that a variable of the environment describes. The rest of the
-// environment is for the command. If Become returns, there is no command, and the process must end
-// with the code. It reports false for an environment that is not from startAs.
+// environment is for the command. If Become returns with ok, there is no command, and the process
+// must end with the code. It is not ok if the environment is not from startAs.
 func Become(env []string) (code int, ok bool) {
 	var s setup
 	text, _ := Lookup(env)(setupVariable)
@@ -51,7 +56,8 @@ func Become(env []string) (code int, ok bool) {
 	}
 	runtime.LockOSThread() // the priority is one of the thread, on Linux
 	s.closeOthers()
-	err := s.apply(slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, setupVariable+"=") }))
+	isSetup := func(pair string) bool { return strings.HasPrefix(pair, setupVariable+"=") }
+	err := s.apply(slices.DeleteFunc(env, isSetup))
 	if err == nil {
 		return 0, true // a copy was made
 	}
@@ -67,9 +73,10 @@ func (s setup) closeOthers() {
 }
 
 // apply first does what needs the rights of sched's own user, and the rest with the rights of the
-// task's user. It returns nil after a copy, else the error that says why there is no command.
+// task's user. It returns nil after a copy. Otherwise it returns only if there is no command, with
+// the error that says why.
 func (s setup) apply(env []string) error {
-	who, err := accountOf(s.As)
+	user, err := accountOf(s.As)
 	if err != nil {
 		return err
 	}
@@ -80,30 +87,30 @@ func (s setup) apply(env []string) error {
 	if s.As.Umask != nil {
 		syscall.Umask(*s.As.Umask)
 	}
-	if err := who.become(); err != nil {
-		return fmt.Errorf("cannot become %s: %w", who.name, err)
+	if err := user.become(); err != nil {
+		return fmt.Errorf("cannot become %s: %w", user.name, err)
 	}
 	if s.Copy.File != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if sched lives
 		defer cancel()
 		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
 	} else {
-		err = s.exec(who, env)
+		err = s.exec(user, env)
 	}
-	if err != nil && who.change {
-		return fmt.Errorf("as %s: %w", who.name, err)
+	if err != nil && user.change {
+		return fmt.Errorf("as %s: %w", user.name, err)
 	}
 	return err
 }
 
 // exec replaces this process by the command.
-func (s setup) exec(who account, env []string) error {
-	env = Environ(nil, schedule.Task{}, slices.Concat(who.variables(), env)...)
-	more, err := ReadEnvFiles(s.EnvFiles, env)
+func (s setup) exec(user account, env []string) error {
+	env = Environ(nil, schedule.Task{}, slices.Concat(user.variables(), env)...)
+	fromFiles, err := ReadEnvFiles(s.EnvFiles, env)
 	if err != nil && !s.Lenient {
 		return err
 	}
-	env = Environ(env, schedule.Task{}, slices.Concat(more, s.Variables)...)
+	env = Environ(env, schedule.Task{}, slices.Concat(fromFiles, s.Variables)...)
 	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}
@@ -127,4 +134,73 @@ func CloseOnExecFrom(first int) {
 			syscall.CloseOnExec(fd)
 		}
 	}
+}
+
+// LimitsText says how the limits of a command are kept. If noCgroup is nil, a cgroup keeps them.
+// Otherwise noCgroup says why the command has no cgroup: then each process keeps its own limits
+// (setrlimit(2)), which cannot limit its part of a processor.
+func LimitsText(l schedule.Limits, noCgroup error) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch memory := humanize.Bytes(l.Memory); {
+	case l.Memory == 0:
+	case noCgroup == nil:
+		add("memory %s (cgroup)", memory)
+	case memoryResource != 0:
+		add("memory %s for each process (rlimit)", memory)
+	default:
+		add("memory %s cannot be kept", memory)
+	}
+	switch {
+	case l.CPU == 0:
+	case noCgroup == nil:
+		add("cpu %d%% (cgroup)", l.CPU)
+	default:
+		add("cpu %d%% cannot be kept", l.CPU)
+	}
+	if most := mostFiles(l.Files); most < l.Files {
+		add("files %d (rlimit; only root may have %d)", most, l.Files)
+	} else if l.Files > 0 {
+		add("files %d (rlimit)", l.Files)
+	}
+	text := strings.Join(parts, ", ")
+	if noCgroup != nil && l.NeedsCgroup() {
+		text += "; no cgroup: " + noCgroup.Error()
+	}
+	return text
+}
+
+// mostFiles returns how many open files this process may set as a limit: n, or as many as it may
+// have itself.
+func mostFiles(n int) int {
+	var own syscall.Rlimit
+	if os.Geteuid() == 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own) != nil {
+		return n
+	}
+	return int(min(uint64(n), own.Max))
+}
+
+// limitFiles sets how many files this process, and what it becomes, may have open; 0 changes
+// nothing.
+func limitFiles(n int) {
+	if n > 0 {
+		setLimit(syscall.RLIMIT_NOFILE, uint64(mostFiles(n)))
+	}
+}
+
+// limitMemory sets how much memory of its own this process may have; 0 changes nothing. It comes
+// last before the command: this process itself may need more.
+func limitMemory(bytes int64) {
+	if bytes > 0 && memoryResource != 0 {
+		setLimit(memoryResource, uint64(bytes))
+	}
+}
+
+// setLimit sets a limit for good. A lower limit that holds already stays.
+func setLimit(resource int, value uint64) {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(resource, &limit) == nil && os.Geteuid() != 0 {
+		value = min(value, limit.Max)
+	}
+	syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
 }

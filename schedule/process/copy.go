@@ -64,7 +64,7 @@ func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 	}
 	for {
 		file, err := open()
-		if info, serr := os.Stat(to.File); !errors.Is(err, syscall.ENXIO) || serr != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		if !errors.Is(err, syscall.ENXIO) || !isNamedPipe(to.File) {
 			return file, err
 		}
 		select {
@@ -73,6 +73,11 @@ func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+func isNamedPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
 // CopyOutput makes the copy as the user of the task, because root would follow the links of anybody
@@ -126,12 +131,7 @@ func openAsRoot(path string, flags int, mode uint32) (*os.File, error) {
 				return nil, err
 			}
 		case last:
-			file := os.NewFile(uintptr(next), path)
-			if err := checkOpened(file, w.rootsOnly && !w.writable, flags); err != nil {
-				file.Close()
-				return nil, err
-			}
-			return file, nil
+			return w.accept(next, flags)
 		default:
 			w.goOn(next, filepath.Join(w.passed, name))
 			w.rest = w.rest[1:]
@@ -176,12 +176,12 @@ func (w *rootWalk) leave() {
 
 // look finds out who can change the names in the folder.
 func (w *rootWalk) look() error {
-	var is unix.Stat_t
-	if err := unix.Fstat(w.folder, &is); err != nil {
+	var folder unix.Stat_t
+	if err := unix.Fstat(w.folder, &folder); err != nil {
 		return err
 	}
-	w.writable = is.Mode&0o022 != 0
-	w.rootsOnly = w.rootsOnly && is.Uid == 0 && (!w.writable || is.Mode&unix.S_ISVTX != 0)
+	w.writable = folder.Mode&0o022 != 0
+	w.rootsOnly = w.rootsOnly && folder.Uid == 0 && (!w.writable || folder.Mode&unix.S_ISVTX != 0)
 	return nil
 }
 
@@ -194,7 +194,8 @@ func (w *rootWalk) followLink(name string, why error) error {
 	case !isLink:
 		return &os.PathError{Op: "open", Path: filepath.Join(w.passed, name), Err: why}
 	case !w.rootsOnly || owner != 0:
-		return fmt.Errorf("%s is a link that another user may have put there, and root follows none", filepath.Join(w.passed, name))
+		return fmt.Errorf("%s is a link that another user may have put there, and root follows none",
+			filepath.Join(w.passed, name))
 	case w.links >= mostLinks:
 		return &os.PathError{Op: "open", Path: w.path, Err: unix.ELOOP}
 	}
@@ -206,9 +207,10 @@ func (w *rootWalk) followLink(name string, why error) error {
 	return nil
 }
 
-// names are the names in a path. Names before a ".." stay: they may be links.
+// names returns the names in a path. Names before a ".." stay: they may be links.
 func names(path string) []string {
-	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return name == "" || name == "." })
+	isNoName := func(part string) bool { return part == "" || part == "." }
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), isNoName)
 }
 
 // openFolder opens a folder that is no link, and makes it when it is missing.
@@ -234,20 +236,25 @@ func readLink(in int, name string) (target string, owner uint32, isLink bool) {
 	return string(room[:n]), link.Uid, true
 }
 
-// checkOpened refuses a file that has another name as well, unless root alone can give names in its
-// folder: another user may have linked any file of the machine there. It empties the file when
-// flags say so.
-func checkOpened(file *os.File, roots bool, flags int) error {
-	var is unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &is); err != nil {
-		return err
+// accept returns the opened file. It refuses a file that has another name as well, unless root
+// alone can give names in its folder: another user may have linked any file of the machine there.
+// It empties the file if flags say so, because the open itself did not.
+func (w *rootWalk) accept(descriptor, flags int) (*os.File, error) {
+	file := os.NewFile(uintptr(descriptor), w.path)
+	var info unix.Stat_t
+	err := unix.Fstat(descriptor, &info)
+	regular := info.Mode&unix.S_IFMT == unix.S_IFREG
+	rootNames := w.rootsOnly && !w.writable
+	switch {
+	case err != nil:
+	case regular && info.Nlink > 1 && !rootNames:
+		err = fmt.Errorf("%s has another name, which another user may have given it", w.path)
+	case regular && flags&unix.O_TRUNC != 0:
+		err = file.Truncate(0)
 	}
-	regular := is.Mode&unix.S_IFMT == unix.S_IFREG
-	if regular && is.Nlink > 1 && !roots {
-		return fmt.Errorf("%s has another name, which another user may have given it", file.Name())
+	if err != nil {
+		file.Close()
+		return nil, err
 	}
-	if regular && flags&unix.O_TRUNC != 0 {
-		return file.Truncate(0)
-	}
-	return nil
+	return file, nil
 }

@@ -16,32 +16,29 @@ import (
 // largestEnvFile is more than the kernel takes as an environment.
 const largestEnvFile = 4 << 20
 
-// envFilePatience is how long a read may wait.
+// envFilePatience is how long the read of an env_file may wait for data.
 const envFilePatience = time.Second
 
-// ReadEnvFiles returns the variables of the files, in their order. ${NAME} in them stands for what
-// is in env or was set before. A file that cannot be used is left out; the error names the first.
+// ReadEnvFiles returns the variables of the files, in their order. ${NAME} in a file stands for a
+// variable that a line before it has set, or else for a variable of env. A file that cannot be used
+// is left out, and the error names the first such file.
 func ReadEnvFiles(files, env []string) (pairs []string, err error) {
-	set := func(name string) (string, bool) {
-		for _, all := range [][]string{pairs, env} {
-			for i := len(all) - 1; i >= 0; i-- {
-				if value, ok := strings.CutPrefix(all[i], name+"="); ok {
-					return value, true
-				}
-			}
+	lookup := func(name string) (string, bool) {
+		if value, ok := Lookup(pairs)(name); ok {
+			return value, true
 		}
-		return "", false
+		return Lookup(env)(name)
 	}
 	for _, path := range files {
 		text, problem := readEnvFile(path)
-		var more []string
+		var added []string
 		if problem == nil {
-			more, problem = ParseEnvFile(text, set)
+			added, problem = ParseEnvFile(text, lookup)
 		}
 		if problem != nil && err == nil {
 			err = envFileError(path, problem)
 		}
-		pairs = append(pairs, more...)
+		pairs = append(pairs, added...)
 	}
 	return pairs, err
 }
@@ -144,13 +141,13 @@ func (p *envFileParser) nextLine() bool {
 // pair reads a variable, to the end of its line.
 func (p *envFileParser) pair() (name, value string, err error) {
 	line, _, _ := strings.Cut(p.rest, "\n")
-	left, _, some := strings.Cut(line, "=")
-	if !some {
+	left, _, found := strings.Cut(line, "=")
+	if !found {
 		return "", "", errors.New(`there is no "="`)
 	}
 	p.rest = p.rest[len(left)+1:]
 	name = strings.TrimSpace(left)
-	if after, some := strings.CutPrefix(name, "export"); some && strings.TrimLeft(after, " \t") != after {
+	if after, found := strings.CutPrefix(name, "export"); found && strings.TrimLeft(after, " \t") != after {
 		name = strings.TrimSpace(after)
 	}
 	if !isVariable(name) {
@@ -185,7 +182,7 @@ func (p *envFileParser) plain() (string, error) {
 // quoted reads a value in quotes, and the rest of the line, which may only be a comment.
 func (p *envFileParser) quoted(quote byte) (string, error) {
 	var value strings.Builder
-	part := 1 // where what is not in value yet begins
+	part := 1 // the index of the first byte that is not in value yet
 	for i := 1; i < len(p.rest); i++ {
 		switch c := p.rest[i]; {
 		case c == quote:
@@ -193,17 +190,17 @@ func (p *envFileParser) quoted(quote byte) (string, error) {
 			return value.String(), p.endLine(i + 1)
 		case quote == '\'':
 		case c == '\\' && i+1 < len(p.rest):
-			if is, ok := envFileEscapes[p.rest[i+1]]; ok {
-				value.WriteString(p.rest[part:i] + is)
+			if escaped, ok := envFileEscapes[p.rest[i+1]]; ok {
+				value.WriteString(p.rest[part:i] + escaped)
 				part = i + 2
 			}
 			i++
 		case strings.HasPrefix(p.rest[i:], "${"):
-			is, size, err := p.variable(p.rest[i:])
+			variable, size, err := p.variable(p.rest[i:])
 			if err != nil {
 				return "", err
 			}
-			value.WriteString(p.rest[part:i] + is)
+			value.WriteString(p.rest[part:i] + variable)
 			part = i + size
 			i = part - 1
 		}
@@ -229,9 +226,9 @@ func (p *envFileParser) endLine(i int) error {
 func (p *envFileParser) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
-		before, after, some := strings.Cut(text, "${")
+		before, after, found := strings.Cut(text, "${")
 		out.WriteString(before)
-		if !some {
+		if !found {
 			return out.String(), nil
 		}
 		value, size, err := p.variable("${" + after)

@@ -9,7 +9,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// Lookup returns a function that finds variables in an environment; of two with one name the last.
+// Lookup returns a function that finds the value of a variable in an environment. If the
+// environment has the variable twice, the last value counts.
 func Lookup(env []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, pair := range slices.Backward(env) {
@@ -22,17 +23,18 @@ func Lookup(env []string) func(string) (string, bool) {
 }
 
 // Environ returns the environment of a command or hook: base without the variables of runs
-// (runVariables), then env of the task, then more; of two with one name the later.
+// (runVariables), then env of the task, then more. If a variable is there twice, the later value
+// counts.
 func Environ(base []string, task schedule.Task, more ...string) []string {
 	env := make([]string, 0, len(base)+len(task.Env)+len(more))
-	at := make(map[string]int, cap(env))
+	index := make(map[string]int, cap(env)) // of each variable in env
 	set := func(pair string) {
 		name, _, _ := strings.Cut(pair, "=")
-		if i, ok := at[name]; ok {
+		if i, ok := index[name]; ok {
 			env[i] = pair
 			return
 		}
-		at[name] = len(env)
+		index[name] = len(env)
 		env = append(env, pair)
 	}
 	for _, pair := range base {
@@ -89,17 +91,18 @@ func MachineVariables(env []string, more ...string) []string {
 // outer run.
 var runVariables = []string{
 	StateVariable, StoreVariable, setupVariable,
-	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", "SCHED_MUTEX", "SCHED_ATTEMPT",
+	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
+	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
 
-// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the
-// environment of the caller. For a task of another user it checks only that they exist: whether
-// that user may read them, only a process of that user finds out
-// (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
+// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
+// only checks that the files exist: only a process of that user finds out whether the user may read
+// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
 func CheckEnvFiles(t *schedule.Task, env []string) error {
-	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
+	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
 		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))
 		return err
 	}

@@ -23,11 +23,12 @@ import (
 // that it started. It is started and waited for with the calls of the kernel: os/exec tries out
 // what the kernel can do first, which costs every background run a process more.
 type Process struct {
-	PID     int
-	Done    chan struct{} // closed when the command has ended; then the fields below are set
+	PID  int
+	Done chan struct{} // closed when the command has ended; then the next three fields are set
+
 	status  syscall.WaitStatus
 	Usage   syscall.Rusage
-	Refusal string // of a process that was to become the command (Become): why it did not
+	Refusal string // why a process that was to become the command (Become) did not; "" if it did
 
 	ownPeak    int64 // the peak memory that is not the command's, in units of ru_maxrss
 	keepZombie bool  // it stays a zombie when it has ended, until Reap
@@ -46,9 +47,11 @@ type Program struct {
 	Inherit []*os.File // its descriptors 3, 4 and so on
 	Attr    *syscall.SysProcAttr
 
-	refusal    *os.File // the Process reads Process.Refusal from this pipe, and closes it; nil for a process that is the command at once
-	keepZombie bool     // see Spec.KeepZombie
-	cgroup     *Cgroup  // in which it starts; nil: where this process is
+	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
+	// process that is the command at once.
+	refusal    *os.File
+	keepZombie bool    // see Spec.KeepZombie
+	cgroup     *Cgroup // in which it starts; nil: where this process is
 }
 
 // spawn starts a program in a group of its own. It finds a relative program from the folder and the
@@ -102,7 +105,12 @@ func (p Program) Fork() (*Process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
-	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keepZombie: p.keepZombie && hasSubreaper}
+	started := &Process{
+		PID:        pid,
+		Done:       make(chan struct{}),
+		ownPeak:    ownPeak(),
+		keepZombie: p.keepZombie && hasSubreaper,
+	}
 	go started.wait(p.refusal)
 	return started, nil
 }
@@ -131,10 +139,11 @@ func retryOnShortage(start func() error) error {
 // isShortage reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
 // EMFILE and ENFILE for a file.
 func isShortage(err error) bool {
-	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	isErrno := func(errno syscall.Errno) bool { return errors.Is(err, errno) }
+	return slices.ContainsFunc([]syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, isErrno)
 }
 
-// wait waits for the end of the process, and sets what there is to know of it.
+// wait waits for the end of the process, and sets the fields that say how it ended.
 func (p *Process) wait(refusal *os.File) {
 	defer p.markEnded()
 	if refusal != nil {
@@ -149,7 +158,7 @@ func (p *Process) wait(refusal *os.File) {
 	}
 }
 
-// markEnded tells those who wait that the process has ended.
+// markEnded closes Done, and reaps the process if Reap was called before.
 func (p *Process) markEnded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,6 +185,17 @@ func (p *Process) Reap() {
 // reap has the kernel forget the zombie of the process, and how it ended. It does not wait: the
 // process has ended.
 func (p *Process) reap() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
+
+// reapChild waits for a child of this process and reaps it. It reports whether the child has ended
+// with exit code 0.
+func reapChild(child int) (succeeded bool) {
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(child, &status, 0, nil); err != syscall.EINTR {
+			return err == nil && status.Exited() && status.ExitStatus() == 0
+		}
+	}
+}
 
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited
 // for, in bytes. It is 0 if that is not known. ru_maxrss (getrusage(2)) of a command begins with
@@ -301,82 +321,4 @@ func ExitText(code int) string {
 		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
 	}
 	return fmt.Sprintf("exit code %d", code)
-}
-
-// A Family is a command and all that it started.
-type Family struct {
-	Groups []int // process groups
-	// Run and Attempt name the processes that were started for this attempt of the run, or a later
-	// one, and have left the groups, as with setsid(1). Only Linux can tell; empty: none but the
-	// groups.
-	Run     string
-	Attempt int
-}
-
-// killPatience is how long a process may take to end after KILL. A process that takes longer hangs
-// in the kernel, as for a disk that does not answer: nothing can end it.
-const killPatience = 5 * time.Second
-
-// End ends the processes, which may be children of others: TERM, and KILL to what is left after
-// killAfter or when ctx is done. It returns when all have ended. Processes that have not ended
-// killPatience after KILL are left behind: survivors has their ids.
-func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
-	ctx, cancel := context.WithTimeout(ctx, killAfter)
-	defer cancel()
-	f.signalGroups(syscall.SIGTERM)
-	if f.endBy(ctx, syscall.SIGTERM) == nil {
-		return nil
-	}
-	ctx, cancel = context.WithTimeout(context.Background(), killPatience)
-	defer cancel()
-	f.signalGroups(syscall.SIGKILL)
-	for _, m := range f.endBy(ctx, syscall.SIGKILL) {
-		survivors = append(survivors, m.pid)
-	}
-	return survivors
-}
-
-func (f Family) signalGroups(signal syscall.Signal) {
-	for _, group := range f.Groups {
-		SignalGroup(group, signal)
-	}
-}
-
-// endBy sends the signal to each member that is not in one of the groups, and waits for the end of
-// all; ctx bounds the wait. It returns the members that are left. It looks through all processes of
-// the machine only when the members that it has found have ended, because they may have started
-// others meanwhile.
-func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
-	groupsHaveIt := true // whoever was in the groups when signalGroups was called
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })
-		if len(left) == 0 {
-			if left = f.members(); len(left) == 0 {
-				return nil
-			}
-			for _, m := range left {
-				if !groupsHaveIt || !slices.Contains(f.Groups, m.group) {
-					send(m.pid, signal)
-				}
-			}
-		}
-		groupsHaveIt = false
-		select {
-		case <-ctx.Done():
-			return f.members()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// SignalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
-// obey.
-func SignalGroup(group int, signal syscall.Signal) { send(-group, signal) }
-
-// send signals a process or, by its negative number, a group.
-func send(id int, signal syscall.Signal) {
-	syscall.Kill(id, signal)
-	if signal == syscall.SIGTERM {
-		syscall.Kill(id, syscall.SIGCONT)
-	}
 }

@@ -32,7 +32,9 @@ type Spec struct {
 	KeepZombie bool
 	Limits     schedule.Limits // for the command itself, not for hooks
 	Cgroup     *Cgroup         // that keeps the limits of memory and CPU; nil: the process keeps what it can
-	Lenient    bool            // start it even if files of env_file cannot be used, or only the schedule's folder can be entered
+	// Lenient starts it even if files of env_file cannot be used, or if only the folder of the
+	// schedule can be entered, and not Dir.
+	Lenient bool
 }
 
 // Forking is called before a command is forked. Package testing/trace replaces it.
@@ -43,36 +45,44 @@ var Forking = func(Spec) {}
 // code of an error see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	Forking(spec)
-	own := schedule.Limits{Files: spec.Limits.Files} // that the process itself keeps
+	limits := schedule.Limits{Files: spec.Limits.Files} // that the process itself has to keep
 	if spec.Cgroup == nil {
-		own.Memory = spec.Limits.Memory
+		limits.Memory = spec.Limits.Memory
 	}
-	if spec.Task.As != (schedule.As{}) || own != (schedule.Limits{}) {
+	if spec.Task.As != (schedule.As{}) || limits != (schedule.Limits{}) {
 		locks := spec.Locks
 		if runsAsOther(spec.Task.As) {
 			locks = nil
 		}
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks), Limits: own}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks), Limits: limits}
 		return spec.startAs(s, locks...)
 	}
-	var more []string
+	var fromFiles []string
 	if len(spec.Task.EnvFiles) > 0 {
 		err := retryOnShortage(func() (err error) {
-			more, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.CallerEnv, *spec.Task))
+			fromFiles, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.CallerEnv, *spec.Task))
 			return err
 		})
 		if err != nil && !spec.Lenient {
 			return nil, err
 		}
 	}
-	env := Environ(spec.CallerEnv, *spec.Task, slices.Concat(more, envOverFiles(spec.Task), spec.Variables)...)
-	return Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keepZombie: spec.KeepZombie, cgroup: spec.Cgroup}.spawn()
+	env := Environ(spec.CallerEnv, *spec.Task, slices.Concat(fromFiles, envOverFiles(spec.Task), spec.Variables)...)
+	return Program{
+		Argv:       spec.Command.Argv(),
+		Dir:        spec.Dir,
+		Env:        env,
+		Output:     spec.Output,
+		Inherit:    spec.Locks,
+		keepZombie: spec.KeepZombie,
+		cgroup:     spec.Cgroup,
+	}.spawn()
 }
 
 // runsAsOther reports whether a task runs as another user than sched, or may do so.
 func runsAsOther(as schedule.As) bool {
-	who, err := accountOf(as)
-	return err != nil || who.change && who.uid != os.Geteuid()
+	user, err := accountOf(as)
+	return err != nil || user.change && user.uid != os.Geteuid()
 }
 
 // startAs starts a process of sched that becomes the user and then the command (Become). Its
@@ -89,7 +99,9 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	defer refusalWriter.Close()
 	files = append(slices.Clone(files), refusalWriter)
 	s.RefusalDescriptor = 2 + len(files)
-	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, slices.Concat(envOverFiles(spec.Task), spec.Variables), spec.Lenient, spec.Task.Folder
+	s.As, s.Lenient, s.Folder = spec.Task.As, spec.Lenient, spec.Task.Folder
+	s.EnvFiles = spec.Task.EnvFiles
+	s.Variables = slices.Concat(envOverFiles(spec.Task), spec.Variables)
 	text, err := json.Marshal(s)
 	if err != nil {
 		refusal.Close()
@@ -102,11 +114,19 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		caller = slices.DeleteFunc(slices.Clone(caller), isAccountVariable)
 	}
 	env := append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
-	// In a session of its own it has no terminal: with the terminal of root it could type into
-	// root's shell.
+	// In a session of its own the process has no terminal: with the terminal of root it could type
+	// into root's shell.
 	p, err := Program{
-		Path: Self(), Argv: []string{"sched", BecomeArgument}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
-		Attr: &syscall.SysProcAttr{Setsid: true}, refusal: refusal, keepZombie: spec.KeepZombie, cgroup: spec.Cgroup,
+		Path:       Self(),
+		Argv:       []string{"sched", BecomeArgument},
+		Dir:        "/",
+		Env:        env,
+		Output:     spec.Output,
+		Inherit:    files,
+		Attr:       &syscall.SysProcAttr{Setsid: true},
+		refusal:    refusal,
+		keepZombie: spec.KeepZombie,
+		cgroup:     spec.Cgroup,
 	}.Fork()
 	if err != nil {
 		refusal.Close()
@@ -117,26 +137,21 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 // errNotFound is the error of a program without a path that no folder of PATH has.
 var errNotFound = errors.New("there is no such command in PATH")
 
-// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env; of two PATHs
-// the last counts.
+// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env. If env has
+// two PATHs, the last one counts.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
-	var path string
-	for _, pair := range env {
-		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
-			path = value
-		}
-	}
+	path, _ := Lookup(env)("PATH")
 	if file := Find(name, path, dir); file != "" {
 		return file, nil
 	}
 	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }
 
-// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" if no
-// folder has it.
+// Find returns the file of a program in the folders of a PATH. It returns "" if no folder has the
+// program. A relative folder of PATH begins at the folder dir.
 func Find(name, path, dir string) string {
 	for _, folder := range filepath.SplitList(path) {
 		file := filepath.Join(folder, name)

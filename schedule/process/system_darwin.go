@@ -49,6 +49,10 @@ const hasSubreaper = false
 // BecomeSubreaper does nothing.
 func BecomeSubreaper() {}
 
+// AwaitChild waits for a child of this process, and reports whether the child has ended with exit
+// code 0.
+func AwaitChild(child int) (succeeded bool) { return reapChild(child) }
+
 // Adopt finds no process.
 func Adopt(int) (*Process, bool) { return nil, false }
 

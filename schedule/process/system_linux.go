@@ -178,6 +178,33 @@ const hasSubreaper = true
 // descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
 func BecomeSubreaper() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
+// AwaitChild waits for a child of this process, and reports whether the child has ended with exit
+// code 0. Meanwhile it reaps orphans that end. It does not reap processes that the child itself had
+// started and has left behind: Adopt needs their exit codes.
+func AwaitChild(child int) (succeeded bool) {
+	for {
+		unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if exiting(child) {
+			return reapChild(child)
+		}
+		unix.Wait4(-1, nil, unix.WNOHANG, nil)
+	}
+}
+
+// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
+// field 9 of proc_pid_stat(5)). As long as it is not, the kernel gives the children of other
+// threads to it, and none to other processes.
+func exiting(pid int) bool {
+	const flagExiting = 4
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if err != nil || len(fields) < 7 {
+		return true
+	}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	return err != nil || flags&flagExiting != 0
+}
+
 // Adopt returns a process that another process started, and that has become a child of this process
 // (BecomeSubreaper). A process that has ended is Ended at once. Adopt returns false for any other
 // process.
@@ -187,7 +214,8 @@ func Adopt(pid int) (*Process, bool) {
 	if err != nil || parent != os.Getpid() {
 		return nil, false
 	}
-	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: math.MaxInt32} // the peak of the process that forked it is not known
+	const unknownPeak = math.MaxInt32 // another process forked it
+	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: unknownPeak}
 	go p.wait(nil)
 	if state == 'Z' {
 		<-p.Done
@@ -260,13 +288,16 @@ func (p *Process) tryWait(options int) (ended bool) {
 // peek is tryWait that leaves a zombie (waitid(2) with WNOWAIT), for the process that becomes its
 // parent.
 func (p *Process) peek(options int) (ended bool) {
-	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
+	// siginfo_t of SIGCHLD (sigaction(2)): three numbers, the gap that aligns a pointer, and the
+	// fields of SIGCHLD.
+	var info struct {
 		_, _, code       int32
 		_                [0]uintptr
 		pid, uid, status int32
 		_                [128]byte
 	}
-	err := unix.Waitid(unix.P_PID, p.PID, (*unix.Siginfo)(unsafe.Pointer(&info)), options|unix.WEXITED|unix.WNOWAIT, (*unix.Rusage)(unsafe.Pointer(&p.Usage)))
+	siginfo, usage := (*unix.Siginfo)(unsafe.Pointer(&info)), (*unix.Rusage)(unsafe.Pointer(&p.Usage))
+	err := unix.Waitid(unix.P_PID, p.PID, siginfo, options|unix.WEXITED|unix.WNOWAIT, usage)
 	if err == unix.EINTR || err == nil && int(info.pid) != p.PID {
 		return false
 	}

@@ -315,20 +315,10 @@ func Witness(self, id string, environ []string) (code int) {
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
 		Env: environ, Files: []uintptr{0, 1, 2, fileDescriptor, socketDescriptor},
 	})
-	if err == nil && await(supervisor) {
+	if err == nil && process.AwaitChild(supervisor) {
 		return 0
 	}
 	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, environ)
-	io.WriteString(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec "+self+": "+err.Error()+"\n")
+	fmt.Fprintf(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec %s: %v\n", self, err)
 	return 1
-}
-
-// reap waits for a child of this process, and reports whether it has ended well.
-func reap(child int) (well bool) {
-	var status syscall.WaitStatus
-	for {
-		if _, err := syscall.Wait4(child, &status, 0, nil); err != syscall.EINTR {
-			return err == nil && status.Exited() && status.ExitStatus() == 0
-		}
-	}
 }
