@@ -67,12 +67,12 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	var row state.Row
 	var err error
 	if id != "" {
-		row, err = a.runs(s).FinishByHand(id, code)
+		row, err = a.caller(s).FinishByHand(id, code)
 		if errors.Is(err, state.ErrNotFound) {
 			return view.FindRun(ctx, a.view(s), id)
 		}
 	} else {
-		row, err = a.runs(s).FinishNewest(mutex, code)
+		row, err = a.caller(s).FinishNewest(mutex, code)
 	}
 	if errors.Is(err, run.ErrNothing) {
 		return a.finishUnrecorded(s, mutex, code)

@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
@@ -55,9 +54,8 @@ type scheduleFile struct {
 //	app           opens what a schedule uses  storage.go
 type app struct {
 	scheduleFile
-	remote mutex.Store // once it was needed: see store
-	caller *run.Caller // once it was needed: see runs
-	parsed  bool        // cobra has accepted the arguments: further errors are no wrong usage
+	connections
+	parsed bool // cobra has accepted the arguments: further errors are no wrong usage
 }
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -71,7 +69,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	results := &output{Writer: out}
 	a := &app{}
 	a.console = console{in: in, out: results, err: errs, results: results, now: clock.Now}
-	defer a.closeStore()
+	defer a.close()
 	if code, ok := a.background(args); ok {
 		return code
 	}

@@ -311,7 +311,7 @@ func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (ti
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
 	tick := &tick.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		Storage: a.storage(s), Report: tick.Report{Problem: a.problem},
+		Storage: a.caller(s).Storage, Report: tick.Report{Problem: a.problem},
 		Host: tick.Host{Server: serverName(s.Server), Version: Version, Self: self(), Environ: os.Environ()},
 	}
 	if o.verbose {

@@ -206,9 +206,9 @@ func (a serveCommand) greet(what serve.Service, l net.Listener, o serveOptions, 
 }
 
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Config {
-	store := &liveStore{app: a.app}
+	live := &liveStore{app: a.app}
 	looking := func(s *schedule.Schedule) (source view.Source) {
-		store.with(s, func() { source = a.view(s) })
+		live.use(s, func() { source = a.view(s) })
 		source.Controls.ReadOnly = true
 		return source
 	}
@@ -226,7 +226,7 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) serve.Co
 				return control.Actor{Source: source, By: by, Environ: tickEnviron(s, environment)}
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {
-				store.with(s, func() { caller = a.runs(s) })
+				live.use(s, func() { caller = a.caller(s) })
 				return caller
 			},
 		},
@@ -268,28 +268,30 @@ func (a serveCommand) trustedState() (*schedule.Schedule, error) {
 	return s, err
 }
 
-// A liveStore lets concurrent requests use the current schedule's store: edits may change it.
+// A liveStore connects the app with the store of the current schedule, which an edit may change
+// while requests are answered.
 type liveStore struct {
-	*app
+	app *app
 
-	mu   sync.Mutex
-	name string // of the schedule, and its store, that the connections are for
-	of   schedule.Store
+	mu           sync.Mutex
+	scheduleName string         // app.remote is connected for this schedule
+	store        schedule.Store // app.remote is connected with this store
 }
 
-// longestUse is how long answers may still use the earlier store after an edit.
-const longestUse = time.Minute
+// longestUse is how long requests may go on to use the earlier store after an edit. A stop takes
+// that long only if the kill_after of its task does.
+const longestUse = time.Hour
 
-func (l *liveStore) with(s *schedule.Schedule, make func()) {
+// use calls read when the app is connected with the store of s. Only one read runs at a time.
+func (l *liveStore) use(s *schedule.Schedule, read func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.name != s.Name || !reflect.DeepEqual(l.of, s.Store) {
-		if before := l.remote; before != nil {
-			time.AfterFunc(longestUse, func() { before.Close() })
-		}
-		l.name, l.of, l.remote = s.Name, s.Store, nil // dialed again when it is needed
+	if l.scheduleName != s.Name || !reflect.DeepEqual(l.store, s.Store) {
+		earlier := l.app.connections
+		time.AfterFunc(longestUse, earlier.close)
+		l.scheduleName, l.store, l.app.connections = s.Name, s.Store, connections{}
 	}
-	make()
+	read()
 }
 
 // openSeveral reads several schedules. A schedule that cannot be read takes no other one down.

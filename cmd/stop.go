@@ -103,7 +103,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	}
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
-	because, runs := control.Because(callerName(), reason), a.runs(s)
+	because, runs := control.Because(callerName(), reason), a.caller(s)
 	for i, row := range chosen {
 		all.Go(func() {
 			results[i].Stopping, results[i].err = runs.Stop(row.ID, because)

@@ -16,10 +16,35 @@ import (
 	"sched/schedule/view"
 )
 
-// store returns a store that is not connected yet; nil if the schedule has none.
+// Connections are the store and the database of one schedule. The methods store and caller of app
+// make each of them when it is needed first.
+type connections struct {
+	remote    mutex.Store
+	ownCaller *run.Caller
+}
+
+// close closes the database and the store. Requests on their way to the store have a moment to
+// arrive.
+func (c connections) close() {
+	if c.ownCaller != nil {
+		c.ownCaller.Self.Close()
+		c.ownCaller.DB.Close()
+	}
+	if c.remote != nil {
+		c.remote.Close()
+	}
+}
+
+// store returns the store of the schedule, which connects at its first request. It returns nil if
+// the schedule has no store.
 func (a *app) store(s *schedule.Schedule) mutex.Store {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
-		remote, err := stores.Open(mutex.Config{Servers: s.Store.Servers, Dir: filepath.Dir(s.File), Namespace: s.Name, Lease: s.Store.Lease})
+		remote, err := stores.Open(mutex.Config{
+			Servers:   s.Store.Servers,
+			Dir:       filepath.Dir(s.File),
+			Namespace: s.Name,
+			Lease:     s.Store.Lease,
+		})
 		if err != nil {
 			panic(err) // the schedule is valid, so these servers were checked
 		}
@@ -28,28 +53,14 @@ func (a *app) store(s *schedule.Schedule) mutex.Store {
 	return a.remote
 }
 
-// closeStore closes the database, and ends the connections to the store. Commands that are still on
-// their way to the store have a moment to arrive.
-func (a *app) closeStore() {
-	if a.caller != nil {
-		a.caller.Self.Close()
-		a.caller.DB.Close()
-	}
-	if a.remote != nil {
-		a.remote.Close()
-	}
-}
-
-// storage returns the storage of the schedule, which closeStore closes. It opens nothing yet.
-func (a *app) storage(s *schedule.Schedule) run.Storage { return a.runs(s).Storage }
-
-// runs returns what this process gives to runs of the schedule.
-func (a *app) runs(s *schedule.Schedule) run.Caller {
-	if a.caller == nil || a.caller.Dir != s.StateDir {
+// caller returns the caller with which this process begins, finishes and stops runs. It opens
+// nothing yet.
+func (a *app) caller(s *schedule.Schedule) run.Caller {
+	if a.ownCaller == nil || a.ownCaller.Dir != s.StateDir {
 		caller := run.NewCaller(run.StorageAt(s.StateDir, a.store(s)), state.Tick, os.Environ())
-		a.caller = &caller
+		a.ownCaller = &caller
 	}
-	return *a.caller
+	return *a.ownCaller
 }
 
 func (a *app) controls(s *schedule.Schedule) pause.Source {
@@ -57,18 +68,25 @@ func (a *app) controls(s *schedule.Schedule) pause.Source {
 }
 
 func (a *app) view(s *schedule.Schedule) view.Source {
-	return view.Source{Schedule: s, Controls: a.controls(s), Now: a.now, Server: serverName(s.Server), Config: a.configFlag(), Problem: a.problem}
+	return view.Source{
+		Schedule: s,
+		Controls: a.controls(s),
+		Now:      a.now,
+		Server:   serverName(s.Server),
+		Config:   a.configFlag(),
+		Problem:  a.problem,
+	}
 }
 
 func (a *app) actor(s *schedule.Schedule) control.Actor {
 	return control.Actor{Source: a.view(s), By: callerName(), Environ: tickEnviron(s, ownEnvironment())}
 }
 
-// ownEnvironment is the environment of this process, for tickEnviron.
+// ownEnvironment returns the environment of this process.
 func ownEnvironment() doctor.Environment { return doctor.Here(os.Environ(), localZone().String()) }
 
-// tickEnviron returns the variables with which ticks of the schedule start commands, if this
-// process, whose environment is own, can start them in the same way; else nil.
+// tickEnviron returns the variables that ticks give to commands. It returns nil if this process
+// cannot reproduce them. own is the environment of this process.
 func tickEnviron(s *schedule.Schedule, own doctor.Environment) []string {
 	note, ok := doctor.Noted(s.StateDir)
 	if !ok {
@@ -83,12 +101,17 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	if target == pause.Everything {
 		target = view.Everything
 	}
-	line := state.Change{
-		At: a.now(), Who: callerName(), From: view.FromCommand, Action: action, Target: target, Reason: control.Reason(reason),
+	change := state.Change{
+		At:     a.now(),
+		Who:    callerName(),
+		From:   view.FromCommand,
+		Action: action,
+		Target: target,
+		Reason: control.Reason(reason),
 	}
 	db, err := state.Open(s.StateDir, state.Patience)
 	if err == nil {
-		_, err = db.Audit().Add(ctx, line)
+		_, err = db.Audit().Add(ctx, change)
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		holder, err := a.storage(s).Mutexes().Break(ctx, name)
+		holder, err := a.caller(s).Mutexes().Break(ctx, name)
 		if errors.Is(err, lock.ErrFree) {
 			continue
 		}
@@ -107,7 +107,7 @@ func unlockedRun(s *schedule.Schedule, name string) string {
 func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
 	live := a.view(s).Live()
 	for _, t := range tasks {
-		held, err := a.storage(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
+		held, err := a.caller(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
 		if err != nil {
 			return nil, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
 		}
