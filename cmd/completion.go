@@ -224,7 +224,7 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
 			}
-			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.clock(r.Slot, s.Location))))
+			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.minuteText(r.Slot, s.Location))))
 		}
 	})
 	return found
@@ -234,7 +234,7 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 func (c completer) live() (found []string) {
 	c.withRecords(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
 		for _, row := range slices.DeleteFunc(all.Live, state.Row.Pending) {
-			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.clock(row.Slot, s.Location)))
+			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.minuteText(row.Slot, s.Location)))
 		}
 	})
 	slices.Sort(found)

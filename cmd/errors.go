@@ -58,7 +58,7 @@ func (a *app) exitCode(err error) int {
 		e = a.exitOf(err)
 	}
 	writeErr := a.results.firstError()
-	printedLater := writeErr != nil && errors.Is(e.err, writeErr) // by exitOfResults
+	printedLater := writeErr != nil && errors.Is(e.err, writeErr) // by codeAfterWriting
 	if e.err != nil && !printedLater {
 		a.problem("%v", e.err)
 	}

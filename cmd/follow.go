@@ -326,7 +326,7 @@ type logStream struct {
 	follower *follower
 	end      context.CancelFunc
 	ended    chan struct{}
-	slow     bool // its reader took longer than printHurry
+	slow     bool // its reader took longer than writeWait
 }
 
 // newLogStream prints the runs that are added, and the runs that discover finds, if it is not nil.
@@ -369,7 +369,7 @@ func printJSONLine(out io.Writer, value any) error {
 // catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
 func (l *logStream) catchUp(run string) {
 	if l != nil && !l.slow {
-		l.slow = !l.follower.CatchUp(run, printHurry)
+		l.slow = !l.follower.CatchUp(run, writeWait)
 	}
 }
 
@@ -384,7 +384,7 @@ func (l *logStream) close() {
 		select {
 		case <-l.ended:
 			return
-		case <-time.After(printPatience):
+		case <-time.After(drainWait):
 		}
 	}
 }

@@ -1,8 +1,9 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
-// file with its name, or stands beside its counterpart, as retry in trigger.go. It is a
-// constructor, its options, and a type that embeds app (listCommand) and knows no cobra.
+// file with its name, or stands beside its counterpart, as retry in trigger.go; help and version
+// are in main.go. It is a constructor, its options, and a type that embeds app (listCommand) and
+// knows no cobra.
 package cmd
 
 import (
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -32,7 +34,7 @@ type console struct {
 	in       io.Reader
 	out, err io.Writer
 	results  *output    // what out writes to
-	printers []*printer // where printAside was called
+	printers []*printer // of out and err, after startPrinters
 	now      func() time.Time
 	zones    []*time.Location // in which times of the schedule are printed; nil before it was read
 }
@@ -83,7 +85,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if isCompletion(args) {
 		a.addCompletions(root)
 	}
-	return a.endPrinting(a.exitCode(root.Execute()))
+	return a.finishOutput(a.exitCode(root.Execute()))
 }
 
 // Commands returns sched with all its commands, for tools that write about them; they cannot run.
@@ -273,23 +275,57 @@ func signals() (terminate, kill context.Context, release func()) {
 	}
 }
 
-// surviveReaders lets writes to a closed pipe fail without a SIGPIPE: a dead logger costs a tick
-// its report, and no task. Go ends a process only for descriptors 1 and 2 (package os/signal), so
-// writes go to copies. The signal is not ignored: commands would inherit that (execve(2)).
-func (c *console) surviveReaders() {
-	c.results.Writer = copyOf(c.results.Writer)
-	c.err = copyOf(c.err)
+// Version is the version of sched (CHANGELOG.md).
+const Version = "0.1.0"
+
+// A versionJSON is what `sched version --json` prints. Commit and Date are null in a binary that
+// was built outside of a git repository.
+type versionJSON struct {
+	Version  string     `json:"version"`
+	Commit   *string    `json:"commit"`
+	Date     *time.Time `json:"date"` // of the commit
+	Modified bool       `json:"modified"`
+	Go       string     `json:"go"`
+	OS       string     `json:"os"`
+	Arch     string     `json:"arch"`
 }
 
-// copyOf duplicates the descriptor of a writer. It returns the same writer if there is no room.
-func copyOf(w io.Writer) io.Writer {
-	file, ok := w.(*os.File)
+func newVersionCommand(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Example: `  sched version
+  sched version --json`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.printJSON(versionOf(debug.ReadBuildInfo()))
+			}
+			fmt.Fprintf(a.out, "sched %s (%s/%s, %s)\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the commit and its date")
+	return c
+}
+
+func versionOf(info *debug.BuildInfo, ok bool) versionJSON {
+	v := versionJSON{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if !ok {
-		return w
+		return v
 	}
-	copied, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return w
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = &s.Value
+		case "vcs.time":
+			if at, err := time.Parse(time.RFC3339, s.Value); err == nil {
+				v.Date = &at
+			}
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
 	}
-	return os.NewFile(uintptr(copied), file.Name())
+	return v
 }

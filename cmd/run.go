@@ -110,7 +110,7 @@ func (a runCommand) run(o runOptions) error {
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
 	if !o.dryRun {
 		a.surviveReaders()
-		a.printAside()
+		a.startPrinters()
 	}
 	if o.work != "" {
 		return a.runWorked(o)

@@ -119,7 +119,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 			a.problem("%v", control.Begun(r))
 		default:
 			a.noteChange(s, "cancel", r.Task, o.reason)
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.minuteText(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
 		}
 	}
 	return result
@@ -221,7 +221,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if len(failures) == 0 {
 		return name, nil
 	}
-	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].ID), name, a.clock(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
+	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].ID), name, a.minuteText(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
 	return failures[0].ID, nil
 }
 
@@ -307,7 +307,7 @@ func (a *app) sayRequested(s *schedule.Schedule, r state.Row, o whenOptions, tic
 	}
 	when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
 	if o.later() {
-		when = "the tick at " + a.clock(tick, s.Location)
+		when = "the tick at " + a.minuteText(tick, s.Location)
 	}
 	t, _ := view.FindTask(s, r.Task)
 	if paused := view.PauseOf(a.view(s).Pauses(), t, humanize.Later(r.Slot, a.now())); paused != nil {

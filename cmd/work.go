@@ -23,7 +23,6 @@ import (
 type workOptions struct {
 	grace string
 	run   runOptions
-	width int // of the names of tasks
 }
 
 type workCommand struct{ *app }
@@ -55,48 +54,141 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 }
 
 func (a workCommand) work(o workOptions) error {
-	a.surviveReaders()
-	a.printAside()
-	if o.run.quiet && o.run.verbose {
-		return usage("", "--quiet and --verbose exclude each other")
-	}
-	grace, err := yamldoc.ParseDuration(o.grace)
-	if err != nil {
-		return usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
-	}
-	if grace < 0 {
-		return usage("", "--grace %s is negative", o.grace)
-	}
-	worker, dir, err := a.worker(&o, grace)
+	grace, err := o.parse()
 	if err != nil {
 		return err
 	}
-	if o.run.json && !o.run.logs {
+	a.surviveReaders()
+	a.startPrinters()
+	plan, err := a.plan(o)
+	if err != nil {
+		return err
+	}
+	if o.run.json && !plan.logs {
 		return usage("add --logs, or `logs: true` to the schedule", "--json is for what tasks print")
 	}
-	release := func() {}
-	if dir != "" && statedir.Check(dir) == nil { // otherwise each tick prints what is wrong
-		var other *work.WorkingError
-		switch held, err := work.Hold(dir); {
-		case errors.As(err, &other):
-			return failed("two of them would run everything twice; end that one first", "%w", err)
-		case err != nil:
-			a.problem("another sched work of this schedule would not be noticed: %v", err)
-		default:
-			release = held
-		}
+	release, err := a.hold(plan.stateDir)
+	if err != nil {
+		return err
 	}
 	var logs *logStream
-	if o.run.logs && dir != "" {
-		logs = a.newLogStream(o.width, o.run.json, discoverOutputs(dir).In)
+	if plan.logs && plan.stateDir != "" {
+		logs = a.newLogStream(plan.nameWidth, o.run.json, discoverOutputs(plan.stateDir).In)
 	}
-	s := worker.Run(stopSignals(), func() {
-		run.HoldTriggered(dir)
+	worker := work.Worker{
+		Argv:    plan.tick,
+		Environ: os.Environ(),
+		Output:  terminal.File(a.out),
+		Errors:  terminal.File(a.err),
+		Grace:   grace,
+		Zone:    plan.zone,
+		Problem: a.problem,
+	}
+	received := worker.Run(stopSignals(), func() {
+		run.HoldTriggered(plan.stateDir)
 		release()
 	})
 	logs.close()
 	a.reportLast(o.run)
-	return &exit{exitStopped, fmt.Errorf("stopped by %s", unix.SignalName(s.(syscall.Signal))), ""}
+	return &exit{
+		code: exitStopped,
+		err:  fmt.Errorf("stopped by %s", unix.SignalName(received.(syscall.Signal))),
+	}
+}
+
+// parse refuses flags that do not go together, and returns the time of --grace.
+func (o workOptions) parse() (grace time.Duration, err error) {
+	if err := o.run.check(); err != nil {
+		return 0, err
+	}
+	grace, err = yamldoc.ParseDuration(o.grace)
+	if err != nil {
+		return 0, usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
+	}
+	if grace < 0 {
+		return 0, usage("", "--grace %s is negative", o.grace)
+	}
+	return grace, nil
+}
+
+// A workPlan is what `sched work` reads from the schedule at its start.
+type workPlan struct {
+	options   runOptions
+	sched     string // the path of the program
+	file      string // the schedule
+	stateDir  string // "" if the file is too broken to name it
+	zone      *time.Location
+	logs      bool // prints what tasks print
+	nameWidth int  // of the names of tasks in these logs
+}
+
+// plan reads the schedule, and prints its mistakes. Only a missing file is an error. The ticks
+// report every other mistake, until it is mended.
+func (a workCommand) plan(o workOptions) (workPlan, error) {
+	plan := workPlan{options: o.run, zone: localZone(), logs: o.run.logs}
+	file, err := a.findConfig()
+	if err == nil {
+		plan.file, err = filepath.Abs(file)
+	}
+	if err != nil {
+		return plan, err
+	}
+	if plan.sched, err = os.Executable(); err != nil {
+		return plan, failed("", "where is sched? %w", err)
+	}
+	s, err := load.File(plan.file, a.options())
+	if errors.Is(err, os.ErrNotExist) {
+		return plan, err
+	}
+	if err != nil {
+		a.exitCode(err) // only prints it: the ticks go on all the same
+		if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+			plan.stateDir = invalid.StateDir
+		}
+		return plan, nil
+	}
+	plan.stateDir, plan.zone = s.StateDir, s.Location
+	plan.logs = o.run.logs || s.Logs
+	for _, t := range s.Tasks {
+		plan.nameWidth = min(max(plan.nameWidth, len(t.Name)), longestName)
+	}
+	return plan, nil
+}
+
+// tick returns the command line of the tick of a minute.
+func (p workPlan) tick(minute time.Time) []string {
+	argv := []string{p.sched, "run", "--work", minute.Format(time.RFC3339), "--config", p.file}
+	for _, flag := range []struct {
+		name  string
+		isSet bool
+	}{
+		{"--quiet", p.options.quiet},
+		{"--verbose", p.options.verbose},
+		{"--strict", p.options.strict},
+		{"--json", p.options.json},
+	} {
+		if flag.isSet {
+			argv = append(argv, flag.name)
+		}
+	}
+	return argv
+}
+
+// hold refuses a second `sched work` of the same state folder until release. Each tick prints what
+// is wrong with a folder that cannot be used, so hold does not.
+func (a workCommand) hold(stateDir string) (release func(), err error) {
+	if stateDir == "" || statedir.Check(stateDir) != nil {
+		return func() {}, nil
+	}
+	release, err = work.Hold(stateDir)
+	if errors.As(err, new(*work.WorkingError)) {
+		return nil, failed("two of them would run everything twice; end that one first", "%w", err)
+	}
+	if err != nil {
+		a.problem("another sched work of this schedule would not be noticed: %v", err)
+		return func() {}, nil
+	}
+	return release, nil
 }
 
 // reportLast prints the background runs that failed or were stopped and that no tick has reported:
@@ -104,7 +196,7 @@ func (a workCommand) work(o workOptions) error {
 func (a workCommand) reportLast(o runOptions) {
 	s, _, err := a.loadLastValid()
 	if err != nil || checkState(s) != nil {
-		return // the ticks have said so
+		return // the ticks have printed why
 	}
 	tick := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
 	r := newReporter(a.app, tick, o, nil)
@@ -113,56 +205,6 @@ func (a workCommand) reportLast(o runOptions) {
 	if len(r.tasks) > 0 {
 		r.printJSONLine()
 	}
-}
-
-// worker reads the schedule once: to print its mistakes at the start, and to learn its state folder
-// and zone. Only a missing file is an error. The ticks report every other mistake, until it is
-// mended.
-func (a workCommand) worker(o *workOptions, grace time.Duration) (worker *work.Worker, stateDir string, err error) {
-	file, err := a.findConfig()
-	if err == nil {
-		file, err = filepath.Abs(file)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	zone := localZone()
-	switch s, err := load.File(file, a.options()); {
-	case err == nil:
-		stateDir, zone = s.StateDir, s.Location
-		o.run.logs = o.run.logs || s.Logs
-		for _, t := range s.Tasks {
-			o.width = min(max(o.width, len(t.Name)), longestName)
-		}
-	case errors.Is(err, os.ErrNotExist):
-		return nil, "", err
-	default:
-		if invalid, is := errors.AsType[*load.InvalidError](err); is {
-			stateDir = invalid.StateDir
-		}
-		a.exitCode(err) // the ticks print it again, until it is mended
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", failed("", "where is sched? %w", err)
-	}
-	return &work.Worker{
-		Argv: func(minute time.Time) []string {
-			return o.tick(self, file, minute)
-		},
-		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
-		Grace: grace, Zone: zone, Problem: a.problem,
-	}, stateDir, nil
-}
-
-func (o workOptions) tick(self, file string, minute time.Time) []string {
-	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
-	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict, "--json": o.run.json} {
-		if set {
-			argv = append(argv, flag)
-		}
-	}
-	return argv
 }
 
 // stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1).
