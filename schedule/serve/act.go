@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
-	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -34,19 +31,6 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// A PauseRequest says what is paused, from when until when and why. Without Tasks and Tags
-// everything is paused. Without From it is paused now, and without For and Until until somebody
-// ends it.
-type PauseRequest struct {
-	Tasks  []string `json:"tasks,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
-	From   string   `json:"from,omitempty"`  // a time as commands take it
-	For    *float64 `json:"for,omitempty"`   // seconds
-	Until  string   `json:"until,omitempty"` // a time as commands take it
-	Stop   bool     `json:"stop,omitempty"`  // the runs that go on when it begins are stopped
-	Reason string   `json:"reason,omitempty"`
-}
-
 // mostReason is the most characters of a reason.
 const mostReason = 500
 
@@ -59,9 +43,9 @@ func checkReason(reason string) error {
 }
 
 // refuseToken is for every text that anybody who may look sees.
-func refuseToken(text, of string) error {
+func refuseToken(text, where string) error {
 	if aToken().MatchString(text) {
-		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", of)
+		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", where)
 	}
 	return nil
 }
@@ -111,7 +95,7 @@ func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
 
 func postHook(r *Visit) (any, error) {
 	asked, err := r.Trigger(r.Who.Task, Asking{})
-	if missing, is := errors.AsType[*schedule.MissingValueError](err); is {
+	if missing, ok := errors.AsType[*schedule.MissingValueError](err); ok {
 		return nil, badRequest(HookHint, "a hook sets no params: %v", missing)
 	}
 	return asked, err
@@ -128,20 +112,20 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 	if err != nil {
 		return asked, err
 	}
-	one, err := r.runToChange(id, "retry")
+	found, err := r.runToChange(id, "retry")
 	if err != nil {
 		return asked, err
 	}
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), one.Record.Run, at, a.Params, a.Reason, nil)
+	retry, err := actor.Retry(r.Context(), found.Record.Run, at, a.Params, a.Reason, nil)
 	if err != nil {
 		return asked, err
 	}
 	if retry.Waits {
 		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
-			humanize.ShortRun(one.Record.Run), retry.Task)
+			humanize.ShortRun(found.Record.Run), retry.Task)
 	}
-	return r.leave(actor, retry.Row, a, atOnce, "retry", one.Record.Run)
+	return r.leave(actor, retry.Row, a, atOnce, "retry", found.Record.Run)
 }
 
 // when returns the time for which a run is wanted, with the precision of the history.
@@ -183,25 +167,25 @@ func postStop(r *Visit, body Reason) (any, error) {
 
 // Stop stops a run that lives, and returns its id. It waits for stopPatience for the end.
 func (r *Visit) Stop(id, reason string) (run string, err error) {
-	one, err := r.runToChange(id, "stop")
+	found, err := r.runToChange(id, "stop")
 	if err != nil {
 		return "", err
 	}
-	run = one.Record.Run
+	run = found.Record.Run
 	actor := r.actor()
-	switch one.State {
+	switch found.State {
 	case view.RunEnded:
 		return run, actor.NotRunning(r.Context(), run)
 	case view.RunWaiting:
 		waits, _ := view.OneWaiting(actor.Source, run)
 		return run, cmp.Or(view.StillWaits(actor.Source, waits), control.Begun(waits))
 	}
-	return run, r.stop(actor, one, reason)
+	return run, r.stop(actor, found, reason)
 }
 
 // stop stops a run that has begun.
-func (r *Visit) stop(actor control.Actor, one view.Run, reason string) error {
-	done, err := r.beginStop(actor, one, reason)
+func (r *Visit) stop(actor control.Actor, found view.Run, reason string) error {
+	done, err := r.beginStop(actor, found, reason)
 	if err != nil {
 		return err
 	}
@@ -237,13 +221,13 @@ func postCancel(r *Visit, body Reason) (any, error) {
 // Cancel ends a run that waits, and returns its id: a run that has not begun is skipped, and a run
 // that waits for its turn or for its next attempt is stopped.
 func (r *Visit) Cancel(id, reason string) (run string, err error) {
-	one, err := r.runToChange(id, "stop")
+	found, err := r.runToChange(id, "stop")
 	if err != nil {
 		return "", err
 	}
-	run = one.Record.Run
+	run = found.Record.Run
 	actor, short := r.actor(), humanize.ShortRun(run)
-	switch one.State {
+	switch found.State {
 	case view.RunWaiting:
 		waits, err := view.OneWaiting(actor.Source, run)
 		if err != nil {
@@ -257,17 +241,17 @@ func (r *Visit) Cancel(id, reason string) (run string, err error) {
 			return err
 		})
 	case view.RunQueued, view.RunDeferred:
-		return run, r.stop(actor, one, reason)
+		return run, r.stop(actor, found, reason)
 	case view.RunEnded:
 		return run, actor.NotRunning(r.Context(), run)
 	}
 	return run, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it",
-		"run %s of %s does not wait: it is %s", short, one.Task, one.State)
+		"run %s of %s does not wait: it is %s", short, found.Task, found.State)
 }
 
 // beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for
 // the answer. done yields why the run was not stopped, or nil.
-func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (done <-chan error, err error) {
+func (r *Visit) beginStop(actor control.Actor, found view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
@@ -275,11 +259,12 @@ func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (don
 	}
 	leave := func() { <-r.server.stopping }
 	end := make(chan error, 1)
-	err = r.change("stop", one.Record.Run, reason, func() error {
+	err = r.change("stop", found.Record.Run, reason, func() error {
 		go func() {
 			defer leave()
-			stopping, err := r.server.Schedules.Runs(r.Schedule).Stop(one.Record.Run, control.Because(actor.By, reason))
-			end <- control.Cannot(one.Begin, stopping, err)
+			caller := r.server.Schedules.Runs(r.Schedule)
+			stopping, err := caller.Stop(found.Record.Run, control.Because(actor.By, reason))
+			end <- control.Cannot(found.Begin, stopping, err)
 		}()
 		return nil
 	})
@@ -287,120 +272,6 @@ func (r *Visit) beginStop(actor control.Actor, one view.Run, reason string) (don
 		leave()
 	}
 	return end, err
-}
-
-func postPause(r *Visit, body PauseRequest) (any, error) {
-	paused, err := r.Pause(body)
-	return pageOf(paused, cursor{}), err
-}
-
-// Pause pauses tasks, and returns their pauses.
-func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
-	actor := r.actor()
-	p, err := body.pausing(r, actor)
-	if err != nil {
-		return nil, err
-	}
-	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
-		return nil, badRequest("leave out tasks and tags to pause everything", "the list of what to pause is empty")
-	}
-	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
-	if err != nil {
-		return nil, err
-	}
-	ids := map[string]bool{}
-	var targets []string
-	for _, name := range names {
-		targets = append(targets, pauseID(name))
-	}
-	if err := checkReason(body.Reason); err != nil {
-		return nil, err
-	}
-	err = r.log("pause", strings.Join(targets, ", "), p.Because(r.Schedule.Location), func() error {
-		made, _, err := actor.Pause(names, p)
-		for _, id := range targets {
-			if made.Planned {
-				id = plannedID(id, made)
-			}
-			ids[id] = true
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(r.Pauses(), func(p Pausing) bool { return !ids[p.ID] }), nil
-}
-
-// pausing returns the pause that the request asks for.
-func (body PauseRequest) pausing(r *Visit, actor control.Actor) (p control.Pausing, err error) {
-	p = control.Pausing{Stop: body.Stop, Reason: body.Reason}
-	from, planned, err := later(r, nil, "from", body.From, "from")
-	if err != nil {
-		return p, err
-	}
-	until, bounded, err := later(r, body.For, "for", body.Until, "until")
-	if err != nil {
-		return p, err
-	}
-	if planned {
-		p.From = from.UTC().Truncate(time.Second)
-	}
-	if planned && body.For != nil {
-		d, _ := duration("for", *body.For) // later has seen it
-		until = p.From.Add(d)
-	}
-	if bounded {
-		p.Until = until.UTC().Truncate(time.Second)
-	}
-	if planned {
-		err = actor.CheckPlanned(p.From, p.Until, "")
-	}
-	return p, err
-}
-
-func deletePause(r *Visit) (any, error) {
-	return nil, r.Resume(r.PathValue("id"), r.Header.Get("Sched-Reason"))
-}
-
-// Resume ends a pause, or takes back a planned one.
-func (r *Visit) Resume(id, reason string) error {
-	name, begins, planned := strings.Cut(id, "@")
-	if name == everything {
-		name = pause.Everything
-	}
-	actor := r.actor()
-	read, err := actor.Controls.Read()
-	if err != nil {
-		return err
-	}
-	is := actor.InEffect
-	if planned {
-		is = func(one pause.Pause) bool {
-			return (actor.InEffect(one) || actor.ToCome(one)) && one.Planned && plannedID("", one) == "@"+begins
-		}
-	}
-	i := slices.IndexFunc(read.Pauses[name], is)
-	if i < 0 {
-		return view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
-	}
-	if err := checkReason(reason); err != nil {
-		return err
-	}
-	if actor.ToCome(read.Pauses[name][i]) {
-		reason = control.Because(control.Planned, reason)
-	}
-	return r.log("resume", id, reason, func() error {
-		_, err := actor.Resume([]string{name}, is)
-		return err
-	})
-}
-
-func pauseID(name string) string {
-	if name == pause.Everything {
-		return everything
-	}
-	return name
 }
 
 // change does something for a reason that somebody typed, and writes it into the audit log.

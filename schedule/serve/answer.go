@@ -21,7 +21,7 @@ type content struct {
 	stream func(w *events) // an answer that goes on
 }
 
-func writeAnswer(w http.ResponseWriter, r *Visit, of route, value any) {
+func writeAnswer(w http.ResponseWriter, r *Visit, rt route, value any) {
 	for _, p := range r.problems {
 		w.Header().Add("Sched-Problem", headerText(p.String()))
 	}
@@ -44,15 +44,15 @@ func writeAnswer(w http.ResponseWriter, r *Visit, of route, value any) {
 			return
 		}
 	}
-	c.status = cmp.Or(c.status, of.status)
+	c.status = cmp.Or(c.status, rt.status)
 	for name, value := range c.header {
 		w.Header().Set(name, value)
 	}
-	if of.method == http.MethodGet && c.status == http.StatusOK {
+	if rt.method == http.MethodGet && c.status == http.StatusOK {
 		encode(r.Request, w.Header(), &c)
 	}
 	if c.status != http.StatusNoContent && c.status != http.StatusNotModified {
-		w.Header().Set("Content-Type", cmp.Or(c.kind, of.kind, "application/json"))
+		w.Header().Set("Content-Type", cmp.Or(c.kind, rt.kind, "application/json"))
 		w.Header().Set("Content-Length", strconv.Itoa(len(c.text)))
 	}
 	w.WriteHeader(c.status)
@@ -119,8 +119,8 @@ func encode(r *http.Request, h http.Header, c *content) {
 
 // anyTag reports whether a list of ETags, as If-None-Match has it, has the tag.
 func anyTag(list, tag string) bool {
-	for one := range strings.SplitSeq(list, ",") {
-		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {
+	for entry := range strings.SplitSeq(list, ",") {
+		if entry = strings.TrimSpace(entry); entry == "*" || strings.TrimPrefix(entry, "W/") == tag {
 			return true
 		}
 	}
@@ -139,8 +139,8 @@ func fileTag(tag string) string {
 // takesGzip reads the header Accept-Encoding (RFC 9110, 12.5.3). Only a client that names gzip gets
 // it.
 func takesGzip(accepts string) bool {
-	for one := range strings.SplitSeq(accepts, ",") {
-		name, weight, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+	for entry := range strings.SplitSeq(accepts, ",") {
+		name, weight, _ := strings.Cut(strings.ReplaceAll(entry, " ", ""), ";")
 		if strings.EqualFold(name, "gzip") {
 			return strings.Trim(strings.ToLower(weight), "q=0.") != "" || weight == ""
 		}

@@ -326,14 +326,14 @@ func taskKeys(r *Visit, name string) ([]byte, error) {
 // yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
 // the path, is left out.
 func yamlOf(body []byte, name string) ([]byte, error) {
-	wrong := func(err error) ([]byte, error) {
+	badBody := func(err error) ([]byte, error) {
 		return nil, badRequest("send one object with the keys of the task",
 			"the body cannot be read: %s", plainJSON(err))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return wrong(errors.Join(err, errors.New("it is no object")))
+		return badBody(errors.Join(err, errors.New("it is no object")))
 	}
 	var out bytes.Buffer
 	for decoder.More() {
@@ -343,7 +343,7 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 			err = decoder.Decode(&value)
 		}
 		if err != nil {
-			return wrong(err)
+			return badBody(err)
 		}
 		if key == "name" && value == name {
 			continue
@@ -351,10 +351,10 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
 	}
 	if _, err := decoder.Token(); err != nil {
-		return wrong(err)
+		return badBody(err)
 	}
 	if err := ended(decoder); err != nil {
-		return wrong(err)
+		return badBody(err)
 	}
 	return out.Bytes(), nil
 }

@@ -137,8 +137,8 @@ func followChanges(e *events, last string, of ...*Server) {
 			if !ok {
 				return // events that it has not seen are forgotten: it must connect again
 			}
-			for _, one := range news {
-				if e.send(one.ID, one.Name, one.Value) != nil {
+			for _, event := range news {
+				if e.send(event.ID, event.Name, event.Value) != nil {
 					return
 				}
 			}
@@ -156,9 +156,9 @@ type logEvent struct {
 }
 
 func getLogStream(r *Visit) (any, error) {
-	one, err := r.View.Run(r.Context(), r.PathValue("id"))
+	shown, err := r.View.Run(r.Context(), r.PathValue("id"))
 	if err == nil {
-		err = one.Elsewhere("logs")
+		err = shown.Elsewhere("logs")
 	}
 	if err != nil {
 		return nil, err
@@ -169,22 +169,22 @@ func getLogStream(r *Visit) (any, error) {
 			return nil, badRequest("leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
-	return content{stream: func(e *events) { followLog(e, r.View, one, offset) }}, nil
+	return content{stream: func(e *events) { followLog(e, r.View, shown, offset) }}, nil
 }
 
 // mostOfAnEvent is the most bytes of the text of one event.
 const mostOfAnEvent = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
-func followLog(e *events, source view.Source, one view.Run, offset int64) {
+func followLog(e *events, source view.Source, shown view.Run, offset int64) {
 	for {
 		// Poll first: then all that was printed before the end is read.
-		record, again, err := pollRun(e, source, &one)
+		record, again, err := pollRun(e, source, &shown)
 		if err != nil {
 			return
 		}
 		over := again == 0
-		sent, err := sendLog(e, source, one, offset, over)
+		sent, err := sendLog(e, source, shown, offset, over)
 		if err != nil {
 			return
 		}
@@ -194,9 +194,9 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 			continue
 		case over:
 			if record.Outcome != "" {
-				one = view.EndedRun(source, record)
+				shown = view.EndedRun(source, record)
 			}
-			e.send(strconv.FormatInt(offset, 10), "end", one)
+			e.send(strconv.FormatInt(offset, 10), "end", shown)
 			return
 		}
 		if !wait(e, time.After(again)) {
@@ -207,22 +207,22 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 
 // pollRun returns how far the run is. A run that waits for a tick has no file yet, so it is looked
 // up anew.
-func pollRun(e *events, source view.Source, one *view.Run) (record state.Row, again time.Duration, err error) {
-	if one.State != view.RunWaiting {
-		return view.Poll(e.ctx, source, one.Begin)
+func pollRun(e *events, source view.Source, shown *view.Run) (record state.Row, again time.Duration, err error) {
+	if shown.State != view.RunWaiting {
+		return view.Poll(e.ctx, source, shown.Begin)
 	}
-	now, err := source.Run(e.ctx, one.Begin.ID)
+	now, err := source.Run(e.ctx, shown.Begin.ID)
 	if err != nil {
 		return record, 0, err
 	}
-	*one = now
+	*shown = now
 	return now.Begin, time.Second, nil
 }
 
 // sendLog sends the next part and returns its length. Unless over, it keeps back an incomplete
 // character at the end.
-func sendLog(e *events, source view.Source, one view.Run, offset int64, over bool) (int64, error) {
-	log, err := source.Log(one, false, offset, 0, mostOfAnEvent)
+func sendLog(e *events, source view.Source, shown view.Run, offset int64, over bool) (int64, error) {
+	log, err := source.Log(shown, false, offset, 0, mostOfAnEvent)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}

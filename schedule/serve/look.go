@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"fmt"
 	"html"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
-	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -240,22 +238,22 @@ func (r *Visit) runToChange(id, command string) (view.Run, error) {
 		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
 			"%q is too short for the id of a run to change", id)
 	}
-	one, err := r.run(id)
+	found, err := r.run(id)
 	if err == nil {
-		err = one.Elsewhere(command)
+		err = found.Elsewhere(command)
 	}
-	return one, err
+	return found, err
 }
 
 // mostLog is the most bytes of one part of a log.
 const mostLog = 1 << 20
 
 func getLog(r *Visit) (any, error) {
-	one, err := r.run(r.PathValue("id"))
+	found, err := r.run(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.View.Log(one, r.query.is("hooks"), r.query.numbers["offset"],
+	log, err := r.View.Log(found, r.query.is("hooks"), r.query.numbers["offset"],
 		min(r.query.numbers["tail"], mostLog), mostLog)
 	if err != nil {
 		return nil, err
@@ -265,7 +263,7 @@ func getLog(r *Visit) (any, error) {
 	}
 	return content{text: log.Text, header: map[string]string{
 		"Sched-Log-Size": strconv.FormatInt(log.Size, 10), "Sched-Log-Offset": strconv.FormatInt(log.Offset, 10),
-		"Content-Disposition": `inline; filename="` + filepath.Base(one.Record.Run) + `.log"`,
+		"Content-Disposition": `inline; filename="` + filepath.Base(found.Record.Run) + `.log"`,
 	}}, nil
 }
 
@@ -275,40 +273,6 @@ func getServers(r *Visit) (any, error) {
 		return nil, err
 	}
 	return pageOf(view.ServersOf(all), cursor{}), nil
-}
-
-// A Pausing is a pause with the id by which it is ended.
-type Pausing struct {
-	// The name of the task, or everything; a planned one has @ and its beginning behind it. It is
-	// empty for a pause of the schedule.
-	ID string `json:"id"`
-	view.TaskPause
-}
-
-// everything is the id of the pause of all tasks.
-const everything = "everything"
-
-func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
-
-// Pauses returns the pauses in effect, and then those that are planned.
-func (r *Visit) Pauses() (all []Pausing) {
-	paused, planned := view.PausesNow(r.Schedule, r.View.Pauses(), view.InSchedule(r.Schedule), r.server.Now())
-	for _, p := range append(paused, planned...) {
-		id := cmp.Or(p.Task, everything)
-		switch {
-		case p.Raw.InFile:
-			id = ""
-		case p.Raw.Planned:
-			id = plannedID(id, p.Raw)
-		}
-		all = append(all, Pausing{id, p})
-	}
-	return all
-}
-
-// plannedID is the id of a planned pause of the task with an id, or of everything.
-func plannedID(id string, p pause.Pause) string {
-	return id + "@" + p.Since.UTC().Format(time.RFC3339)
 }
 
 type health struct {

@@ -134,14 +134,14 @@ func (d documenter) responses(r route) map[string]any {
 	if r.cached() {
 		all["304"] = map[string]any{"description": "It is as it was"}
 	}
-	wrong := append(slices.Clone(everyError), r.errors...)
+	statuses := append(slices.Clone(everyError), r.errors...)
 	if r.scope.OfTokens() {
-		wrong = append(wrong, 401)
+		statuses = append(statuses, 401)
 	}
 	if r.takesBody() {
-		wrong = append(wrong, 408)
+		statuses = append(statuses, 408)
 	}
-	for _, status := range wrong {
+	for _, status := range statuses {
 		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
 			"content": d.content("application/problem+json", reflect.TypeFor[Problem]())}
 	}
@@ -149,33 +149,33 @@ func (d documenter) responses(r route) map[string]any {
 }
 
 // content is the part of a body's description that says how it is encoded.
-func (d documenter) content(kind string, of reflect.Type) map[string]any {
-	return map[string]any{kind: map[string]any{"schema": d.schema(of)}}
+func (d documenter) content(kind string, body reflect.Type) map[string]any {
+	return map[string]any{kind: map[string]any{"schema": d.schema(body)}}
 }
 
 // schema returns the schema of a type. For a struct it is a reference to the schema that is
 // collected under its name.
-func (d documenter) schema(of reflect.Type) map[string]any {
-	switch of.Kind() {
+func (d documenter) schema(t reflect.Type) map[string]any {
+	switch t.Kind() {
 	case reflect.Pointer:
-		inner := d.schema(of.Elem())
+		inner := d.schema(t.Elem())
 		if inner["$ref"] != nil { // a reference has no other members in OpenAPI 3.0
 			return map[string]any{"allOf": []any{inner}, "nullable": true}
 		}
 		inner["nullable"] = true
 		return inner
 	case reflect.Slice:
-		if of == reflect.TypeFor[json.RawMessage]() {
+		if t == reflect.TypeFor[json.RawMessage]() {
 			return map[string]any{}
 		}
-		return map[string]any{"type": "array", "items": d.schema(of.Elem())}
+		return map[string]any{"type": "array", "items": d.schema(t.Elem())}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": true}
 	case reflect.Struct:
-		name := schemaName(of)
+		name := schemaName(t)
 		if d.schemas[name] == nil {
 			d.schemas[name] = map[string]any{} // for a type that has itself among its fields
-			d.schemas[name] = d.object(of)
+			d.schemas[name] = d.object(t)
 		}
 		return map[string]any{"$ref": "#/components/schemas/" + name}
 	case reflect.String:
@@ -192,9 +192,9 @@ func (d documenter) schema(of reflect.Type) map[string]any {
 
 // object returns the schema of a struct: its fields as they are encoded. Fields without omitempty
 // are always there.
-func (d documenter) object(of reflect.Type) map[string]any {
+func (d documenter) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for _, field := range reflect.VisibleFields(of) {
+	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" || name == "-" {
 			continue
@@ -214,10 +214,10 @@ func (d documenter) object(of reflect.Type) map[string]any {
 
 // schemaName is the name of a type in the document: its name in Go, and TaskPage for a page of
 // tasks.
-func schemaName(of reflect.Type) string {
-	name := of.Name()
-	if of, isPage := strings.CutPrefix(name, "page["); isPage {
-		name = strings.TrimSuffix(of[strings.LastIndexByte(of, '.')+1:], "]") + "Page"
+func schemaName(t reflect.Type) string {
+	name := t.Name()
+	if element, isPage := strings.CutPrefix(name, "page["); isPage {
+		name = strings.TrimSuffix(element[strings.LastIndexByte(element, '.')+1:], "]") + "Page"
 	}
 	return strings.ToUpper(name[:1]) + name[1:]
 }

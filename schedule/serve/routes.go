@@ -34,12 +34,12 @@ const (
 )
 
 // cached reports whether the answers have an ETag.
-func (of route) cached() bool { return of.method == http.MethodGet && of.kind != eventStream }
+func (rt route) cached() bool { return rt.method == http.MethodGet && rt.kind != eventStream }
 
-func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
+func (rt route) takesBody() bool { return rt.body != nil || rt.method == http.MethodPut }
 
-func (of route) pathParams() (names []string) {
-	for part := range strings.SplitSeq(of.path, "/") {
+func (rt route) pathParams() (names []string) {
+	for part := range strings.SplitSeq(rt.path, "/") {
 		if strings.HasPrefix(part, "{") {
 			names = append(names, strings.Trim(part, "{}"))
 		}

@@ -1,10 +1,15 @@
 package serve
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"html"
+	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"time"
 )
 
 // This file is how a browser gets a session: with a login link, which works once, or with a token
@@ -26,8 +31,8 @@ func (a *access) SignIn(mux *http.ServeMux) {
 // site.
 func (s *Server) LoginPath(scope Scope) string {
 	code := newSecret()
-	for _, one := range s.access.all {
-		one.links.Store(tokenHash(code), link{scope, s.Now().Add(linkLasts)})
+	for _, member := range s.access.all {
+		member.links.Store(tokenHash(code), link{scope, s.Now().Add(linkLasts)})
 	}
 	return s.SitePath() + "/login/" + code
 }
@@ -36,16 +41,16 @@ func (s *Server) LoginPath(scope Scope) string {
 func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	code, text := r.PostFormValue("code"), r.PostFormValue("token")
 	var cookies []*http.Cookie
-	for _, one := range a.all {
+	for _, member := range a.all {
 		found, ok, err := Token{Name: loginLink}, false, error(nil)
 		if code != "" {
-			found.Scope, ok = one.useLink(code)
+			found.Scope, ok = member.useLink(code)
 		} else {
-			found, ok, err = one.tokens.find(text)
+			found, ok, err = member.tokens.find(text)
 		}
 		if err == nil && ok && found.Scope.Allows(ScopeRead) {
 			var cookie *http.Cookie
-			cookie, err = one.begin(r, found.Scope, found.Name, found.Hash)
+			cookie, err = member.begin(r, found.Scope, found.Name, found.Hash)
 			cookies = append(cookies, cookie)
 		}
 		if err != nil {
@@ -66,22 +71,22 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
+func (a *access) refuse(w http.ResponseWriter, r *http.Request, problem string) {
 	a.slowDown(r, a.Address(r))
-	a.form(w, http.StatusUnauthorized, "", wrong)
+	a.form(w, http.StatusUnauthorized, "", problem)
 }
 
 func (a *access) logout(w http.ResponseWriter, r *http.Request) {
-	for _, one := range a.all {
-		for _, cookie := range r.CookiesNamed(one.cookieName(r)) {
-			if session, ok := one.session(r, cookie.Value); ok {
-				if err := one.tokens.end(session); err != nil {
+	for _, member := range a.all {
+		for _, cookie := range r.CookiesNamed(member.cookieName(r)) {
+			if session, ok := member.session(r, cookie.Value); ok {
+				if err := member.tokens.end(session); err != nil {
 					writeProblem(w, ProblemOf(err))
 					return
 				}
 			}
 		}
-		http.SetCookie(w, one.cookie(r, ""))
+		http.SetCookie(w, member.cookie(r, ""))
 	}
 	http.Redirect(w, r, a.SitePath()+"/login", http.StatusSeeOther)
 }
@@ -92,14 +97,14 @@ func isCode(text string) bool {
 	return err == nil && len(bytes) == 32
 }
 
-func (a *access) form(w http.ResponseWriter, status int, code, wrong string) {
+func (a *access) form(w http.ResponseWriter, status int, code, problem string) {
 	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
 <p>Make one with <code>sched serve token --scope read</code>`
 	if isCode(code) {
 		field = `<input type="hidden" name="code" value="` + code + `">`
 	}
-	if wrong != "" {
-		wrong = `<p role="alert">` + html.EscapeString(wrong)
+	if problem != "" {
+		problem = `<p role="alert">` + html.EscapeString(problem)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
@@ -107,5 +112,143 @@ func (a *access) form(w http.ResponseWriter, status int, code, wrong string) {
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sign in – sched</title><link rel="stylesheet" href="%[2]s/assets/style.css"><link rel="icon" href="%[2]s/assets/icon.svg" type="image/svg+xml">
 <main class="login"><h1>sched</h1>%[1]s<form method="post" action="%[2]s/login">%[3]s<p><button>Sign in</button></form></main></html>
-`, wrong, base, field)
+`, problem, base, field)
+}
+
+// A Session is what a token for one browser has besides. The browser sends it in a cookie. It ends
+// by itself, and with the token that it was begun with.
+type Session struct {
+	By    string    `json:"by"`             // the name of that token, or "login link"
+	Of    string    `json:"of,omitempty"`   // the hash of that token
+	User  string    `json:"user,omitempty"` // the id of the only user of this machine who may use it; "" for everybody
+	Until time.Time `json:"until"`
+}
+
+const (
+	mostSessions = 1000
+	sessionLasts = 12 * time.Hour
+	linkLasts    = 10 * time.Minute
+	loginLink    = "login link"
+)
+
+// begin begins a session and returns its cookie. With too many sessions, it forgets the one that
+// ends first. A session that cannot be written down ends with the server.
+func (a *access) begin(r *http.Request, scope Scope, by, token string) (*http.Cookie, error) {
+	user, err := a.sessionUser(r)
+	if err != nil {
+		return nil, err
+	}
+	value, now := newSecret(), a.Now().UTC().Round(0)
+	session := Token{Name: "session-" + rand.Text()[:8], Scope: scope, Made: now, Hash: tokenHash(value),
+		Session: &Session{By: by, Of: token, User: user, Until: now.Add(sessionLasts)}}
+	add := func(all []Token) ([]Token, error) { return withSession(all, session, now), nil }
+	if user == "" && !a.Secure {
+		a.tokens.remember(session) // who takes the port while the server is down must get nothing that works
+	} else if err := a.tokens.change(add); err != nil {
+		a.Problem("a session cannot be written down, and ends with the server: %v", err)
+		a.tokens.remember(session)
+	}
+	return a.cookie(r, value), nil
+}
+
+// session returns the session of a cookie, if it is still valid and the sender may use it.
+func (a *access) session(r *http.Request, value string) (Token, bool) {
+	found, ok, err := a.tokens.findHash(tokenHash(value))
+	if err != nil || !ok || found.Session == nil || !a.Now().Before(found.Session.Until) {
+		return Token{}, false
+	}
+	if of := found.Session.Of; of != "" {
+		if begun, ok, err := a.tokens.findHash(of); err != nil || !ok || begun.Scope != found.Scope {
+			return Token{}, false
+		}
+	}
+	if found.Session.User != "" {
+		if user, err := a.sessionUser(r); err != nil || user != found.Session.User {
+			return Token{}, false
+		}
+	}
+	return found, true
+}
+
+// sessionUser returns the user of this machine to whom a session is bound; "" if it needs no such
+// bond, or the system does not say who asks. Browsers send a cookie to every port of an address, so
+// a server of another user gets it. Over TLS it cannot.
+func (a *access) sessionUser(r *http.Request) (string, error) {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if a.Secure || local == nil {
+		return "", nil
+	}
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "", nil
+	}
+	server := local.AddrPort()
+	user, err := loopbackUser(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()),
+		netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+	if err == nil && user == "" {
+		return "", NewProblem(http.StatusUnauthorized, "keep the connection open until it is answered",
+			"nobody knows who asks")
+	}
+	return user, nil
+}
+
+// cookieName differs between servers: browsers keep one cookie of a name for all ports of a host.
+func (a *access) cookieName(r *http.Request) string {
+	name := "sched_session_" + tokenHash(a.StateDir)[:8]
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		name += fmt.Sprintf("_%d", local.Port)
+	}
+	switch {
+	case a.Secure && a.SitePath() == "":
+		return "__Host-" + name // no other host, and no page without TLS, can set it
+	case a.Secure:
+		return "__Secure-" + name
+	}
+	return name
+}
+
+// cookie returns the cookie of a session. A cookie without a value ends the session.
+func (a *access) cookie(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.SitePath() + "/",
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
+		MaxAge: int(sessionLasts / time.Second)}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// withSession returns all tokens with a session, without the sessions that are over at a time.
+func withSession(all []Token, session Token, now time.Time) []Token {
+	first, sessions := -1, 0
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
+	for i, t := range all {
+		if t.Session == nil {
+			continue
+		}
+		if sessions++; first < 0 || t.Session.Until.Before(all[first].Session.Until) {
+			first = i
+		}
+	}
+	if sessions >= mostSessions {
+		all = slices.Delete(all, first, first+1)
+	}
+	return append(all, session)
+}
+
+// A link is a login link that was not used yet. Links end with the server.
+type link struct {
+	scope Scope
+	until time.Time
+}
+
+// useLink returns the scope of a login link, and forgets the link: it works once.
+func (a *access) useLink(code string) (Scope, bool) {
+	value, ok := a.links.LoadAndDelete(tokenHash(code))
+	if !ok {
+		return "", false
+	}
+	found := value.(link)
+	return found.scope, a.Now().Before(found.until)
 }

@@ -114,8 +114,8 @@ func (s *Site) shown(show func(http.ResponseWriter, *http.Request, []Sighting)) 
 // again then.
 func streamChanges(w http.ResponseWriter, r *http.Request, seen []Sighting) {
 	var all []*Server
-	for _, one := range seen {
-		all = append(all, one.Server)
+	for _, sighting := range seen {
+		all = append(all, sighting.Server)
 	}
 	stream(w, r, func(e *events) { followChanges(e, r.Header.Get("Last-Event-ID"), all...) })
 }

@@ -154,12 +154,13 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 	if !errors.As(err, &invalid) {
 		return d, err
 	}
-	for _, one := range invalid.Problems {
-		if fileOf(r.Schedule, &schedule.Task{Place: one.Place}) == path {
-			one.Place.File = ""
-			one.Place.Line, one.Place.Column = max(1, one.Place.Line-headLines), max(1, one.Place.Column-len(indent))
+	for _, problem := range invalid.Problems {
+		if fileOf(r.Schedule, &schedule.Task{Place: problem.Place}) == path {
+			problem.Place.File = ""
+			problem.Place.Line = max(1, problem.Place.Line-headLines)
+			problem.Place.Column = max(1, problem.Place.Column-len(indent))
 		}
-		d.Problems = append(d.Problems, one)
+		d.Problems = append(d.Problems, problem)
 	}
 	return d, nil
 }

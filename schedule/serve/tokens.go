@@ -152,8 +152,8 @@ func (t *tokens) find(text string) (Token, bool, error) {
 func (t *tokens) findHash(hash string) (Token, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if one, ok := t.ours[hash]; ok {
-		return one, true, nil
+	if token, ok := t.ours[hash]; ok {
+		return token, true, nil
 	}
 	info, err := os.Stat(tokensPath(t.dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -168,8 +168,8 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 			return Token{}, false, err
 		}
 		t.byHash, t.seen = map[string]Token{}, seen
-		for _, one := range all {
-			t.byHash[one.Hash] = one
+		for _, token := range all {
+			t.byHash[token.Hash] = token
 		}
 	}
 	found, ok := t.byHash[hash]
@@ -196,7 +196,7 @@ func (t *tokens) end(session Token) error {
 	}
 	t.mu.Unlock()
 	return t.change(func(all []Token) ([]Token, error) {
-		return slices.DeleteFunc(slices.Clone(all), func(one Token) bool { return one.Hash == session.Hash }), nil
+		return slices.DeleteFunc(slices.Clone(all), func(token Token) bool { return token.Hash == session.Hash }), nil
 	})
 }
 

@@ -57,57 +57,57 @@ func (l missingPart) String() string {
 func (r *Visit) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := missingPart{what: humanize.Line(fmt.Sprintf(format, args...))}
+	part := missingPart{what: humanize.Line(fmt.Sprintf(format, args...))}
 	if n := len(args); n > 0 {
 		if err, ok := args[n-1].(error); ok {
-			_, one.store = errors.AsType[*mutex.StoreError](err)
-			one.why = humanize.Line(err.Error())
-			one.what = strings.TrimSuffix(strings.TrimSuffix(one.what, one.why), ": ")
+			_, part.store = errors.AsType[*mutex.StoreError](err)
+			part.why = humanize.Line(err.Error())
+			part.what = strings.TrimSuffix(strings.TrimSuffix(part.what, part.why), ": ")
 		}
 	}
 	for i, known := range r.problems {
-		if one == known || one.why != "" && one.why == known.why || one.store && known.store {
-			if !strings.Contains(known.what, one.what) {
-				r.problems[i].what = strings.TrimPrefix(known.what+"; "+one.what, "; ")
+		if part == known || part.why != "" && part.why == known.why || part.store && known.store {
+			if !strings.Contains(known.what, part.what) {
+				r.problems[i].what = strings.TrimPrefix(known.what+"; "+part.what, "; ")
 			}
 			return
 		}
 	}
-	r.problems = append(r.problems, one)
+	r.problems = append(r.problems, part)
 }
 
-func (s *Server) answering(of route) http.Handler {
+func (s *Server) answering(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &Visit{Request: hr, server: s}
-		value, err := r.answer(w, of)
+		value, err := r.answer(w, rt)
 		if err != nil {
 			writeProblem(w, ProblemOf(err))
 			return
 		}
-		writeAnswer(w, r, of, value)
+		writeAnswer(w, r, rt, value)
 	})
 }
 
 // answer makes the answer. While it is sent, another one may be made.
-func (r *Visit) answer(w http.ResponseWriter, of route) (value any, err error) {
-	if r.Who, err = r.server.admit(of, r.Request); err != nil {
+func (r *Visit) answer(w http.ResponseWriter, rt route) (value any, err error) {
+	if r.Who, err = r.server.admit(rt, r.Request); err != nil {
 		return nil, err
 	}
-	if err := receive(w, r, of); err != nil {
+	if err := receive(w, r, rt); err != nil {
 		return nil, err
 	}
-	if err := checkQuery(of.params, r.URL.Query()); err != nil {
+	if err := checkQuery(rt.params, r.URL.Query()); err != nil {
 		return nil, err
 	}
-	leave, err := r.prepare(of)
+	leave, err := r.prepare(rt)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := r.readQuery(of.params); err != nil {
+	if err := r.readQuery(rt.params); err != nil {
 		return nil, err
 	}
-	return of.handle(r)
+	return rt.handle(r)
 }
 
 // longestBody bounds the time in which a body comes.
@@ -115,14 +115,14 @@ const longestBody = 10 * time.Second
 
 // receive reads the body, before the request gets its place: a client that sends slowly keeps no
 // other request from a place. A body that the route does not take is thrown away.
-func receive(w http.ResponseWriter, r *Visit, of route) (err error) {
+func receive(w http.ResponseWriter, r *Visit, rt route) (err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
 	conn := http.NewResponseController(w)
 	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
 	r.body, err = io.ReadAll(r.Body)
-	if !of.takesBody() {
+	if !rt.takesBody() {
 		r.body = nil
 	}
 	if err == nil {
@@ -135,16 +135,16 @@ func receive(w http.ResponseWriter, r *Visit, of route) (err error) {
 	return err
 }
 
-func (s *Server) admit(of route, r *http.Request) (Who, error) {
-	switch of.scope {
+func (s *Server) admit(rt route, r *http.Request) (Who, error) {
+	switch rt.scope {
 	case ScopeOpen:
 		return Who{From: s.access.Address(r)}, nil
 	case ScopeBadge, ScopeHook:
-		return s.access.Key(r, of.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
+		return s.access.Key(r, rt.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
 	}
 	who, err := s.access.Caller(r)
 	if err == nil {
-		err = who.needs(of.scope)
+		err = who.needs(rt.scope)
 	}
 	return who, err
 }
@@ -163,11 +163,11 @@ const longestAnswer = 20 * time.Second
 
 // prepare waits for a place among the requests that are answered, and loads the schedule. A stream
 // gives its place back before it begins.
-func (r *Visit) prepare(of route) (leave func(), err error) {
+func (r *Visit) prepare(rt route) (leave func(), err error) {
 	s := r.server
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
 	work, done := s.work, func() {}
-	switch of.work {
+	switch rt.work {
 	case Foresees:
 		work = s.foreseeing
 		if done, err = s.foreseers.take(ctx, r.Who.Name); err != nil {
@@ -185,10 +185,10 @@ func (r *Visit) prepare(of route) (leave func(), err error) {
 		return nil, tooMuch()
 	}
 	leave = func() { <-work; done(); cancel() }
-	if of.kind != eventStream {
+	if rt.kind != eventStream {
 		r.Request = r.Request.WithContext(ctx)
 	}
-	if !of.bare {
+	if !rt.bare {
 		if r.Schedule, r.Invalid, err = s.current.get(); err != nil {
 			leave()
 			return nil, err

@@ -125,7 +125,7 @@ func (w *watcher) tell(name string, value any) {
 	w.number++
 	w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value})
 	if surplus := len(w.recent) - mostRecentEvents; surplus > 0 {
-		w.recent = slices.Delete(w.recent, 0, surplus)
+		w.recent = slices.Clone(w.recent[surplus:]) // listeners read the old array
 	}
 	for l := range w.listeners {
 		select {

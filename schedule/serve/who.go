@@ -35,15 +35,15 @@ func whoIs(ctx context.Context) Who {
 
 // Caller identifies the caller. Wrong tokens may be answered later. The error is a *Problem.
 func (a *access) Caller(r *http.Request) (Who, error) {
-	who, wrong, err := a.identify(r)
-	if wrong {
+	who, isWrong, err := a.identify(r)
+	if isWrong {
 		a.slowDown(r, a.Address(r))
 	}
 	return who, err
 }
 
 // identify is Caller, but it says if a wrong token or session was given, and does not wait.
-func (a *access) identify(r *http.Request) (who Who, wrong bool, err error) {
+func (a *access) identify(r *http.Request) (who Who, isWrong bool, err error) {
 	if user, ok := peerOf(r.Context()); ok {
 		return Who{Name: user, From: "socket", Scope: ScopeEdit}, false, nil // the socket has mode 0600
 	}
@@ -55,7 +55,7 @@ func (a *access) identify(r *http.Request) (who Who, wrong bool, err error) {
 		}
 	}
 	if header != "" {
-		wrong = true
+		isWrong = true
 		if token, ok := strings.CutPrefix(header, "Bearer "); ok {
 			found, ok, err := a.tokens.find(token)
 			if err != nil {
@@ -67,13 +67,13 @@ func (a *access) identify(r *http.Request) (who Who, wrong bool, err error) {
 		}
 	} else {
 		for _, cookie := range r.CookiesNamed(a.cookieName(r)) { // another port may have set one, too
-			wrong = true
-			if one, ok := a.session(r, cookie.Value); ok {
-				return Who{Name: one.Session.By, From: from, Scope: one.Scope}, false, nil
+			isWrong = true
+			if session, ok := a.session(r, cookie.Value); ok {
+				return Who{Name: session.Session.By, From: from, Scope: session.Scope}, false, nil
 			}
 		}
 	}
-	if wrong {
+	if isWrong {
 		return Who{}, true, NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`",
 			"the token is not one of this server, or was revoked")
 	}

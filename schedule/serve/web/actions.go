@@ -55,11 +55,11 @@ func (p *pages) actions() {
 			func(v *serve.Visit) (string, error) { return "/pauses", resume(v, v.PathValue("id")) })
 	})
 	for _, d := range deeds {
-		of := "/tasks/{id}/"
+		target := "/tasks/{id}/"
 		if d.ofRun {
-			of = "/runs/{id}/"
+			target = "/runs/{id}/"
 		}
-		p.form(of+d.name, func(r *http.Request) (string, error) { return p.doDeed(r, d, r.PathValue("id")) })
+		p.form(target+d.name, func(r *http.Request) (string, error) { return p.doDeed(r, d, r.PathValue("id")) })
 	}
 }
 
@@ -117,8 +117,8 @@ func paramFields(t *schedule.Task, target string, given map[string]string) (fiel
 		fields += format(`<label>%s `, p.Name)
 		if len(p.Values) > 0 {
 			fields += `<select ` + field + `>` + markupIf(!has, `<option value="">choose one</option>`)
-			for _, one := range p.Values {
-				fields += format(`<option%s>%s</option>`, markupIf(has && one == value, " selected"), one)
+			for _, choice := range p.Values {
+				fields += format(`<option%s>%s</option>`, markupIf(has && choice == value, " selected"), choice)
 			}
 			fields += `</select></label>`
 		} else {
@@ -159,7 +159,7 @@ func resume(v *serve.Visit, id string) error {
 // or somebody pressed twice, that is no error: the page shows how it ended.
 func endRun(v *serve.Visit, run string, err error) (next string, _ error) {
 	if err != nil && serve.ProblemOf(err).Status == http.StatusConflict {
-		if one, rerr := v.View.Run(v.Context(), run); rerr == nil && one.State == view.RunEnded {
+		if shown, rerr := v.View.Run(v.Context(), run); rerr == nil && shown.State == view.RunEnded {
 			err = nil
 		}
 	}
@@ -208,9 +208,9 @@ var deeds = []deed{
 	{name: "stop", label: "Stop", does: "is stopped: its command gets TERM, and KILL if it goes on",
 		why: "it does not run on this server", grave: true,
 		targets: func(p taskList, r row) string {
-			for _, one := range r.Running {
-				if p.isHere(one.Host) {
-					return one.Run
+			for _, running := range r.Running {
+				if p.isHere(running.Host) {
+					return running.Run
 				}
 			}
 			return ""
@@ -390,10 +390,10 @@ func (p *pages) act(r *http.Request) (next string, err error) {
 	case len(targets) <= 1:
 		return next, err
 	case len(failed) > 0:
-		wrong := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done",
+		problem := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done",
 			len(failed), len(targets))
-		wrong.Problems = failed
-		return "", wrong
+		problem.Problems = failed
+		return "", problem
 	}
 	return "/tasks?" + strings.TrimPrefix(r.PostFormValue("back"), "?"), nil
 }

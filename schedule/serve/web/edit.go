@@ -92,8 +92,8 @@ func showDraft(made *page) error {
 	p.put(`<h1>%s</h1>`, d.Name)
 	switch {
 	case err != nil:
-		wrong := serve.ProblemOf(err)
-		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, wrong.Detail, wrong.Hint)
+		problem := serve.ProblemOf(err)
+		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, problem.Detail, problem.Hint)
 	case len(d.Problems) > 0:
 		p.problems(d)
 	default:
@@ -109,14 +109,14 @@ func showDraft(made *page) error {
 func (p editPage) problems(d serve.Draft) {
 	lines := strings.Split(d.Keys, "\n")
 	p.put(`<section role="alert" aria-labelledby="wrong-h"><h2 id="wrong-h">With this the schedule would be invalid</h2><dl class="facts">`)
-	for _, one := range d.Problems {
-		if one.Place.File != "" {
-			p.put(`<dt>%s<dd>%s`, one.Place.String(), one.Text)
+	for _, problem := range d.Problems {
+		if problem.Place.File != "" {
+			p.put(`<dt>%s<dd>%s`, problem.Place.String(), problem.Text)
 		} else {
-			p.put(`<dt>Line %d<dd><code>%s</code><br>%s`, one.Place.Line, lines[min(one.Place.Line, len(lines))-1], one.Text)
+			p.put(`<dt>Line %d<dd><code>%s</code><br>%s`, problem.Place.Line, lines[min(problem.Place.Line, len(lines))-1], problem.Text)
 		}
-		if one.Hint != "" {
-			p.put(` <small>%s</small>`, one.Hint)
+		if problem.Hint != "" {
+			p.put(` <small>%s</small>`, problem.Hint)
 		}
 	}
 	p.put(`</dl></section>`)

@@ -37,11 +37,11 @@ func showServers(p *page) error {
 		}
 		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
 			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
-		says := badge("as here")
+		text := badge("as here")
 		if all[i].Digest != p.Schedule.Digest {
-			says = badge("another text")
+			text = badge("another text")
 		}
-		p.put(`%s <code title="%s">%s</code>`, says, all[i].Digest, all[i].File)
+		p.put(`%s <code title="%s">%s</code>`, text, all[i].Digest, all[i].File)
 		p.put(`</td><td data-label="running">`)
 		for _, r := range s.Running {
 			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
@@ -75,8 +75,8 @@ func showPauses(p *page) error {
 	p.put(`<h1>Pauses</h1>`)
 	all := p.Pauses()
 	everything := false
-	for _, one := range all {
-		everything = everything || one.Everything && !one.Planned
+	for _, pausing := range all {
+		everything = everything || pausing.Everything && !pausing.Planned
 	}
 	if p.Operates() && !everything {
 		p.put(`<div class="buttons" id="buttons" data-live>`)
@@ -91,30 +91,35 @@ func showPauses(p *page) error {
 		return nil
 	}
 	p.put(`<table><thead><tr><th>Task<th>Until<th>From<th>By<th>Reason<th></tr></thead><tbody>`)
-	for _, one := range all {
-		putPause(p, one)
+	for _, pausing := range all {
+		putPause(p, pausing)
 	}
 	p.put(`</tbody></table></div>`)
 	return nil
 }
 
-func putPause(p *page, one serve.Pausing) {
-	if one.Everything {
+func putPause(p *page, pausing serve.Pausing) {
+	if pausing.Everything {
 		p.put(`<tr><th scope="row"><a href="%s/">everything</a></th>`, p.base)
 	} else {
-		p.put(`<tr><th scope="row"><a href="%s">%s</a></th>`, p.taskURL(one.Task), one.Task)
+		p.put(`<tr><th scope="row"><a href="%s">%s</a></th>`, p.taskURL(pausing.Task), pausing.Task)
 	}
 	until := markup("somebody resumes it")
-	if one.Until != nil {
-		until = p.when(stamp(*one.Until), p.zone)
+	if pausing.Until != nil {
+		until = p.when(stamp(*pausing.Until), p.zone)
 	}
 	planned := markup("")
-	if one.Planned {
+	if pausing.Planned {
 		planned = badge("planned")
 	}
-	p.put(`<td data-label="until">%s</td><td data-label="from">%s %s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, planned, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
-	if p.Operates() && one.ID != "" {
-		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>%s</button></form>`, p.base, url.PathEscape(one.ID), map[bool]string{false: "Resume", true: "Take back"}[one.Planned])
+	p.put(`<td data-label="until">%s</td><td data-label="from">%s %s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, planned, p.when(stamp(pausing.Since), p.zone), pausing.By, pausing.Reason)
+	if p.Operates() && pausing.ID != "" {
+		label := "Resume"
+		if pausing.Planned {
+			label = "Take back"
+		}
+		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>%s</button></form>`,
+			p.base, url.PathEscape(pausing.ID), label)
 	}
 	p.put(`</td></tr>`)
 }

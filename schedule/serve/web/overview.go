@@ -30,7 +30,7 @@ func showOverview(made *page) error {
 	}
 	p.next(o.Next)
 	p.paused(slices.Concat(o.Paused, slices.DeleteFunc(slices.Clone(o.Planned),
-		func(one view.TaskPause) bool { return !one.Told(p.now) })))
+		func(item view.TaskPause) bool { return !item.Told(p.now) })))
 	p.put(`</div>`)
 	return nil
 }
@@ -41,17 +41,17 @@ func (p *page) judged() view.Status { return p.View.Status(p.health()) }
 
 // verdict writes a status in one line: red if a task fails or nothing starts. The troubles of no
 // task come below it, but for those that the page tells as its problems.
-func (p *page) verdict(of view.Status) {
+func (p *page) verdict(status view.Status) {
 	p.judges = true
 	class, sign := "good", "✓"
 	switch fails := func(t view.Trouble) bool { return outcome.Outcome(t.Trouble).Failure() }; {
-	case of.ExitCode == view.IsDown, slices.ContainsFunc(of.Troubles, fails):
+	case status.ExitCode == view.IsDown, slices.ContainsFunc(status.Troubles, fails):
 		class, sign = "bad", "✕"
-	case of.ExitCode != view.AllWell:
+	case status.ExitCode != view.AllWell:
 		class, sign = "warn", "!"
 	}
-	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, of.First)
-	for _, t := range of.Troubles {
+	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, status.First)
+	for _, t := range status.Troubles {
 		if t.Task == "" && !p.Told(t) {
 			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
 		}
@@ -100,8 +100,8 @@ func (p overviewPage) next(next []view.Upcoming) {
 		return
 	}
 	p.put(`<section aria-labelledby="next-h"><h2 id="next-h">Next</h2><dl class="facts">`)
-	for _, one := range next {
-		p.put(`<dt>%s<dd><a href="%s">%s</a>`, p.when(one.At, p.zoneOf(one.Task)), p.taskURL(one.Task), one.Task)
+	for _, item := range next {
+		p.put(`<dt>%s<dd><a href="%s">%s</a>`, p.when(item.At, p.zoneOf(item.Task)), p.taskURL(item.Task), item.Task)
 	}
 	p.put(`</dl><p><a href="%s/timeline">All of the day</a></p></section>`, p.base)
 }
@@ -119,18 +119,18 @@ func (p overviewPage) paused(all []view.TaskPause) {
 		return a.Raw.Until.Compare(b.Raw.Until)
 	})
 	const most = 8
-	for _, one := range all[:min(most, len(all))] {
+	for _, item := range all[:min(most, len(all))] {
 		p.put(`<dt>`)
-		if one.Task == "" {
+		if item.Task == "" {
 			p.put(`everything`)
 		} else {
-			p.put(`<a href="%s">%s</a>`, p.taskURL(one.Task), one.Task)
+			p.put(`<a href="%s">%s</a>`, p.taskURL(item.Task), item.Task)
 		}
 		state := "paused"
-		if one.Planned {
+		if item.Planned {
 			state = "planned"
 		}
-		p.put(`<dd>%s %s`, badge(state), one.Raw.Text(p.now, p.zone))
+		p.put(`<dd>%s %s`, badge(state), item.Raw.Text(p.now, p.zone))
 	}
 	p.put(`</dl>`)
 	if len(all) > most {

@@ -217,10 +217,10 @@ func (w *writer) factIfAny(label markup, text string) {
 }
 
 // here marks the link to what is shown now.
-func here(is bool) markup { return markupIf(is, ` aria-current="true"`) }
+func here(isHere bool) markup { return markupIf(isHere, ` aria-current="true"`) }
 
-func markupIf(is bool, text markup) markup {
-	if is {
+func markupIf(wanted bool, text markup) markup {
+	if wanted {
 		return text
 	}
 	return ""

@@ -92,15 +92,15 @@ func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
 			seen += long
 			from := h.Begin.Add(time.Duration(begin) * time.Minute)
 			last := from.Add(time.Duration(long) * time.Minute)
-			one := piece{from: from, to: last.Add(max(0, h.Usual()-time.Minute)), class: class, high: high,
+			p := piece{from: from, to: last.Add(max(0, h.Usual()-time.Minute)), class: class, high: high,
 				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)), last: last}
 			i, ok := newest[h.Outcome]
-			if ok && pieces[i].class == class && t.close(pieces[i], one) {
-				pieces[i].join(one) // else there would be thousands
+			if ok && pieces[i].class == class && t.close(pieces[i], p) {
+				pieces[i].join(p) // else there would be thousands
 				continue
 			}
 			newest[h.Outcome] = len(pieces)
-			pieces = append(pieces, one)
+			pieces = append(pieces, p)
 		}
 	}
 	return pieces
@@ -115,22 +115,22 @@ func (t *timeline) future(task *schedule.Task, usual time.Duration) (pieces []pi
 		if !ok || !at.Before(t.to) {
 			return pieces
 		}
-		one := piece{from: at, to: at.Add(max(usual, step)), class: "due", high: 0.6, due: true, href: href}
+		p := piece{from: at, to: at.Add(max(usual, step)), class: "due", high: 0.6, due: true, href: href}
 		unmet := task.UnmetCondition(at)
 		if unmet == "" && view.PauseOf(t.pauses, task, at) != nil {
 			unmet = "paused"
 		}
 		if unmet != "" {
-			one.class, one.high, one.to = "skip", 0.3, at.Add(step)
+			p.class, p.high, p.to = "skip", 0.3, at.Add(step)
 		}
-		one.title = func() string {
+		p.title = func() string {
 			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
 			if unmet != "" {
 				title += ", will be skipped: " + unmet
 			}
 			return title
 		}
-		pieces, from = append(pieces, one), at.Add(step-1)
+		pieces, from = append(pieces, p), at.Add(step-1)
 	}
 }
 
@@ -146,14 +146,14 @@ func (t *timeline) draw(pieces []piece, task string) {
 			t.drawing(kind, task)
 			continue
 		}
-		for _, one := range kind {
-			b := bar{class: one.class, href: one.href}
-			if b.across, b.wide, b.top, b.high = t.box(one); one.several {
-				b.href = t.listURL(one, task, one.last)
-				b.title = fmt.Sprintf("%s (from %s to %s)", one.sum(), humanize.SlotZone(one.from, t.zone),
-					humanize.SlotZone(one.to, t.zone))
+		for _, p := range kind {
+			b := bar{class: p.class, href: p.href}
+			if b.across, b.wide, b.top, b.high = t.box(p); p.several {
+				b.href = t.listURL(p, task, p.last)
+				b.title = fmt.Sprintf("%s (from %s to %s)", p.sum(), humanize.SlotZone(p.from, t.zone),
+					humanize.SlotZone(p.to, t.zone))
 			} else {
-				b.title = one.title()
+				b.title = p.title()
 			}
 			t.bar(b)
 		}
@@ -161,14 +161,14 @@ func (t *timeline) draw(pieces []piece, task string) {
 }
 
 // box is the place of a piece in its row. A piece that overlaps another is lower, and outlined.
-func (t *timeline) box(one piece) (across, wide, top, high float64) {
-	high = one.high * (rowHeight - 8)
+func (t *timeline) box(p piece) (across, wide, top, high float64) {
+	high = p.high * (rowHeight - 8)
 	top = rowHeight - 6 - high
-	if strings.HasSuffix(one.class, " over") {
+	if strings.HasSuffix(p.class, " over") {
 		top += 5
 	}
-	across = t.at(one.from)
-	wide = max(thinnest, t.at(one.to)-across)
+	across = t.at(p.from)
+	wide = max(thinnest, t.at(p.to)-across)
 	return min(across, 100-wide), wide, top, high
 }
 
@@ -176,25 +176,26 @@ func (t *timeline) box(one piece) (across, wide, top, high float64) {
 func (t *timeline) kinds(pieces []piece) (kinds [][]piece) {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.from.Compare(b.from) })
 	var busy time.Time
-	for _, one := range pieces {
-		if !one.due && !one.ofHour {
-			if one.from.Before(busy) && one.to.After(one.from) {
-				one.class += " over"
+	for _, p := range pieces {
+		if !p.due && !p.ofHour {
+			if p.from.Before(busy) && p.to.After(p.from) {
+				p.class += " over"
 			}
-			busy = humanize.Later(busy, one.to)
+			busy = humanize.Later(busy, p.to)
 		}
-		i := slices.IndexFunc(kinds, func(of []piece) bool { return of[0].class == one.class && of[0].due == one.due })
+		isAlike := func(kind []piece) bool { return kind[0].class == p.class && kind[0].due == p.due }
+		i := slices.IndexFunc(kinds, isAlike)
 		if i < 0 {
-			kinds = append(kinds, []piece{one})
-		} else if last := &kinds[i][len(kinds[i])-1]; t.close(*last, one) {
-			last.join(one)
+			kinds = append(kinds, []piece{p})
+		} else if last := &kinds[i][len(kinds[i])-1]; t.close(*last, p) {
+			last.join(p)
 		} else {
-			kinds[i] = append(kinds[i], one)
+			kinds[i] = append(kinds[i], p)
 		}
 	}
 	order := []string{"good", "skip", "miss", "bad"}
-	rank := func(of []piece) int {
-		class, _, _ := strings.Cut(of[0].class, " ")
+	rank := func(kind []piece) int {
+		class, _, _ := strings.Cut(kind[0].class, " ")
 		return slices.Index(order, class)
 	}
 	slices.SortStableFunc(kinds, func(a, b []piece) int { return rank(a) - rank(b) })
@@ -202,9 +203,9 @@ func (t *timeline) kinds(pieces []piece) (kinds [][]piece) {
 }
 
 // close reports whether a piece is too close to the piece of its kind before it.
-func (t *timeline) close(before, one piece) bool {
+func (t *timeline) close(before, p piece) bool {
 	edge := max(t.at(before.to), t.at(before.from)+thinnest, t.at(before.last.Add(-time.Minute))+thinnest)
-	return t.at(one.from)-edge < closest && (one.ofHour || !one.from.Before(before.to))
+	return t.at(p.from)-edge < closest && (p.ofHour || !p.from.Before(before.to))
 }
 
 func (p *piece) join(next piece) {
@@ -229,11 +230,11 @@ func (p piece) sum() string {
 func (t *timeline) drawing(kind []piece, task string) {
 	var path []byte
 	all := kind[0]
-	for i, one := range kind {
-		across, wide, top, high := t.box(one)
+	for i, p := range kind {
+		across, wide, top, high := t.box(p)
 		path = fmt.Appendf(path, "M%.2f %.1fh%.2fv%.1fh-%.2fz", across, top, wide, high, wide)
 		if i > 0 {
-			all.join(one)
+			all.join(p)
 		}
 	}
 	t.put(`<a href="%s" tabindex="-1"><svg viewBox="0 0 100 27" preserveAspectRatio="none"><path class="%s" d="%s"><title>%s</title></path></svg></a>`,
@@ -255,8 +256,8 @@ func (t *timeline) listURL(p piece, task string, before time.Time) string {
 // sumOf adds up the outcomes of pieces. A record of several slots counts with all of them.
 func sumOf(pieces []piece) counts {
 	sum := piece{}
-	for _, one := range pieces {
-		sum.join(one)
+	for _, p := range pieces {
+		sum.join(p)
 	}
 	return sum.counts
 }

@@ -184,19 +184,19 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	one, err := visit.View.Run(r.Context(), r.PathValue("id"))
+	shown, err := visit.View.Run(r.Context(), r.PathValue("id"))
 	leave()
 	hooks := r.URL.Query().Get("hooks") == "true"
 	var log view.Log
 	if err == nil {
-		log, err = visit.View.Log(one, hooks, 0, 0, part)
+		log, err = visit.View.Log(shown, hooks, 0, 0, part)
 	}
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+humanize.ShortRun(one.Record.Run)+`.log"`)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+humanize.ShortRun(shown.Record.Run)+`.log"`)
 	size, controller := log.Size, http.NewResponseController(w)
 	for sent := int64(0); len(log.Text) > 0; {
 		controller.SetWriteDeadline(time.Now().Add(30 * time.Second)) // of this part: all of it may take long
@@ -206,7 +206,7 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		if sent += int64(len(log.Text)); sent >= size {
 			return
 		}
-		if log, err = visit.View.Log(one, hooks, sent, 0, part); err != nil {
+		if log, err = visit.View.Log(shown, hooks, sent, 0, part); err != nil {
 			panic(http.ErrAbortHandler) // a download that is cut off does not look whole
 		}
 	}

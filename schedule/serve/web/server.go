@@ -79,18 +79,18 @@ func (p *pages) made(r *http.Request, show func(*page) error, work serve.Work) (
 }
 
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
-	wrong := serve.ProblemOf(err)
+	problem := serve.ProblemOf(err)
 	page := p.page(r, nil)
 	page.title = "This did not work"
-	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, wrong.Detail)
-	if wrong.Hint != "" {
-		page.put(`<p>Hint: %s</p>`, wrong.Hint)
+	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, problem.Detail)
+	if problem.Hint != "" {
+		page.put(`<p>Hint: %s</p>`, problem.Hint)
 	}
-	for _, one := range wrong.Problems {
-		page.put(`<p><code>%s</code></p>`, one)
+	for _, text := range problem.Problems {
+		page.put(`<p><code>%s</code></p>`, text)
 	}
 	page.put(`<p><a href="%s/">To the overview</a></p>`, p.BasePath)
-	page.send(w, wrong.Status)
+	page.send(w, problem.Status)
 }
 
 func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
@@ -121,37 +121,37 @@ func ShowSchedules(w http.ResponseWriter, site *serve.Site, seen []serve.Sightin
 	out.put(`<a class="name" href="%s/" aria-current="page">All schedules</a><span id="live"></span>`, base)
 	out.visitor(seen[0].Who, base)
 	out.put(`</header><main id="main"><h1>All schedules</h1><div id="schedules" data-live>`)
-	for _, one := range seen {
-		out.summary(one)
+	for _, sighting := range seen {
+		out.summary(sighting)
 	}
 	out.put(`</div>`)
-	for _, one := range site.Broken {
-		out.put(`<p class="alert" role="status">✕ %s</p>`, one)
+	for _, text := range site.Broken {
+		out.put(`<p class="alert" role="status">✕ %s</p>`, text)
 	}
 	out.send(w, http.StatusOK)
 }
 
 // summary writes what is to be said of one schedule.
-func (w *writer) summary(of serve.Sighting) {
-	w.put(`<section><h2><a href="%s/">%s</a></h2>`, of.BasePath, strings.TrimPrefix(of.Mount, "/s/"))
+func (w *writer) summary(sighting serve.Sighting) {
+	w.put(`<section><h2><a href="%s/">%s</a></h2>`, sighting.BasePath, strings.TrimPrefix(sighting.Mount, "/s/"))
 	defer w.put(`</section>`)
-	visit, leave, err := of.Visit(of.Request, serve.ScopeRead, serve.Quick)
+	visit, leave, err := sighting.Visit(sighting.Request, serve.ScopeRead, serve.Quick)
 	if err != nil {
 		problem := serve.ProblemOf(err)
 		w.put(`<p class="verdict bad"><span aria-hidden="true">✕</span> %s</p>`, problem.Detail)
-		for _, one := range problem.Problems {
-			w.put(`<p><code>%s</code></p>`, one)
+		for _, text := range problem.Problems {
+			w.put(`<p><code>%s</code></p>`, text)
 		}
 		return
 	}
 	defer leave()
-	p := (&pages{Server: of.Server}).page(of.Request, visit)
+	p := (&pages{Server: sighting.Server}).page(sighting.Request, visit)
 	p.verdict(p.judged())
 	if visit.Invalid != nil {
 		p.put(`<p class="alert">✕ The schedule is invalid; this is about %s.</p>`, visit.Schedule.InPlace())
 	}
-	for _, one := range visit.Problems() {
-		p.put(`<p class="alert">! %s</p>`, one)
+	for _, text := range visit.Problems() {
+		p.put(`<p class="alert">! %s</p>`, text)
 	}
 	w.put(`%s`, markup(p.String()))
 }

@@ -35,8 +35,8 @@ func showTask(made *page) error {
 	p.taskButtons(shown)
 	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
 	p.live(shown)
-	for _, one := range shown.Planned {
-		p.put(`<p>%s will be %s</p>`, badge("planned"), one.Raw.Text(p.now, p.zone))
+	for _, planned := range shown.Planned {
+		p.put(`<p>%s will be %s</p>`, badge("planned"), planned.Raw.Text(p.now, p.zone))
 	}
 	if shown.Paused != nil {
 		p.put(`<p>%s %s</p>`, badge("paused"), shown.Paused.Raw.Text(p.now, p.zone))

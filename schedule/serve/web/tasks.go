@@ -181,9 +181,9 @@ func inState(r row, state string) bool {
 	return true
 }
 
-func pageOf(rows []row, page, of int) []row {
-	first := min((page-1)*of, len(rows))
-	return rows[first:min(first+of, len(rows))]
+func pageOf(rows []row, page, size int) []row {
+	first := min((page-1)*size, len(rows))
+	return rows[first:min(first+size, len(rows))]
 }
 
 func names(rows []row) (all []string) {
@@ -243,8 +243,8 @@ func (p taskList) chips(rows []row) {
 	p.put(`</nav>`)
 }
 
-func (p *page) pager(n, of int) {
-	last := max(1, (n+of-1)/of)
+func (p *page) pager(n, pages int) {
+	last := max(1, (n+pages-1)/pages)
 	if last == 1 {
 		return
 	}

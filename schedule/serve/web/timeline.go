@@ -232,12 +232,12 @@ func (t *timeline) row(r row, past view.Past, usual time.Duration) {
 
 func (t *timeline) legend() {
 	t.put(`<ul class="legend" aria-label="What the bars mean">`)
-	for _, one := range []struct{ class, means markup }{
+	for _, row := range []struct{ class, means markup }{
 		{"good", "succeeded"}, {"bad", "failed, timed out, stopped or lost"}, {"live", "running"},
 		{"due", "to come, as long as usual"},
 		{"skip", "skipped, or will be"}, {"miss", "missed"}, {"good over", "overlaps"},
 	} {
-		t.put(`<li><svg width="14" height="14" aria-hidden="true"><rect class="%s" x="1" y="1" width="12" height="12" rx="1"/></svg> %s`, one.class, one.means)
+		t.put(`<li><svg width="14" height="14" aria-hidden="true"><rect class="%s" x="1" y="1" width="12" height="12" rx="1"/></svg> %s`, row.class, row.means)
 	}
 	t.put(`</ul>`)
 }

@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/control"
+	"sched/schedule/pause"
+	"sched/schedule/view"
+)
+
+// A PauseRequest says what is paused, from when until when and why. Without Tasks and Tags
+// everything is paused. Without From it is paused now, and without For and Until until somebody
+// ends it.
+type PauseRequest struct {
+	Tasks  []string `json:"tasks,omitempty"`
+	Tags   []string `json:"tags,omitempty"`
+	From   string   `json:"from,omitempty"`  // a time as commands take it
+	For    *float64 `json:"for,omitempty"`   // seconds
+	Until  string   `json:"until,omitempty"` // a time as commands take it
+	Stop   bool     `json:"stop,omitempty"`  // the runs that go on when it begins are stopped
+	Reason string   `json:"reason,omitempty"`
+}
+
+// A Pausing is a pause with the id by which it is ended.
+type Pausing struct {
+	// The name of the task, or everything; a planned one has @ and its beginning behind it. It is
+	// empty for a pause of the schedule.
+	ID string `json:"id"`
+	view.TaskPause
+}
+
+// everything is the id of the pause of all tasks.
+const everything = "everything"
+
+func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
+
+// Pauses returns the pauses in effect, and then those that are planned.
+func (r *Visit) Pauses() (all []Pausing) {
+	paused, planned := view.PausesNow(r.Schedule, r.View.Pauses(), view.InSchedule(r.Schedule), r.server.Now())
+	for _, p := range append(paused, planned...) {
+		id := cmp.Or(p.Task, everything)
+		switch {
+		case p.Raw.InFile:
+			id = ""
+		case p.Raw.Planned:
+			id = plannedID(id, p.Raw)
+		}
+		all = append(all, Pausing{id, p})
+	}
+	return all
+}
+
+// plannedID is the id of a planned pause of the task with an id, or of everything.
+func plannedID(id string, p pause.Pause) string {
+	return id + "@" + p.Since.UTC().Format(time.RFC3339)
+}
+
+func postPause(r *Visit, body PauseRequest) (any, error) {
+	paused, err := r.Pause(body)
+	return pageOf(paused, cursor{}), err
+}
+
+// Pause pauses tasks, and returns their pauses.
+func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
+	actor := r.actor()
+	p, err := body.pausing(r, actor)
+	if err != nil {
+		return nil, err
+	}
+	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
+		return nil, badRequest("leave out tasks and tags to pause everything", "the list of what to pause is empty")
+	}
+	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	var targets []string
+	for _, name := range names {
+		targets = append(targets, pauseID(name))
+	}
+	if err := checkReason(body.Reason); err != nil {
+		return nil, err
+	}
+	err = r.log("pause", strings.Join(targets, ", "), p.Because(r.Schedule.Location), func() error {
+		made, _, err := actor.Pause(names, p)
+		for _, id := range targets {
+			if made.Planned {
+				id = plannedID(id, made)
+			}
+			ids[id] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(r.Pauses(), func(p Pausing) bool { return !ids[p.ID] }), nil
+}
+
+// pausing returns the pause that the request asks for.
+func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.Pausing, err error) {
+	asked = control.Pausing{Stop: body.Stop, Reason: body.Reason}
+	from, planned, err := later(r, nil, "from", body.From, "from")
+	if err != nil {
+		return asked, err
+	}
+	until, bounded, err := later(r, body.For, "for", body.Until, "until")
+	if err != nil {
+		return asked, err
+	}
+	if planned {
+		asked.From = from.UTC().Truncate(time.Second)
+	}
+	if planned && body.For != nil {
+		d, _ := duration("for", *body.For) // later has seen it
+		until = asked.From.Add(d)
+	}
+	if bounded {
+		asked.Until = until.UTC().Truncate(time.Second)
+	}
+	if planned {
+		err = actor.CheckPlanned(asked.From, asked.Until, "")
+	}
+	return asked, err
+}
+
+func deletePause(r *Visit) (any, error) {
+	return nil, r.Resume(r.PathValue("id"), r.Header.Get("Sched-Reason"))
+}
+
+// Resume ends a pause, or takes back a planned one.
+func (r *Visit) Resume(id, reason string) error {
+	name, begins, planned := strings.Cut(id, "@")
+	if name == everything {
+		name = pause.Everything
+	}
+	actor := r.actor()
+	read, err := actor.Controls.Read()
+	if err != nil {
+		return err
+	}
+	isMeant := actor.InEffect
+	if planned {
+		isMeant = func(p pause.Pause) bool {
+			return (actor.InEffect(p) || actor.ToCome(p)) && p.Planned && plannedID("", p) == "@"+begins
+		}
+	}
+	i := slices.IndexFunc(read.Pauses[name], isMeant)
+	if i < 0 {
+		return view.Fail(view.NotFound, "GET "+prefix+"/pauses lists what is paused", "%s is not paused", id)
+	}
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	if actor.ToCome(read.Pauses[name][i]) {
+		reason = control.Because(control.Planned, reason)
+	}
+	return r.log("resume", id, reason, func() error {
+		_, err := actor.Resume([]string{name}, isMeant)
+		return err
+	})
+}
+
+func pauseID(name string) string {
+	if name == pause.Everything {
+		return everything
+	}
+	return name
+}
