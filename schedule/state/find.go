@@ -74,7 +74,7 @@ func (q Query) sql() (string, []any) {
 		if !q.Since.IsZero() {
 			condition, value = condition+" AND slot >= ?", append(value, ceilMicro(q.Since))
 		}
-		arms = append(arms, "SELECT "+columns+" FROM run "+condition+where)
+		arms = append(arms, selectRows+condition+where)
 		args = append(append(args, value...), values...)
 	}
 	switch {
@@ -102,7 +102,7 @@ func (q Query) sql() (string, []any) {
 		if q.Task != "" {
 			condition, value = condition+" AND task = ?", append(value, q.Task)
 		}
-		arms = append(arms, "SELECT "+columns+" FROM run INDEXED BY run_range WHERE "+condition+where)
+		arms = append(arms, selectRows+"INDEXED BY run_range WHERE "+condition+where)
 		args = append(append(args, value...), values...)
 	}
 	text := strings.Join(arms, " UNION ALL ") + " ORDER BY slot DESC, id DESC"
@@ -209,7 +209,7 @@ func (r Runs) HasWork(ctx context.Context) (bool, error) {
 // the run has no row.
 func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
-		found, err := wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", id)
+		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
 		if err == nil && len(found) == 0 {
 			return ErrNotFound
 		}
@@ -224,7 +224,7 @@ func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
 // which they ended.
 func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
-	return askRows(ctx, r.store, "SELECT "+columns+" FROM run INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
 }
 
 // Report takes a run for printing. It reports false when another tick has taken it.
@@ -257,7 +257,7 @@ func anyWaiting(ctx context.Context, q querier) (waits bool, err error) {
 // (https://www.sqlite.org/partialindex.html).
 func (r Runs) list(ctx context.Context, where string, args ...any) ([]Row, error) {
 	return ask(ctx, r.store, func(q querier) ([]Row, error) {
-		return wholeRows(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_live WHERE "+where, args...)
+		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+where, args...)
 	})
 }
 
@@ -284,7 +284,8 @@ func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, er
 
 // columnsOf names the table in each of the columns.
 func columnsOf(table string) string {
-	return table + "." + strings.Join(strings.FieldsFunc(columns, func(c rune) bool { return strings.ContainsRune(", \n\t", c) }), ", "+table+".")
+	names := strings.Fields(strings.ReplaceAll(columns, ",", " "))
+	return table + "." + strings.Join(names, ", "+table+".")
 }
 
 // Previous returns the newest row of the task that is older than run and says how its command went.
@@ -299,7 +300,7 @@ func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error
 }
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
-	rows, err := askRows(ctx, s, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
+	rows, err := askRows(ctx, s, selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}

@@ -45,7 +45,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
 			return err
 		}
-		found, err = wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", ids[0])
+		found, err = wholeRows(ctx, q, selectRows+"WHERE id = ?", ids[0])
 		return err
 	})
 	switch {

@@ -258,7 +258,7 @@ func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Ti
 
 // Failed says how an attempt of o ended, and when the next one comes.
 func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, next time.Time) error {
-	addresses, err := packJSON(a.Addresses, len(a.Addresses) == 0)
+	addresses, err := packJSON(a.Addresses)
 	if err != nil {
 		return err
 	}

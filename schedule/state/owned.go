@@ -209,7 +209,7 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 // End ends a run that has nothing left to do: a run that is finishing, or a run that ran, was
 // skipped, missed or lost and has no hooks to fire.
 func (o Owned) End(ctx context.Context, run string, e End) error {
-	triggered, err := packJSON(e.Triggered, len(e.Triggered) == 0)
+	triggered, err := packJSON(e.Triggered)
 	if err != nil {
 		return err
 	}

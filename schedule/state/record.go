@@ -277,7 +277,7 @@ func (r Runs) Unshare(ctx context.Context) error {
 // Unpublished returns the ended runs that other servers do not know of yet, in the order in which
 // they were added, at most limit.
 func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
-	return askRows(ctx, r.store, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
+	return askRows(ctx, r.store, selectRows+`INDEXED BY run_unpublished
 		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
 }
 
@@ -355,7 +355,7 @@ func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, nex
 			return nil
 		}
 		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid", mark, next)
+		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid", mark, next)
 		return err
 	})
 	return rows, next, err

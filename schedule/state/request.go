@@ -45,7 +45,7 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 		return err
 	}
 	return r.store.write(ctx, func(q querier) error {
-		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", run)
+		found, err := rowsOf(ctx, q, selectRows+"WHERE id = ?", run)
 		switch {
 		case err != nil:
 			return err
@@ -75,7 +75,7 @@ func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) err
 // gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		rows, err := wholeRows(ctx, q, "SELECT "+columns+" FROM run WHERE id = ? AND phase = 'waiting'", run)
+		rows, err := wholeRows(ctx, q, selectRows+"WHERE id = ? AND phase = 'waiting'", run)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

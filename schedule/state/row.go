@@ -1,14 +1,7 @@
 package state
 
 import (
-	"context"
-	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
-	"errors"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"sched/schedule/outcome"
@@ -34,7 +27,7 @@ const (
 	ForTime    WaitsFor = "time"  // its next attempt comes at Wait.NotBefore
 	ForPause   WaitsFor = "pause" // the end of a pause or a maintenance
 	ForMutex   WaitsFor = "mutex"
-	ForSeat    WaitsFor = "seat"  // one of its pool
+	ForSeat    WaitsFor = "seat"  // a seat of its pool
 	ForStore   WaitsFor = "store" // the store must say whether another server runs it
 )
 
@@ -58,15 +51,15 @@ type Row struct {
 	Background   bool
 	Server       string
 
-	Snapshot     json.RawMessage // the task as it was when the row was added; Find needs Query.Snapshots to fill it in
-	DefinitionID int64           // of the snapshot, in the database; 0 for none. Writing a row ignores it
+	Snapshot     json.RawMessage // the task as it was when the row was added; Find fills it in for Query.Snapshots
+	DefinitionID int64           // the row of the snapshot in the table definition; 0 for none. Writing a row ignores it
 
 	Phase  Phase
 	Owner  int64 // 0 for none
 	Wait   Wait
 	Locked bool   // it has its mutex
-	Seat   string // that it has in its pool
-	Stop   *Stop  // somebody asked to stop it
+	Seat   string // the seat that it has in its pool; empty for none
+	Stop   *Stop  // who asked to stop it; nil when nobody did
 
 	Attempt Attempt
 	Started time.Time // when the first attempt began; zero when none did
@@ -81,7 +74,8 @@ type Row struct {
 	LastTold time.Time
 }
 
-// A Wait says what a row waits for, when that began, and how long it has waited.
+// A Wait says what a row waits for, when that began, and how long it has waited. While the row
+// waits, Result.Reason says in words what it waits for.
 type Wait struct {
 	For       WaitsFor
 	NotBefore time.Time     // nothing happens before; zero for at once
@@ -160,8 +154,8 @@ func (r Row) Lateness() time.Duration {
 // with a row.
 func (r Row) IsRange() bool { return !r.LastSlot.IsZero() }
 
-// GivesWay reports whether the row only says that its slot left no trace of a run. Any other row of
-// the slot replaces it, whichever comes first.
+// GivesWay reports whether any other row of the slot replaces this one, even a row that comes
+// later. That holds for the record of a missed or lost slot that no run has written.
 func (r Row) GivesWay() bool {
 	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
 }
@@ -221,15 +215,6 @@ func (r Row) Queued() bool {
 	return r.Phase == Ready && !r.Attempted() && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
 }
 
-// CatchesUp reports whether the run is one of several slots that run in their order: see
-// schedule.Task.CatchUp. It is false for a row without a snapshot.
-func (r Row) CatchesUp() bool {
-	var task struct {
-		CatchesUp bool `json:"catches_up"`
-	}
-	return json.Unmarshal(r.Snapshot, &task) == nil && task.CatchesUp
-}
-
 // BetweenAttempts reports whether the process that watches the run waits for its next attempt.
 func (r Row) BetweenAttempts() bool { return r.Phase == Ready && r.Attempted() }
 
@@ -240,241 +225,11 @@ func (r Row) Waits() bool { return r.Phase == Waiting || r.Queued() }
 // Attempted reports whether an attempt of the run has begun.
 func (r Row) Attempted() bool { return r.Attempt.Number > 0 }
 
-// columns are the columns of a row, in the order of values and scan; definition comes last.
-const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
-	phase, owner, not_before, until, waits_for, waiting_since, waited, locked, seat, stop,
-	attempt, attempt_started, pid, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, triggered, unpublished, unreported, no_chain, previous_slot, params, limits, definition`
-
-// insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
-var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
-
-// insert adds rows, and returns the rows that were added. If a row of several slots stands for a
-// slot of the schedule, the slot has a row and is not added.
-func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
-	if len(rows) == 0 {
-		return nil, nil
+// CatchesUp reports whether the run is one of several slots that run in their order: see
+// schedule.Task.CatchUp. It parses the snapshot, and is false for a row without one.
+func (r Row) CatchesUp() bool {
+	var task struct {
+		CatchesUp bool `json:"catches_up"`
 	}
-	ranges, err := rangesFrom(ctx, q, rows)
-	if err != nil {
-		return nil, err
-	}
-	inserter, err := newInserter(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, func(s slotRange) bool { return s.has(r) }) {
-			continue
-		}
-		did, err := inserter.insert(r)
-		if err != nil {
-			return nil, err
-		}
-		if did {
-			added = append(added, r)
-		}
-		if r.IsRange() {
-			ranges = append(ranges, slotRange{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
-		}
-	}
-	return added, nil
-}
-
-// An inserter adds rows in one transaction, with which its statements end.
-type inserter struct {
-	ctx       context.Context
-	q         querier
-	row       *sql.Stmt
-	knownBody *sql.Stmt
-}
-
-func newInserter(ctx context.Context, q querier) (*inserter, error) {
-	row, err := q.PrepareContext(ctx, insertRow)
-	if err != nil {
-		return nil, err
-	}
-	knownBody, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
-	return &inserter{ctx, q, row, knownBody}, err
-}
-
-// insert reports false when the row is there already.
-func (i *inserter) insert(r Row) (added bool, err error) {
-	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
-		return false, err
-	}
-	values, err := r.values(i.q)
-	if err != nil {
-		return false, err
-	}
-	did, err := i.row.ExecContext(i.ctx, values...)
-	if err != nil {
-		return false, err
-	}
-	n, err := did.RowsAffected()
-	return n > 0, err
-}
-
-// A slotRange says for which slots a row of several slots stands (IsRange).
-type slotRange struct {
-	task        string
-	first, last int64 // microseconds since 1970
-}
-
-func (s slotRange) has(r Row) bool {
-	slot := r.Slot.UnixMicro()
-	return s.task == r.Task && s.first <= slot && slot <= s.last
-}
-
-// rangesFrom returns the ranges that reach the oldest of the new rows. There is hardly ever such a
-// range.
-func rangesFrom(ctx context.Context, q querier, news []Row) (ranges []slotRange, err error) {
-	oldest := news[0].Slot
-	for _, r := range news {
-		if r.Slot.Before(oldest) {
-			oldest = r.Slot
-		}
-	}
-	return listed(ctx, q, func(rows *sql.Rows) (s slotRange, err error) {
-		err = rows.Scan(&s.task, &s.first, &s.last)
-		return s, err
-	}, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
-}
-
-// define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
-// an empty snapshot.
-func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMessage) (id int64, err error) {
-	if len(snapshot) == 0 {
-		return 0, nil
-	}
-	digest := sha256.Sum256(snapshot)
-	err = known.QueryRowContext(ctx, digest[:]).Scan(&id)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return id, err
-	}
-	err = q.QueryRowContext(ctx, "INSERT INTO definition (digest, body) VALUES (?, ?) RETURNING id", digest[:], string(snapshot)).Scan(&id)
-	return id, err
-}
-
-// relative returns the path of an output as the database has it: relative to the folder output/. So
-// the state folder can be moved.
-func (q querier) relative(path string) string { return strings.TrimPrefix(path, q.outputs) }
-
-// absolute undoes relative.
-func (q querier) absolute(path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return q.outputs + path
-}
-
-func (r Row) values(q querier) ([]any, error) {
-	cause := outcome.Cause{}
-	if r.Cause != nil {
-		cause = *r.Cause
-	}
-	stop, err := packJSON(r.Stop, r.Stop == nil)
-	if err != nil {
-		return nil, err
-	}
-	notes, err := packJSON(r.Notes, len(r.Notes) == 0)
-	if err != nil {
-		return nil, err
-	}
-	triggered, err := packJSON(r.Triggered, len(r.Triggered) == 0)
-	if err != nil {
-		return nil, err
-	}
-	params, err := packJSON(r.Params, len(r.Params) == 0)
-	if err != nil {
-		return nil, err
-	}
-	return []any{
-		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
-		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
-		string(r.Phase), orNull(r.Owner), packTime(r.Wait.NotBefore), packTime(r.Wait.Until), string(r.Wait.For), packTime(r.Wait.Since),
-		r.Wait.Waited.Microseconds(), r.Locked, r.Seat, stop,
-		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), r.Attempt.Boot,
-		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), notes, triggered, r.Unpublished, r.Unreported, r.NoChain,
-		packTime(r.PreviousSlot), params, r.Limits, orNull(r.DefinitionID),
-	}, nil
-}
-
-// scan reads the columns of one row.
-func scan(rows *sql.Rows) (r Row, err error) {
-	var slot, waited, user, system int64
-	var last, notBefore, until, since, attempted, started, ended, owner, pid, previous, definition sql.NullInt64
-	var cause, causeTask, causeOutcome, stop, became, notes, triggered, params sql.NullString
-	var exit sql.Null[int]
-	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
-		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Locked, &r.Seat, &stop,
-		&r.Attempt.Number, &attempted, &pid, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &r.Unreported, &r.NoChain,
-		&previous, &params, &r.Limits, &definition)
-	if err != nil {
-		return r, err
-	}
-	r.Slot, r.LastSlot = time.UnixMicro(slot).UTC(), unpackTime(last)
-	if cause.Valid {
-		r.Cause = &outcome.Cause{Task: causeTask.String, Run: cause.String, Outcome: outcome.Outcome(causeOutcome.String)}
-	}
-	r.Owner, r.DefinitionID, r.PreviousSlot = owner.Int64, definition.Int64, unpackTime(previous)
-	r.Wait.NotBefore, r.Wait.Until, r.Wait.Since = unpackTime(notBefore), unpackTime(until), unpackTime(since)
-	r.Wait.Waited, r.UserCPU, r.SystemCPU = micros(waited), micros(user), micros(system)
-	r.Attempt.At, r.Attempt.PID = unpackTime(attempted), int(pid.Int64)
-	r.Started, r.Ended, r.Outcome = unpackTime(started), unpackTime(ended), outcome.Outcome(became.String)
-	if exit.Valid {
-		r.ExitCode = &exit.V
-	}
-	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes), unpackJSON(triggered, &r.Triggered), unpackJSON(params, &r.Params))
-}
-
-// rowsOf asks a query for rows.
-func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
-	all, err = listed(ctx, q, scan, query, args...)
-	for i := range all {
-		all[i].Output = q.absolute(all[i].Output)
-	}
-	return all, err
-}
-
-// packTime returns the microseconds of a time, and NULL for the zero time.
-func packTime(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMicro()
-}
-
-func unpackTime(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(n.Int64).UTC()
-}
-
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
-
-// orNull returns a value, and NULL for the zero value.
-func orNull[T comparable](value T) any {
-	if value == *new(T) {
-		return nil
-	}
-	return value
-}
-
-func packJSON(value any, none bool) (any, error) {
-	if none {
-		return nil, nil
-	}
-	text, err := json.Marshal(value)
-	return string(text), err
-}
-
-func unpackJSON(text sql.NullString, value any) error {
-	if !text.Valid {
-		return nil
-	}
-	return json.Unmarshal([]byte(text.String), value)
+	return json.Unmarshal(r.Snapshot, &task) == nil && task.CatchesUp
 }
