@@ -73,8 +73,8 @@ func (c *converter) leave(hint, format string, args ...any) {
 	c.find(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
 }
 
-func (c *converter) find(left bool, hint, format string, args ...any) {
-	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, left}
+func (c *converter) find(isLeft bool, hint, format string, args ...any) {
+	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, isLeft}
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
@@ -152,18 +152,18 @@ func (c *converter) flags(t *Task) {
 		return
 	}
 	t.MailFailures, t.WithoutOverlapping = strings.Contains(set, "n"), strings.Contains(set, "s")
-	var means []string
+	var meanings []string
 	if t.MailFailures {
-		means = append(means, "-n mails only after a failure (on_failure)")
+		meanings = append(meanings, "-n mails only after a failure (on_failure)")
 	}
 	if strings.Contains(set, "q") {
-		means = append(means, "-q keeps the run out of the log of cron, and a schedule writes none there")
+		meanings = append(meanings, "-q keeps the run out of the log of cron, and a schedule writes none there")
 	}
 	if t.WithoutOverlapping {
-		means = append(means, "-s starts no second run beside the first (without_overlapping)")
+		meanings = append(meanings, "-s starts no second run beside the first (without_overlapping)")
 	}
 	c.remark("", "the flags before the command are flags of OpenBSD's and FreeBSD's cron: %s",
-		strings.Join(means, "; "))
+		strings.Join(meanings, "; "))
 }
 
 var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)

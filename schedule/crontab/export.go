@@ -84,8 +84,8 @@ func (e *exporter) common(s *schedule.Schedule) {
 	for _, name := range Variables(s.Tasks[0].Env).names() {
 		value := s.Tasks[0].Env[name]
 		differs := func(t *schedule.Task) bool {
-			of, has := t.Env[name]
-			return !has || of != value || e.isExpanded(t, name)
+			current, has := t.Env[name]
+			return !has || current != value || e.isExpanded(t, name)
 		}
 		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
 		if name != "SHELL" && isWritable && !slices.ContainsFunc(s.Tasks, differs) {
@@ -100,7 +100,7 @@ func (e *exporter) isExpanded(t *schedule.Task, name string) bool {
 }
 
 func (e *exporter) set(name, value string) {
-	if of, is := e.current[name]; is && of == value {
+	if current, ok := e.current[name]; ok && current == value {
 		return
 	}
 	e.current[name] = value
@@ -192,8 +192,8 @@ func (e *exporter) command() (string, bool) {
 	before := ""
 	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
 		value := e.task.Env[name]
-		switch of, is := e.current[name]; {
-		case is && of == value || name == "SHELL" && value == shell:
+		switch current, ok := e.current[name]; {
+		case ok && current == value || name == "SHELL" && value == shell:
 		case e.isExpanded(e.task, name):
 			e.lose("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)

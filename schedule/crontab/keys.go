@@ -178,8 +178,8 @@ func FormatOf(path, text string, system bool, isUser func(string) bool) (format 
 		}
 	}
 	for _, k := range table.Keys {
-		if says, err := strconv.ParseBool(k.Value); k.Name == systemKey && err == nil {
-			return map[bool]Format{true: System, false: User}[says], "", ""
+		if isSystem, err := strconv.ParseBool(k.Value); k.Name == systemKey && err == nil {
+			return map[bool]Format{true: System, false: User}[isSystem], "", ""
 		}
 	}
 	atEtc := strings.HasSuffix(path, "/etc/crontab")

@@ -54,11 +54,11 @@ var (
 )
 
 func set(words string) map[string]bool {
-	is := map[string]bool{}
+	names := map[string]bool{}
 	for _, word := range strings.Fields(words) {
-		is[word] = true
+		names[word] = true
 	}
-	return is
+	return names
 }
 
 // wrappers are programs that start another one, with their flags that have a value.
@@ -175,12 +175,12 @@ func joinName(parts ...string) string {
 func subject(all []word) (parts, more []string) {
 	folder := ""
 	for len(all) > 0 {
-		var one []string
-		one, all = firstCommand(all)
-		if len(one) > 1 && one[0] == "cd" {
-			folder = one[1]
+		var first []string
+		first, all = firstCommand(all)
+		if len(first) > 1 && first[0] == "cd" {
+			folder = first[1]
 		}
-		found, arguments := program(one)
+		found, arguments := program(first)
 		if len(found) == 0 {
 			continue
 		}
@@ -196,24 +196,24 @@ func subject(all []word) (parts, more []string) {
 }
 
 // firstCommand cuts the first simple command off, without its redirections.
-func firstCommand(all []word) (one []string, rest []word) {
+func firstCommand(all []word) (first []string, rest []word) {
 	for i := 0; i < len(all); i++ {
 		switch {
 		case !all[i].operator:
-			one = append(one, all[i].text)
+			first = append(first, all[i].text)
 		case strings.ContainsAny(all[i].text, "<>"):
 			i++
 		default:
-			return one, all[i+1:]
+			return first, all[i+1:]
 		}
 	}
-	return one, nil
+	return first, nil
 }
 
 // program names the program of a simple command, or for an interpreter its script and a task.
-func program(one []string) (parts, more []string) {
-	for i := 0; i < len(one); i++ {
-		text := one[i]
+func program(args []string) (parts, more []string) {
+	for i := 0; i < len(args); i++ {
+		text := args[i]
 		base := path.Base(text)
 		language := version().ReplaceAllString(base, "")
 		switch {
@@ -221,28 +221,28 @@ func program(one []string) (parts, more []string) {
 			return nil, nil
 		case text == "", keywords[text], assignment().MatchString(text):
 		case isWrapper(text):
-			i = skipFlags(one, i, wrappers[base])
-			if i+1 < len(one) && !strings.HasPrefix(one[i+1], "-") {
+			i = skipFlags(args, i, wrappers[base])
+			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 				i += operands[base]
 			}
-		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(one):
+		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(args):
 			// sh -c '…', flock FILE -c '…'
-			inner, _ := words(one[i+1])
+			inner, _ := words(args[i+1])
 			return subject(inner)
 		case strings.HasPrefix(text, "-"):
 		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
 			from := i
-			i = skipFlags(one, i, "Cd")
-			for _, flag := range one[from+1 : min(i+2, len(one))] {
+			i = skipFlags(args, i, "Cd")
+			for _, flag := range args[from+1 : min(i+2, len(args))] {
 				if len(flag) == 2 && flag[0] == '-' && strings.Contains(inlineCode[language], flag[1:]) {
 					return []string{language}, nil
 				}
 			}
-			if i+1 == len(one) {
+			if i+1 == len(args) {
 				return []string{text}, nil
 			}
 		default:
-			return describeProgram(text, one[i+1:])
+			return describeProgram(text, args[i+1:])
 		}
 	}
 	return nil, nil
@@ -309,20 +309,20 @@ func withFolder(parts []string, folder string) []string {
 }
 
 func isWrapper(text string) bool {
-	_, is := wrappers[path.Base(text)]
-	return is
+	_, ok := wrappers[path.Base(text)]
+	return ok
 }
 
 // skipFlags returns the index of the last flag; valued are the letters of flags with a value.
-func skipFlags(one []string, i int, valued string) int {
-	for i+1 < len(one) && strings.HasPrefix(one[i+1], "-") {
-		if strings.HasSuffix(one[i+1], "c") && !strings.Contains(valued, "c") {
+func skipFlags(args []string, i int, valued string) int {
+	for i+1 < len(args) && strings.HasPrefix(args[i+1], "-") {
+		if strings.HasSuffix(args[i+1], "c") && !strings.Contains(valued, "c") {
 			break
 		}
 		i++
-		if flag := one[i]; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
+		if flag := args[i]; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
 			i++
 		}
 	}
-	return min(i, len(one)-1)
+	return min(i, len(args)-1)
 }

@@ -50,20 +50,20 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
 	for _, t := range tasks {
-		own := byName[t.Name]
-		if own == nil || own.Command.Line != t.Command {
+		taken := byName[t.Name]
+		if taken == nil || taken.Command.Line != t.Command {
 			p.Differences = append(p.Differences, Difference{Task: t})
 			continue
 		}
 		if t.Boot {
-			if !own.When.Boot || len(own.When.Crons) > 0 {
+			if !taken.When.Boot || len(taken.When.Crons) > 0 {
 				p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
 			} else {
 				p.Boots = append(p.Boots, t)
 			}
 			continue
 		}
-		if own.When.Boot {
+		if taken.When.Boot {
 			p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
 			continue
 		}
@@ -73,7 +73,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 		}
 		in := zone
 		if t.Timezone != "" {
-			in = own.When.Location
+			in = taken.When.Location
 		}
 		calendar := calendars[in.String()]
 		if calendar == nil {
@@ -81,7 +81,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 			calendars[in.String()] = calendar
 			p.Zones, p.Changes = append(p.Zones, in.String()), p.Changes+calendar.Changes()
 		}
-		pairs = append(pairs, &pair{task: t, when: own.When, calendar: calendar})
+		pairs = append(pairs, &pair{task: t, when: taken.When, calendar: calendar})
 		p.Minutes = calendar.Minutes()
 	}
 	p.Tasks = len(pairs)

@@ -102,8 +102,8 @@ func wrongTimes(when string) (problem, hint string) {
 	if notVixie == nil || err == nil || when == "@reboot" || when == everyMinute {
 		return "", ""
 	}
-	if wrong, ok := err.(*cron.Error); ok {
-		hint = wrong.Hint
+	if cronError, ok := err.(*cron.Error); ok {
+		hint = cronError.Hint
 	}
 	return fmt.Sprintf("%q: %v", when, err), hint
 }

@@ -65,7 +65,7 @@ func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
 	top = slices.DeleteFunc(slices.Clone(s.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || strings.HasPrefix(k.Name, "defaults.")
 	})
-	env = slices.DeleteFunc(inner("env", s.Keys), func(k Key) bool { _, is := common.Env[k.Name]; return is })
+	env = slices.DeleteFunc(inner("env", s.Keys), func(k Key) bool { _, ok := common.Env[k.Name]; return ok })
 	return top, env, slices.DeleteFunc(inner("defaults", s.Keys), isCommon)
 }
 
@@ -118,14 +118,14 @@ func (s *Schedule) common() *Task {
 }
 
 // most returns the value that most tasks have, the first of several.
-func most(tasks []*Task, of func(*Task) string) (value string) {
+func most(tasks []*Task, valueOf func(*Task) string) (value string) {
 	counts := map[string]int{}
 	for _, t := range tasks {
-		counts[of(t)]++
+		counts[valueOf(t)]++
 	}
 	for _, t := range tasks {
-		if counts[of(t)] > counts[value] || value == "" && counts[""] == 0 {
-			value = of(t)
+		if counts[valueOf(t)] > counts[value] || value == "" && counts[""] == 0 {
+			value = valueOf(t)
 		}
 	}
 	return value
@@ -204,7 +204,10 @@ func (w *writer) task(t *Task, common *Task) {
 	}
 	w.surroundings(in, t, common)
 	own := maps.Clone(t.Env)
-	maps.DeleteFunc(own, func(name, value string) bool { of, shared := common.Env[name]; return shared && of == value })
+	maps.DeleteFunc(own, func(name, value string) bool {
+		shared, ok := common.Env[name]
+		return ok && shared == value
+	})
 	w.env(in, own, inner("env", t.Entry.Keys), t)
 	w.from(t.Entry.Line)
 	for _, line := range t.keys() {
@@ -314,8 +317,8 @@ func (w *writer) env(in string, set Variables, keys []Key, t *Task) {
 
 // command writes one line, or a block if that line would need escapes.
 func (w *writer) command(in, command string) {
-	if one := scalar(command); !strings.HasPrefix(one, `"`) && !strings.Contains(one, "''") {
-		w.line(in+"command: %s", one)
+	if text := scalar(command); !strings.HasPrefix(text, `"`) && !strings.Contains(text, "''") {
+		w.line(in+"command: %s", text)
 		return
 	}
 	isHidden := func(r rune) bool { return !showable(r) && r != '\n' }

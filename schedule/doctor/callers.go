@@ -37,8 +37,8 @@ func (s *Subject) crontabs() ([]cronLine, error) {
 }
 
 func readCrontabs() (lines []cronLine, err error) {
-	own, _, err := install.Crontab{}.Read()
-	lines = cronLines("crontab -l", own, false)
+	text, _, err := install.Crontab{}.Read()
+	lines = cronLines("crontab -l", text, false)
 	for _, pattern := range systemCrontabs {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {

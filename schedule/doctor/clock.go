@@ -21,12 +21,12 @@ import (
 func checkClock(_ context.Context, s *Subject) findings { return s.clock(clockIsSynchronised()) }
 
 func (s *Subject) clock(synchronised, known bool) findings {
-	says := "nothing keeps the clock right, as far as the kernel knows"
+	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
-		return one(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", says)
+		return one(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", text)
 	case known && !synchronised:
-		return one(Warning, "timedatectl set-ntp true, or start chrony", "%s", says)
+		return one(Warning, "timedatectl set-ntp true, or start chrony", "%s", text)
 	case !known:
 		return fine("it is %s; whether something keeps it right is not known on this system",
 			humanize.SecondZone(s.Now, s.Schedule.Location))
@@ -68,15 +68,15 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 		if change.IsZero() || change.Sub(s.Now) > comingChanges {
 			continue
 		}
-		says := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.Minute(change, time.UTC)+" UTC",
+		text := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.Minute(change, time.UTC)+" UTC",
 			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
 		hint := ""
 		if near := s.dueAround(change, name); len(near) > 0 {
-			says += "; around it are due " + humanize.Names(near, 3)
+			text += "; around it are due " + humanize.Names(near, 3)
 			hint = "see what they will do: sched list --next 3 --at " +
 				change.Add(-nearChange).UTC().Format(time.RFC3339)
 		}
-		found.add(OK, hint, "%s", says)
+		found.add(OK, hint, "%s", text)
 	}
 	return found.orFine("none in the next 30 days")
 }
@@ -155,11 +155,11 @@ func (s *Subject) unknownZones() []string {
 			want(strings.TrimPrefix(zone, ":"), t.Name)
 		}
 	}
-	var says []string
+	var text []string
 	for _, zone := range slices.Sorted(maps.Keys(lacking)) {
-		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(lacking[zone], 3)))
+		text = append(text, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(lacking[zone], 3)))
 	}
-	return says
+	return text
 }
 
 // zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is

@@ -33,7 +33,7 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 		}
 		return "unknown", true
 	})
-	if invalid, is := errors.AsType[*load.InvalidError](err); is {
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
 			if strings.Contains(p.Text, "is not set") {
 				found.add(Problem, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
@@ -57,8 +57,8 @@ func (s *Subject) lackedByCommands(note Note) (found findings) {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
 		for _, name := range usedVariables(t) {
-			_, here := ours(name)
-			if _, there := theirs(name); known && here && !there {
+			_, isHere := ours(name)
+			if _, there := theirs(name); known && isHere && !there {
 				uses[name] = append(uses[name], t.Name)
 			}
 		}
@@ -81,19 +81,19 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 	folders := map[string]string{}
 	for t := range s.Schedule.ActiveTasks() {
 		path, known := ticks.Path(t)
-		own, _ := ours.Path(t)
+		ourPath, _ := ours.Path(t)
 		for _, name := range programNames(t) {
-			here := process.Find(name, own, t.Dir)
-			if known && here != "" && process.Find(name, path, t.Dir) == "" {
-				says := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, here, path)
-				needs[says] = append(needs[says], t.Name)
-				folders[says] = filepath.Dir(here) + ":" + path
+			program := process.Find(name, ourPath, t.Dir)
+			if known && program != "" && process.Find(name, path, t.Dir) == "" {
+				text := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, program, path)
+				needs[text] = append(needs[text], t.Name)
+				folders[text] = filepath.Dir(program) + ":" + path
 			}
 		}
 	}
-	for _, says := range slices.Sorted(maps.Keys(needs)) {
-		found.add(Problem, "add to the top of the schedule: env: {PATH: "+folders[says]+"}",
-			"%s: %s", says, humanize.Names(needs[says], 3))
+	for _, text := range slices.Sorted(maps.Keys(needs)) {
+		found.add(Problem, "add to the top of the schedule: env: {PATH: "+folders[text]+"}",
+			"%s: %s", text, humanize.Names(needs[text], 3))
 	}
 	return found.orFine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
 }
@@ -120,12 +120,12 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 	ours := Here(s.Environ, s.Zone)
 	for _, name := range slices.Sorted(maps.Keys(note.Limits)) {
 		theirs := note.Limits[name]
-		own, limited := ours.Limits[name]
+		our, limited := ours.Limits[name]
 		switch {
 		case name == "open files" && theirs < fewFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
-		case name != "open files" && (!limited || theirs < own/2):
+		case name != "open files" && (!limited || theirs < our/2):
 			found.add(Warning, "see limits.conf(5)",
 				"ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
@@ -144,13 +144,13 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 // needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
 // ticks have come: they came as this user, so the tasks fail.
 func (s *Subject) needRoot(tasks []string) findings {
-	says := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
+	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.Tick(); ok {
 		return one(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
-			"%s; the ticks of this schedule are not root's", says)
+			"%s; the ticks of this schedule are not root's", text)
 	}
 	return one(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
-		"%s; they are not looked at", says)
+		"%s; they are not looked at", text)
 }
 
 func checkTasks(_ context.Context, s *Subject) (found findings) {
@@ -217,8 +217,8 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 	if !slices.ContainsFunc(s.Schedule.Tasks, asks) {
 		return nil
 	}
-	if wrong := s.Schedule.Machine.Wrong; wrong != "" {
-		found.add(Problem, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", wrong)
+	if problem := s.Schedule.Machine.Wrong; problem != "" {
+		found.add(Problem, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", problem)
 	}
 	found = append(found, s.otherVariables()...)
 	var elsewhere []string
@@ -244,9 +244,9 @@ func (s *Subject) otherVariables() (found findings) {
 	ours := process.Lookup(s.Environ)
 	for _, name := range machineVariables {
 		_, ticks := slices.BinarySearch(note.Names, name)
-		if _, here := ours(name); here != ticks {
+		if _, isHere := ours(name); isHere != ticks {
 			who := "ticks have $" + name + ", and this shell has not"
-			if here {
+			if isHere {
 				who = "this shell has $" + name + ", and ticks have not"
 			}
 			found.add(Warning, "set it in both, or let the file /etc/sched/labels and the host name say it",

@@ -103,13 +103,13 @@ func digest(environ, names []string) string {
 // tick would. It returns nil if this process cannot do so: it has another user, another value of a
 // variable, or other limits, or one of the two runs in a service of systemd, which ends and
 // confines its processes. here is the environment of this process, and environ its variables.
-func (n Note) Environ(here Environment, environ []string) (as []string) {
-	if slices.Contains(n.Names, ofService) || slices.Contains(here.Names, ofService) {
+func (n Note) Environ(ours Environment, environ []string) (as []string) {
+	if slices.Contains(n.Names, ofService) || slices.Contains(ours.Names, ofService) {
 		return nil
 	}
 	same := n.Environment
-	same.Names, same.Path, same.Shell, same.Values = here.Names, here.Path, here.Shell, here.Values
-	if !reflect.DeepEqual(same, here) || digest(environ, n.Names) != n.Values {
+	same.Names, same.Path, same.Shell, same.Values = ours.Names, ours.Path, ours.Shell, ours.Values
+	if !reflect.DeepEqual(same, ours) || digest(environ, n.Names) != n.Values {
 		return nil
 	}
 	for _, pair := range environ {

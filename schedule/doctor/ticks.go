@@ -34,13 +34,13 @@ func (s *Subject) tickedBy() string {
 var schedulers = []string{"cron", "crond", "fcron", "anacron", "systemd", "launchd", "supervisord", "sched"}
 
 // callerOf names the scheduler among the processes above a tick, or all, the nearest first.
-func callerOf(by []string) string {
-	for _, name := range by {
+func callerOf(programs []string) string {
+	for _, name := range programs {
 		if slices.Contains(schedulers, strings.ToLower(name)) {
 			return name
 		}
 	}
-	return strings.Join(slices.Compact(slices.Clone(by)), " of ")
+	return strings.Join(slices.Compact(slices.Clone(programs)), " of ")
 }
 
 func checkTicks(_ context.Context, s *Subject) findings {
@@ -73,13 +73,13 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 	}
 	if n := len(recent); n > 1 {
 		last := recent[n-1]
-		by := ""
+		callers := ""
 		if len(last.By) > 0 {
-			by = ", the second time by " + callerOf(last.By)
+			callers = ", the second time by " + callerOf(last.By)
 		}
 		found.add(Problem, "everything is due twice: keep one of crontab, timer and `sched work`",
 			"%d minutes of the last hour were ticked twice, the last %s%s",
-			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), by)
+			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), callers)
 	}
 	lines, _ := s.crontabs()
 	ours := s.callers(lines)

@@ -30,8 +30,8 @@ func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
 		offset, until = c.at(at)
 		until = min(until, to)
 		for ; at < until && at+offset != virtual+1; at++ { // the clocks have changed
-			is := false
-			if is, virtual = t.wake(virtual, at+offset); is && at >= from {
+			woke := false
+			if woke, virtual = t.wake(virtual, at+offset); woke && at >= from {
 				due = append(due, at)
 			}
 		}
