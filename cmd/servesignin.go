@@ -13,6 +13,51 @@ import (
 	"sched/schedule/view"
 )
 
+// checkHeaderSignIn refuses flags for users of a proxy that do not go together.
+func (o serveOptions) checkHeaderSignIn() error {
+	hasOthers := o.groupHeader != "" || len(o.proxies) > 0 || len(o.groupScopes) > 0
+	switch {
+	case o.userHeader == "" && hasOthers:
+		return usage("add --user-header, as X-Forwarded-User",
+			"--group-header, --group-scope and --proxy belong to --user-header")
+	case o.userHeader != "" && (!o.behindProxy || o.onSocket()):
+		return usage("listen at an address for the proxy, with --behind-proxy",
+			"--user-header is for a server behind a proxy")
+	}
+	return nil
+}
+
+// newHeaderSignIn returns how the headers of a proxy sign users in; nil without --user-header.
+func (o serveOptions) newHeaderSignIn() (*serve.HeaderSignIn, error) {
+	if o.userHeader == "" {
+		return nil, nil
+	}
+	return serve.NewHeaderSignIn(o.userHeader, o.groupHeader, o.proxies, o.groupScopes)
+}
+
+// offerSignIn prints how a browser signs in. The root is the URL without --base-path.
+func (a serveCommand) offerSignIn(service serve.Service, root string, o serveOptions) {
+	if o.link == "" && !a.stdout().IsTerminal() {
+		fmt.Fprintln(a.out, "sign in with a token of `sched serve token --scope read`")
+		return
+	}
+	scope := o.linkScope()
+	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, root+service.LoginPath(scope))
+}
+
+// linkScope returns what the link lets a browser do: what --link says, or else the most there is.
+func (o serveOptions) linkScope() serve.Scope {
+	switch {
+	case o.link != "":
+		return serve.Scope(o.link)
+	case o.readOnly:
+		return serve.ScopeRead
+	case o.edit != "":
+		return serve.ScopeEdit
+	}
+	return serve.ScopeOperate
+}
+
 type tokenOptions struct {
 	scope, name string
 	hook, badge string
@@ -51,13 +96,13 @@ A browser that has signed in has a session, which --list shows and --revoke ends
 }
 
 func (a serveCommand) token(o tokenOptions) error {
-	things := 0
-	for _, asked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
-		if asked {
-			things++
+	actions := 0
+	for _, isAsked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
+		if isAsked {
+			actions++
 		}
 	}
-	if things != 1 {
+	if actions != 1 {
 		return usage("see `sched serve token --help`", "name one of --scope, --hook, --badge, --list and --revoke")
 	}
 	s, err := a.trustedState()
@@ -77,16 +122,21 @@ func (a serveCommand) token(o tokenOptions) error {
 	return a.makeToken(s, o)
 }
 
+// makeToken makes a token for a person or a program, or a key for one task, and prints its secret.
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
-	token := serve.Token{Name: o.name, Scope: serve.Scope(o.scope), Made: a.now().UTC().Round(0)}
-	what := "a token to " + o.scope
+	token := serve.Token{Name: o.name, Made: a.now().UTC().Round(0)}
+	var description string
 	switch {
 	case o.hook != "":
-		token.Scope, token.Task, what = serve.ScopeHook, o.hook, "a key to trigger "+o.hook
+		token.Scope, token.Task = serve.ScopeHook, o.hook
+		description = "a key to trigger " + o.hook
 	case o.badge != "":
-		token.Scope, token.Task, what = serve.ScopeBadge, o.badge, "a key to show the badge of "+o.badge
+		token.Scope, token.Task = serve.ScopeBadge, o.badge
+		description = "a key to show the badge of " + o.badge
 	default:
-		if !serve.Scope(o.scope).OfTokens() {
+		token.Scope = serve.Scope(o.scope)
+		description = "a token to " + o.scope
+		if !token.Scope.OfTokens() {
 			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
 		}
 	}
@@ -95,7 +145,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 		if err != nil {
 			return err
 		}
-		if _, problem := task.CheckValues(nil); problem != nil && o.hook != "" {
+		if _, problem := task.CheckValues(nil); problem != nil && token.Scope == serve.ScopeHook {
 			return usage(serve.HookHint, "a hook sets no params: %w", problem)
 		}
 	}
@@ -112,30 +162,34 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s, called %s; it is shown only now: %s\n", what, token.Name, secret)
+	fmt.Fprintf(a.out, "%s, called %s; it is shown only now: %s\n", description, token.Name, secret)
 	return nil
 }
 
+// listTokens prints the tokens, and the sessions that have not ended.
 func (a serveCommand) listTokens(s *schedule.Schedule) error {
-	all, err := serve.Tokens(s.StateDir)
+	tokens, err := serve.Tokens(s.StateDir)
 	if err != nil {
 		return err
 	}
 	now := a.now()
-	all = slices.DeleteFunc(all, func(t serve.Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
-	if len(all) == 0 {
+	tokens = slices.DeleteFunc(tokens, func(t serve.Token) bool {
+		return t.Session != nil && !now.Before(t.Session.Until)
+	})
+	if len(tokens) == 0 {
 		fmt.Fprintln(a.out, "there are no tokens")
 		return nil
 	}
-	t := a.stdout().Table()
-	defer t.Flush()
-	t.Head("NAME", "SCOPE", "TASK", "MADE", "SIGNED IN WITH", "UNTIL")
-	for _, one := range all {
-		with, until := "-", "-"
-		if one.Session != nil {
-			with, until = one.Session.By, humanize.MinuteZone(one.Session.Until, s.Location)
+	table := a.stdout().Table()
+	defer table.Flush()
+	table.Head("NAME", "SCOPE", "TASK", "MADE", "SIGNED IN WITH", "UNTIL")
+	for _, token := range tokens {
+		signedInWith, until := "-", "-"
+		if session := token.Session; session != nil {
+			signedInWith, until = session.By, humanize.MinuteZone(session.Until, s.Location)
 		}
-		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), humanize.MinuteZone(one.Made, s.Location), with, until)
+		made := humanize.MinuteZone(token.Made, s.Location)
+		table.Row(token.Name, string(token.Scope), cmp.Or(token.Task, "-"), made, signedInWith, until)
 	}
 	return nil
 }
