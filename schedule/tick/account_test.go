@@ -264,7 +264,7 @@ func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 	if len(starts) != 1 {
 		t.Fatalf("it starts %v", starts)
 	}
-	if isNew, ok := a.Delay(starts[0], "the store is down", false); ok {
+	if isNew, ok := a.Delay(starts[0], state.ForStore, "the store is down"); ok {
 		t.Errorf("it waits: new %t", isNew)
 	}
 	a.kill()

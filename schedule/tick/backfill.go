@@ -189,7 +189,7 @@ func (b *backfill) newest(task *schedule.Task, most int) (newest []miss) {
 	}
 	if b.inGap(task.Name) {
 		n := 0
-		for at := range task.When.Backward(humanize.Later(b.gap.from, first), b.gap.to) {
+		for at := range task.When.Backward(humanize.Later(b.gap.countedFrom, first), b.gap.end) {
 			if n == most {
 				break
 			}
@@ -255,7 +255,7 @@ type outcomes struct {
 func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
 	s, from, to := settled{}, b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
 	if b.gap != nil {
-		from = b.gap.from
+		from = b.gap.countedFrom
 	}
 	for _, row := range left { // some may lie ahead: the clock was set back
 		if row.Slot.Before(from) {

@@ -17,26 +17,18 @@ import (
 // due every minute could otherwise run a whole night one after another.
 const maxDelayed = 60
 
-// Delay has a slot wait that is paused, or for which the store had no answer
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if an earlier tick did
-// that. Not ok says that the slot does not wait, and is to be skipped. Then it is too late for the
-// slot, too many slots of its task wait, it gives way to the next slot of its minute, it has a row
-// already, the tick accounts for nothing, or the database cannot be written.
-func (l *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok bool) {
-	d, task := dueOf(slot), slot.Task
-	wait := state.Wait{For: state.ForStore, Since: clock.Now(), Until: slot.At.Add(task.LateWithin())}
-	if paused {
-		wait.For = state.ForPause
-	}
-	most := maxDelayed
-	if task.RunAllMissed {
-		most = max(most, task.MaxMissed)
-	}
+// Delay has a slot wait for the end of a pause or for the store, for the reason why
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if the slot waited
+// before. If the slot may not wait (mayWait), or if the database cannot be written, Delay is not
+// ok, and the slot is to be skipped.
+func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) (isNew, ok bool) {
+	d := dueOf(slot)
 	before, waited := l.waiting[d]
-	if !waited && (!l.Covers || l.runs[d].again || l.Minute.After(wait.Until) || task.GivesWay(slot.At) || l.waitingOf(task.Name) >= most) {
+	if !waited && !l.mayWait(slot) {
 		return false, false
 	}
-	if waited && before.Wait.For == wait.For {
+	wait := state.Wait{For: waitsFor, Since: clock.Now(), Until: slot.At.Add(slot.Task.LateWithin())}
+	if waited && before.Wait.For == waitsFor {
 		wait, why = before.Wait, before.Reason
 	}
 	ctx := context.Background()
@@ -47,42 +39,95 @@ func (l *Ledger) Delay(slot schedule.Slot, why string, paused bool) (isNew, ok b
 	return !waited, err == nil
 }
 
-func (l *Ledger) waitingOf(task string) (n int) {
+// mayWait reports whether a slot of this tick may begin to wait. It may not
+//
+//   - if the tick accounts for nothing,
+//   - if the slot has a row already,
+//   - if it is too late for the slot,
+//   - if the slot makes way for the next slot of its minute,
+//   - or if too many slots of its task wait.
+func (l *Ledger) mayWait(slot schedule.Slot) bool {
+	task := slot.Task
+	tooLate := l.Minute.After(slot.At.Add(task.LateWithin()))
+	if !l.Covers || l.runs[dueOf(slot)].again || tooLate || task.GivesWay(slot.At) {
+		return false
+	}
+	most := maxDelayed
+	if task.RunAllMissed {
+		most = max(most, task.MaxMissed)
+	}
+	waiting := 0
 	for d := range l.waiting {
-		if d.task == task {
-			n++
+		if d.task == task.Name {
+			waiting++
 		}
 	}
-	return n
+	return waiting < most
 }
 
-// delayedSlots returns the slots that wait and that this tick tries again, the oldest first. Slots
-// for which it is too late are skipped. If nobody knows whether a slot is for this server, it is
-// left to a later tick.
-func (b *backfill) delayedSlots(ctx context.Context) (slots []schedule.Slot, err error) {
-	a := b.ledger
-	rows, err := a.plan.Runs().Waiting(ctx)
+// delay leaves a slot for which the store had no answer to later ticks. It reports false if the
+// slot cannot be left. The first tick that leaves the slot reports that.
+func (s *launcher) delay(slot schedule.Slot, why error) bool {
+	isNew, ok := s.ledger.Delay(slot, state.ForStore, why.Error())
+	if isNew && ok {
+		latest := humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.tick.Schedule.Location)
+		s.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
+	}
+	return ok
+}
+
+// refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
+// keeps the slot, and its task says so, the slot waits for the end of the pause instead
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
+func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, paused bool) {
+	if paused && task.RunAfterPause {
+		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, state.ForPause, reason)
+		if isNew && ok {
+			s.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+		}
+		if ok {
+			return
+		}
+	}
+	s.skip(row, task, reason)
+}
+
+// takeDelayed notes the slots that wait, and returns those that this tick tries again, the oldest
+// first. Slots for which it is too late are skipped. If nobody knows whether a slot is for this
+// server, it is left to a later tick.
+func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err error) {
+	l := b.ledger
+	rows, err := l.plan.Runs().Waiting(ctx)
 	slices.SortStableFunc(rows, func(x, y state.Row) int { return x.Slot.Compare(y.Slot) })
-	for _, w := range rows {
-		if !w.DelayedSlot() {
+	for _, row := range rows {
+		if !row.DelayedSlot() {
 			continue
 		}
-		d, task, late := due{w.Task, w.Slot}, b.task(w.Task), a.Minute.Sub(w.Slot)
-		a.waiting[d] = w
+		d := due{row.Task, row.Slot}
+		l.waiting[d] = row
+		task := b.task(row.Task)
 		switch {
-		case task == nil && mayBeHere(a.Schedule, w.Task) && !a.Minute.After(w.Wait.Until):
+		case task == nil && mayBeHere(l.Schedule, row.Task) && !l.Minute.After(row.Wait.Until):
 		case task == nil:
-			b.skipDelayed(w, "", waitedFor(w)+", and is "+whyGone(a.Schedule, w.Task))
-		case late > task.LateWithin() && w.Wait.For == state.ForPause:
-			b.skipDelayed(w, "", fmt.Sprintf("%s; that took longer than %s", w.Reason, humanize.Duration(task.LateWithin())))
-		case late > task.LateWithin():
-			b.skipDelayed(w, outcome.StoreDown, fmt.Sprintf("nobody knew for %s whether another server runs it: %s", humanize.Duration(task.LateWithin()), w.Reason))
+			b.skipDelayed(row, "", waitedFor(row)+", and is "+whyGone(l.Schedule, row.Task))
+		case l.Minute.Sub(row.Slot) > task.LateWithin():
+			b.skipExpired(row, humanize.Duration(task.LateWithin()))
 		default:
-			a.runs[d] = plannedRun{run: w.ID, note: waitedFor(w) + ": " + w.Reason}
-			slots = append(slots, schedule.Slot{Task: task, At: w.Slot})
+			l.runs[d] = plannedRun{run: row.ID, note: waitedFor(row) + ": " + row.Reason}
+			slots = append(slots, schedule.Slot{Task: task, At: row.Slot})
 		}
 	}
 	return slots, err
+}
+
+// skipExpired skips a slot that has waited for longer than its task allows.
+func (b *backfill) skipExpired(row state.Row, allowed string) {
+	if row.Wait.For == state.ForPause {
+		b.skipDelayed(row, "", fmt.Sprintf("%s; that took longer than %s", row.Reason, allowed))
+		return
+	}
+	reason := fmt.Sprintf("nobody knew for %s whether another server runs it: %s", allowed, row.Reason)
+	b.skipDelayed(row, outcome.StoreDown, reason)
 }
 
 // mayBeHere reports whether a task that is not for this server may be for it after all: a label
@@ -101,34 +146,34 @@ func whyGone(s *schedule.Schedule, name string) string {
 }
 
 // waitedFor says what a delayed slot waited for.
-func waitedFor(w state.Row) string {
-	if w.Wait.For == state.ForPause {
+func waitedFor(row state.Row) string {
+	if row.Wait.For == state.ForPause {
 		return "it waited for the end of a pause"
 	}
 	return "it waited for the store"
 }
 
-// newestPaused leaves out waiting slots that were paused and are not the newest of their task any
-// more: a newer slot waits, starts in this tick, or is planned by a live tick. The slots that it
-// leaves out are skipped because of the pause.
-func (b *backfill) newestPaused(waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
-	var all []due
+// skipOutdated skips waiting slots that were paused and are not the newest of their task any more:
+// a newer slot waits, starts in this tick, or is planned by a live tick. It returns the other
+// waiting slots.
+func (b *backfill) skipOutdated(waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
+	var candidates []due
 	for _, slot := range slices.Concat(waiting, starts) {
 		if slot.Task.UnmetCondition(slot.At) == "" {
-			all = append(all, dueOf(slot))
+			candidates = append(candidates, dueOf(slot))
 		}
 	}
 	for _, row := range live {
-		all = append(all, due{row.Task, row.Slot})
+		candidates = append(candidates, due{row.Task, row.Slot})
 	}
 	return slices.DeleteFunc(slices.Clone(waiting), func(slot schedule.Slot) bool {
 		d := dueOf(slot)
-		w := b.ledger.waiting[d]
+		row := b.ledger.waiting[d]
 		newer := func(other due) bool { return other.task == d.task && other.slot.After(d.slot) }
-		if w.Wait.For != state.ForPause || !slices.ContainsFunc(all, newer) {
+		if row.Wait.For != state.ForPause || !slices.ContainsFunc(candidates, newer) {
 			return false
 		}
-		b.settleDelayed(w, "", w.Reason)
+		b.settleDelayed(row, "", row.Reason)
 		return true
 	})
 }
@@ -139,22 +184,23 @@ func (l *Ledger) wasDelayed(slot schedule.Slot) bool {
 	return waits
 }
 
-// skipDelayed settles that a waiting slot does not run, and says so.
-func (b *backfill) skipDelayed(w state.Row, kind outcome.Kind, reason string) {
-	b.settleDelayed(w, kind, reason)
-	b.ledger.say("%s of %s is skipped: %s", w.Task, humanize.MinuteZone(w.Slot, b.ledger.Schedule.Location), reason)
+// skipDelayed settles that a waiting slot does not run, and reports that.
+func (b *backfill) skipDelayed(row state.Row, kind outcome.Kind, reason string) {
+	b.settleDelayed(row, kind, reason)
+	slot := humanize.MinuteZone(row.Slot, b.ledger.Schedule.Location)
+	b.ledger.addProblem("%s of %s is skipped: %s", row.Task, slot, reason)
 }
 
-// settleDelayed settles that a waiting slot does not run. Its row goes with that. If its task has
+// settleDelayed settles that a waiting slot does not run. Its row gets the outcome. If its task has
 // on_skip hooks, the tick skips the slot later.
-func (b *backfill) settleDelayed(w state.Row, kind outcome.Kind, reason string) {
-	if task := b.task(w.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
-		slot := schedule.Slot{Task: task, At: w.Slot}
-		b.ledger.runs[dueOf(slot)] = plannedRun{run: w.ID}
+func (b *backfill) settleDelayed(waiting state.Row, kind outcome.Kind, reason string) {
+	if task := b.task(waiting.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
+		slot := schedule.Slot{Task: task, At: waiting.Slot}
+		b.ledger.runs[dueOf(slot)] = plannedRun{run: waiting.ID}
 		b.ledger.expired = append(b.ledger.expired, ExpiredSlot{slot, kind, reason})
 		return
 	}
-	row := b.row(w.Task, w.ID, w.Slot, outcome.Skipped, reason)
+	row := b.row(waiting.Task, waiting.ID, waiting.Slot, outcome.Skipped, reason)
 	row.Kind = kind
 	b.rows = append(b.rows, row)
 }

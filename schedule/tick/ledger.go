@@ -35,18 +35,23 @@ type Ledger struct {
 
 	// ReadPauses may ask the database, so it is called while nothing is planned.
 	ReadPauses func() Paused
-	// Problem says what is wrong. It is called when the plan is done.
+	// Problem reports what is wrong. It is called when the plan is done.
 	Problem func(format string, a ...any)
 
-	plan    *state.Plan        // while Open plans
-	paused  *Paused            // nil before it was needed
-	covered bool               // another tick has covered the minute
-	idle    bool               // see Idle
-	added   int                // see Recorded
-	runs    map[due]plannedRun // the runs that this tick begins or skips
-	waiting map[due]state.Row  // the slots that waited when this tick began
-	expired []ExpiredSlot      // see Expired
-	said    []string           // what Problem is told
+	plan   *state.Plan // while Open plans
+	paused *Paused     // nil before it was needed
+	found              // by the last plan
+}
+
+// found is what a plan has found.
+type found struct {
+	covered  bool               // another tick has covered the minute
+	idle     bool               // see Idle
+	recorded int                // see Recorded
+	runs     map[due]plannedRun // the runs that this tick begins or skips
+	waiting  map[due]state.Row  // the slots that waited when this tick began
+	expired  []ExpiredSlot      // see Expired
+	problems []string           // the texts for Problem
 }
 
 // An ExpiredSlot is a slot that waited until it was too late, so it does not run.
@@ -56,13 +61,15 @@ type ExpiredSlot struct {
 	Reason string
 }
 
-// Paused is what is known of pauses.
+// Paused answers which slots are paused.
 type Paused struct {
-	By      func(task *schedule.Task, at time.Time) string        // which pause covered a slot of the past; "" for none
-	Touches func(task *schedule.Task, from, until time.Time) bool // whether one may cover a slot from from through until
+	// By returns the text of the pause that covered a slot of the past; "" for none.
+	By func(task *schedule.Task, at time.Time) string
+	// Touches reports whether a pause may cover a slot in the time from first through last.
+	Touches func(task *schedule.Task, first, last time.Time) bool
 }
 
-// A due is a slot, by the name of its task, in UTC.
+// A due is a slot, by the name of its task and its time in UTC.
 type due struct {
 	task string
 	slot time.Time
@@ -74,10 +81,10 @@ func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
 type plannedRun struct {
 	run   string
 	note  string // why it did not begin before; empty if it is on time
-	again bool   // the slot has a row already: somebody has asked for its run, or called it missed
+	again bool   // the slot has a row already, as a run that somebody asked for, or as missed
 }
 
-// errPauses says that the plan has to know what is paused.
+// errPauses says that the plan depends on pauses, which were not read yet.
 var errPauses = errors.New("what is paused was not read yet")
 
 // Open accounts for the minute of the tick. It returns the slots that the tick starts: due slots,
@@ -97,7 +104,7 @@ func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error)
 			l.runs, l.waiting, l.expired, l.idle = nil, nil, nil, false
 			return slots, err
 		}
-		for _, text := range l.said {
+		for _, text := range l.problems {
 			l.Problem("%s", text)
 		}
 		return starts, nil
@@ -111,7 +118,7 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 		return nil, err
 	}
 	defer l.plan.Rollback()
-	l.said, l.expired, l.runs, l.waiting, l.added, l.covered = nil, nil, map[due]plannedRun{}, map[due]state.Row{}, 0, false
+	l.found = found{runs: map[due]plannedRun{}, waiting: map[due]state.Row{}}
 	waits, err := l.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
@@ -124,7 +131,14 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 	if !l.Covers {
 		return slots, l.planOnce(ctx, slots, last)
 	}
-	if !l.mayStart(last) {
+	// This tick may be too late, or one too many for its minute
+	// (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
+	if last.After(l.Minute) {
+		l.addHeldUp(last)
+		return nil, nil
+	}
+	if last.Equal(l.Minute) {
+		l.covered = true
 		return nil, nil
 	}
 	if starts, err = l.planMinute(ctx, slots, last); err == nil {
@@ -145,17 +159,17 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	}
 
 	// 2. The slots of this minute that nobody has accounted for, and the slots that waited.
-	open, err := l.withoutOutcome(ctx, slots, last)
+	open, err := l.dropSettled(ctx, slots, last)
 	if err != nil {
 		return nil, err
 	}
 	b := &backfill{ledger: l, missed: map[string][]miss{}, begun: map[due]bool{}}
-	delayed, err := b.delayedSlots(ctx)
+	delayed, err := b.takeDelayed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	open = slices.DeleteFunc(slices.Clone(open), l.wasDelayed) // the clock was set back
-	open, err = l.atBoot(ctx, open, last)
+	open, err = l.addBootSlots(ctx, open, last)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +179,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err != nil {
 		return nil, err
 	}
-	starts = append(b.newestPaused(delayed, starts, live), starts...)
+	starts = append(b.skipOutdated(delayed, starts, live), starts...)
 	if b.needsPauses {
 		return nil, errPauses
 	}
@@ -178,8 +192,9 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err := l.plan.Runs().Record(ctx, b.rows, l.Shared); err != nil {
 		return nil, err
 	}
-	if l.added = len(b.rows); b.once+b.slots > 0 {
-		l.say("%s", b.summary())
+	l.recorded = len(b.rows)
+	if b.once+b.slots > 0 {
+		l.addProblem("%s", b.summary())
 	}
 
 	// 5. The rows of what starts, and of the slots that waited too long: this tick fires their
@@ -188,7 +203,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	for _, refused := range l.expired {
 		planned = append(planned, refused.Slot)
 	}
-	if err := l.add(ctx, planned, true); err != nil {
+	if err := l.add(ctx, planned); err != nil {
 		return nil, err
 	}
 	return starts, l.keepValid(ctx)
@@ -214,19 +229,19 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
 		return slots, nil
 	}
-	begun, err := l.plan.Runs().NotEnded(ctx)
+	notEnded, err := l.plan.Runs().NotEnded(ctx)
 	if err != nil {
 		return nil, err
 	}
-	catching := map[string]int{} // how many runs of a task catch up
+	catchingUp := map[string]int{} // how many runs of a task catch up
 	for _, row := range live {
 		if row.Slot.Before(l.Minute) {
-			catching[row.Task]++
+			catchingUp[row.Task]++
 		}
 	}
-	for _, row := range begun {
+	for _, row := range notEnded {
 		if row.CatchesUp() {
-			catching[row.Task]++
+			catchingUp[row.Task]++
 		}
 	}
 	server := ""
@@ -238,10 +253,11 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 	for i, slot := range slots {
 		task, missed := slot.Task, slot.At.Before(l.Minute)
 		if missed {
-			catching[task.Name]++
+			catchingUp[task.Name]++
 		}
-		n := catching[task.Name]
-		if tooMany := n > schedule.MostMissed && !missed; !task.RunAllMissed || n == 0 || tooMany {
+		n := catchingUp[task.Name]
+		tooMany := n > schedule.MostMissed && !missed
+		if !task.RunAllMissed || n == 0 || tooMany {
 			continue
 		}
 		if copies[task] == nil {
@@ -255,9 +271,12 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
 // commands if this tick is killed while they run.
 func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
-	conditional := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 })
-	err := l.add(ctx, conditional, false)
-	if err == nil && last.IsZero() { // else the schedule of the last tick that covered its minute stays: by it the next tick tells which tasks are new
+	isPlain := func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 }
+	conditional := slices.DeleteFunc(slices.Clone(slots), isPlain)
+	err := l.add(ctx, conditional)
+	// If a tick has covered a minute, the schedule of that tick stays the last valid one: the next
+	// tick compares with it to find out which tasks are new.
+	if err == nil && last.IsZero() {
 		err = l.keepValid(ctx)
 	}
 	if err == nil {
@@ -266,8 +285,9 @@ func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.
 	return err
 }
 
-// add plans slots. Scheduled says that they are accounted for.
-func (l *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool) error {
+// add writes the rows of slots that this tick starts or skips. They are accounted for if the tick
+// covers its minute.
+func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
 	if len(slots) == 0 {
 		return nil
 	}
@@ -287,45 +307,49 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot, scheduled bool)
 		if l.runs[d].run == "" {
 			l.runs[d] = plannedRun{run: outcome.NewID()}
 		}
-		rows = append(rows, state.Row{ID: l.runs[d].run, Task: d.task, Mutex: slot.Task.Mutex, Slot: d.slot, Scheduled: scheduled,
-			Background: slot.Task.Background, Server: l.Server, Phase: state.Planned, Owner: own.ID})
+		rows = append(rows, state.Row{
+			ID:         l.runs[d].run,
+			Task:       d.task,
+			Mutex:      slot.Task.Mutex,
+			Slot:       d.slot,
+			Scheduled:  l.Covers,
+			Background: slot.Task.Background,
+			Server:     l.Server,
+			Phase:      state.Planned,
+			Owner:      own.ID,
+		})
 	}
 	added, err := l.plan.Add(ctx, rows)
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
-	again := slices.DeleteFunc(rows, func(row state.Row) bool {
+	again := slices.DeleteFunc(rows, func(row state.Row) bool { // their slots have a row already
 		return slices.ContainsFunc(added, func(a state.Row) bool { return a.ID == row.ID })
 	})
 	for i, row := range again {
 		again[i].Scheduled = false
 		d := due{row.Task, row.Slot}
-		l.runs[d] = plannedRun{row.ID, l.runs[d].note, true}
+		l.runs[d] = plannedRun{run: row.ID, note: l.runs[d].note, again: true}
 	}
 	_, err = l.plan.Add(ctx, again)
 	return err
 }
 
-// mayStart reports whether this tick is neither too late nor one too many for its minute
-// (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
-func (l *Ledger) mayStart(last time.Time) bool {
-	if zone := l.Schedule.Location; last.After(l.Minute) {
-		l.say("this tick of %s was held up until %s was covered, and starts nothing", humanize.MinuteZone(l.Minute, zone), humanize.MinuteZone(last, zone))
-		return false
-	}
-	l.covered = last.Equal(l.Minute)
-	return !l.covered
+// addHeldUp adds the problem that a later minute than this one was covered first.
+func (l *Ledger) addHeldUp(last time.Time) {
+	text := func(minute time.Time) string { return humanize.MinuteZone(minute, l.Schedule.Location) }
+	l.addProblem("this tick of %s was held up until %s was covered, and starts nothing", text(l.Minute), text(last))
 }
 
-// say has Problem say something when the plan is done.
-func (l *Ledger) say(format string, args ...any) {
-	l.said = append(l.said, fmt.Sprintf(format, args...))
+// addProblem has Problem report something when the plan is done.
+func (l *Ledger) addProblem(format string, args ...any) {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
 }
 
-// lastCovered returns the last minute that a tick covered; zero when none ever did. A minute that
-// lies in the future was covered when the clock was wrong, and does not count
-// (docs/internals/decisions.md#wrong-clocks). The clock is read again: for a tick that was held up,
-// minutes that have passed meanwhile are not in the future.
+// lastCovered returns the last minute that a tick covered; zero if no tick ever did. A minute in
+// the future was covered when the clock was wrong, and does not count
+// (docs/internals/decisions.md#wrong-clocks). lastCovered reads the clock again: for a tick that
+// was held up, minutes that have passed meanwhile are not in the future.
 func (l *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
 	last, err := l.plan.Values().Covered(ctx)
 	if last.After(clock.Now()) && last.After(l.Minute) {
@@ -345,7 +369,7 @@ func (l *Ledger) Idle() bool { return l.idle }
 func (l *Ledger) Expired() []ExpiredSlot { return l.expired }
 
 // Recorded returns how many rows were added for slots that nobody starts.
-func (l *Ledger) Recorded() int { return l.added }
+func (l *Ledger) Recorded() int { return l.recorded }
 
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
 // before. Both are empty if no run was planned.

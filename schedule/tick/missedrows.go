@@ -58,8 +58,8 @@ func (b *backfill) names() (names []string) {
 // addGapRows adds a row for each of the newest slots in the gap, and one for all older ones: one
 // for each pause in which such slots were, and for each time between.
 func (b *backfill) addGapRows(task *schedule.Task, rows int) {
-	from, reason := b.gap.from, b.gap.reason(b.ledger.Schedule.Location)
-	for at := range task.When.Backward(from, b.gap.to) {
+	from, reason := b.gap.countedFrom, b.gap.reason(b.ledger.Schedule.Location)
+	for at := range task.When.Backward(from, b.gap.end) {
 		if b.settled.has(task.Name, at) {
 			continue
 		}

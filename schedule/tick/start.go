@@ -9,7 +9,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -272,33 +271,6 @@ func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 		s.records.done(p.FailUnbegun(err))
 	}
 	return nil, false
-}
-
-// delay leaves a slot for which the store had no answer to later ticks. It reports false if the
-// slot cannot be left. The first tick that leaves it says so.
-func (s *launcher) delay(slot schedule.Slot, why error) bool {
-	isNew, ok := s.ledger.Delay(slot, why.Error(), false)
-	if isNew && ok {
-		s.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
-			humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.tick.Schedule.Location), why)
-	}
-	return ok
-}
-
-// refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
-// keeps the slot, and its task says so, the slot waits for the end of that instead
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
-func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, paused bool) {
-	if paused && task.RunAfterPause {
-		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, reason, true)
-		if isNew && ok {
-			s.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
-		}
-		if ok {
-			return
-		}
-	}
-	s.skip(row, task, reason)
 }
 
 // caller returns what this tick gives to its runs.
