@@ -1,16 +1,21 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
+
+// This file finishes runs that no process looks after: lost runs, and runs that wait. Ticks collect
+// them, and people finish them by hand with `sched finish`.
 
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
 // wait for their next attempt, or for their turn.
@@ -93,7 +98,7 @@ func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
 
 // finish finishes the run. The code is the exit code of the command if a person has given it
 // (`sched finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.result(code)) }
+func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.settle(code)) }
 
 // A stage is how far a run had come when its process was gone.
 type stage int
@@ -117,9 +122,9 @@ func stageOf(row state.Row) stage {
 	return commandStarted
 }
 
-// result returns what the run has come to: the result that its supervisor wrote down, or else what
-// it comes to now that nobody goes on with it. It ends what is left of the command.
-func (o *orphan) result(code *int) state.Row {
+// settle returns the result of the run. If the supervisor wrote a result down, it is that result.
+// Otherwise settle ends what is left of the command, and decides on the result.
+func (o *orphan) settle(code *int) state.Row {
 	switch stageOf(o.run.row.Row) {
 	case resultWritten:
 		return o.run.row.result()
@@ -153,14 +158,14 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	result.ExitCode = nil
 	result.Ended = clock.Now()
 	group := r.row.Attempt.PID
-	var left []int
+	var alive []int // process groups of the command
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
 	if process.FindsByRun || output.InUse(r.row.Output) {
-		left = process.LiveGroups(r.row.ID, group, result.Attempt.Number)
+		alive = process.LiveGroups(r.row.ID, group, result.Attempt.Number)
 	}
-	if len(left) > 0 {
-		family := process.Family{Groups: left, Run: result.ID, Attempt: result.Attempt.Number}
+	if len(alive) > 0 {
+		family := process.Family{Groups: alive, Run: result.ID, Attempt: result.Attempt.Number}
 		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
 		result.Ended = clock.Now()
 	}
@@ -171,12 +176,114 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	case code != nil:
 		result.ExitCode = code
 		judge(&result, &r.task, *code)
-	case len(left) > 0:
-		result.Outcome, result.Reason = outcome.Lost, "nobody watched it any more, so what was left of its command was ended"
+	case len(alive) > 0:
+		result.Outcome = outcome.Lost
+		result.Reason = "nobody watched it any more, so what was left of its command was ended"
 	case r.row.Phase != state.Running || group == 0:
-		result.Outcome, result.Reason = outcome.Lost, "sched was killed before the command started, or right after"
+		result.Outcome = outcome.Lost
+		result.Reason = "sched was killed before the command started, or right after"
 	default:
-		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
+		result.Outcome = outcome.Lost
+		result.Reason = "its processes vanished, and nobody saw how it ended"
 	}
 	return result
+}
+
+// ErrNothing says that no run of the mutex was ever recorded.
+var ErrNothing = errors.New("nothing was recorded")
+
+// An AliveError says that a run cannot be finished because it is still running.
+type AliveError struct {
+	Run string
+}
+
+func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
+
+// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. If
+// there is no such run but another one is running, it returns *AliveError. Otherwise it returns the
+// row of the last run that has ended. If no run has ever ended, it ends the newest run that
+// waits for its turn and that no process watches. If there is no such run either, the error is
+// ErrNothing.
+func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
+	ctx := context.Background()
+	live, lost, err := c.DB.LiveAndLost(ctx)
+	if err != nil {
+		return state.Row{}, err
+	}
+	var alive *AliveError
+	var queued string
+	rows := append(live, lost...)
+	slices.SortFunc(rows, func(a, b state.Row) int { return cmp.Compare(b.ID, a.ID) }) // the newest first
+	for _, row := range rows {
+		switch {
+		case row.Mutex != mutex || row.Pending():
+		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
+			alive = &AliveError{row.ID}
+		case row.Queued(): // its command has not started: the code belongs to another run
+			queued = cmp.Or(queued, row.ID)
+		default:
+			if o, err := c.take(row); err == nil {
+				defer o.run.sendAlone()()
+				return o.finish(code), nil
+			}
+			alive = &AliveError{row.ID} // another process takes it at this moment
+		}
+	}
+	if alive != nil {
+		return state.Row{}, alive
+	}
+	ended, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
+	switch {
+	case err != nil:
+		return state.Row{}, err
+	case len(ended) > 0:
+		return ended[0], nil
+	case queued != "":
+		return c.FinishByHand(queued, nil)
+	}
+	return state.Row{}, ErrNothing
+}
+
+// FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
+// The code is the exit code of its command, or nil if the caller does not know it. The error is
+// ErrAlive if a process looks after the run. It is state.ErrNotFound if there is no such run, or if
+// it has ended.
+func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
+	row, err := c.DB.Runs().Row(context.Background(), id)
+	if err == nil && row.Phase == state.Ended {
+		err = state.ErrNotFound
+	}
+	if err != nil {
+		return state.Row{}, err
+	}
+	o, err := c.take(row)
+	if err != nil {
+		return state.Row{}, err
+	}
+	defer o.run.sendAlone()()
+	return o.finish(code), nil
+}
+
+// FinishUnrecorded fires the hooks of a task that has no recorded run, as if a run had ended now
+// with the code (nil: 0).
+func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) (state.Row, error) {
+	if code == nil {
+		code = new(int)
+	}
+	r, err := c.Begin(row, task, nil)
+	if err != nil {
+		return state.Row{}, err
+	}
+	result := r.endUnwatched(code)
+	result.Reason = join(result.Reason, "finished by hand")
+	defer r.sendAlone()()
+	return r.finish(result), nil
+}
+
+// join joins two reasons, of which the first may be empty.
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }

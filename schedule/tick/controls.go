@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -9,17 +10,19 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
-)
-
-// The controls that a tick goes by are never older than this, in its database and in a store. Each
-// read of a store is a round trip.
-const (
-	staleHere  = 50 * time.Millisecond
-	staleStore = controlsEvery
+	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // controlsEvery is how often a tick that waits for later slots reads the controls.
 const controlsEvery = time.Second
+
+// How old the controls of a tick may be: those that were read from its database, and those that
+// were read from a store, because each read of a store is a round trip.
+const (
+	maxAge          = 50 * time.Millisecond
+	maxAgeFromStore = controlsEvery
+)
 
 // A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads
 // them again when they are stale, or every second while the tick waits for later slots of its
@@ -28,24 +31,24 @@ type controlsCache struct {
 	source pause.Source
 	report Report
 
-	mu      sync.Mutex
-	last    pause.Controls
-	read    time.Time // when; zero: not yet
-	polled  bool      // watch reads them every second
-	problem sync.Once // reports that they cannot be read
+	mu       sync.Mutex
+	last     pause.Controls
+	readAt   time.Time // zero: they were not read yet
+	isPolled bool      // watch reads them every second
+	problem  sync.Once // reports that they cannot be read
 }
 
-// now returns the controls, never older than staleHere or staleStore. The first caller reads them,
-// and the others wait for that.
+// now returns the controls, never older than maxAge or maxAgeFromStore. The first caller reads
+// them, and the other callers wait until they were read.
 func (c *controlsCache) now() pause.Controls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stale := time.Since(c.read) >= staleHere
+	stale := time.Since(c.readAt) >= maxAge
 	if c.source.Store != nil {
-		stale = time.Since(c.read) >= staleStore && !c.polled
+		stale = time.Since(c.readAt) >= maxAgeFromStore && !c.isPolled
 	}
-	if c.read.IsZero() || stale {
-		c.last, c.read = c.readSource(), time.Now()
+	if c.readAt.IsZero() || stale {
+		c.last, c.readAt = c.readSource(), time.Now()
 	}
 	return c.last
 }
@@ -60,10 +63,10 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	return reading.Wait
 }
 
-// readSource reads the controls. While a store does not answer they are this machine's last copy;
-// the outage itself is reported when locks are taken.
+// readSource reads the controls. While a store does not answer, it returns the last copy of this
+// machine. The outage itself is reported when locks are taken.
 func (c *controlsCache) readSource() pause.Controls {
-	read, err := c.source.Read()
+	controls, err := c.source.Read()
 	switch {
 	case err == nil:
 	case c.source.Store != nil:
@@ -71,28 +74,29 @@ func (c *controlsCache) readSource() pause.Controls {
 	default:
 		c.problem.Do(func() { c.report.Problem("%v", err) })
 	}
-	return read
+	return controls
 }
 
 // poll reads the controls without the mutex: no slot waits for a store that does not answer.
 func (c *controlsCache) poll() pause.Controls {
-	read := c.readSource()
+	controls := c.readSource()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last, c.read = read, time.Now()
-	return read
+	c.last, c.readAt = controls, time.Now()
+	return controls
 }
 
-func (c *controlsCache) setPolled(polled bool) {
+func (c *controlsCache) setPolled(isPolled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.polled = polled
+	c.isPolled = isPolled
 }
 
-// watch reads the controls every second until ctx is done, and then returns false, or until there
-// is an interrupt for this tick. Age returns how long ago the tick began. An interrupt that was
-// there at first counts if it is younger than the tick, which may have read an older schedule. An
-// interrupt that lies in the future comes from a clock that was wrong.
+// watch reads the controls every second until there is an interrupt for this tick, or until ctx is
+// done: then it returns false. The parameter age returns how long ago the tick began.
+//
+// An interrupt that was there at first counts if it is younger than the tick, because the tick may
+// have read an older schedule. An interrupt in the future comes from a clock that was wrong.
 func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pause.Interrupt, bool) {
 	first := c.now()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
@@ -110,27 +114,83 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	return pause.Interrupt{}, false
 }
 
-// stay returns a context that is done when noNewStarts is, and at an interrupt while this tick
-// waits for the slots that are due in later seconds of its minute. The tick looks for interrupts
-// until leave is called.
+// stay returns a context for the starts of slots that are due in later seconds of the minute. It is
+// done
+//
+//   - when noNewStarts is done,
+//   - or when somebody interrupts this tick. The tick looks for interrupts until leave is called.
+//
+// If no slot is due in a later second, nobody looks for interrupts.
 func (r *running) stay(slots []schedule.Slot) (staying context.Context, leave func()) {
 	ctx := r.stops.noNewStarts
-	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }) {
+	isLater := func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }
+	if !slices.ContainsFunc(slots, isLater) {
 		return ctx, func() {}
 	}
 	staying, interrupt := context.WithCancelCause(ctx)
-	watching, over := context.WithCancel(ctx)
+	watching, stopWatching := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer over()
+		defer stopWatching()
 		age := func() time.Duration { return clock.Now().Sub(r.began) }
 		if i, ok := r.controls.watch(watching, age); ok {
 			interrupt(interruption{i})
 		}
 	}()
 	return staying, func() {
-		over()
+		stopWatching()
 		<-done
+	}
+}
+
+// An interruption is the cause with which stay ends a context.
+type interruption struct{ pause.Interrupt }
+
+func (i interruption) Error() string { return i.String() }
+
+// whyDone returns why nothing more starts now that ctx is done: an interrupt or a signal.
+func whyDone(ctx context.Context) string {
+	if i, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
+		return i.String()
+	}
+	return "sched run was stopped " + context.Cause(ctx).Error()
+}
+
+// stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
+// tick during the pause does that, whatever became of the tick before.
+func (r *running) stopPaused() {
+	if r.tick.Replay || r.tick.Only != "" {
+		return
+	}
+	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
+	r.reportOrFallBack(err)
+	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
+	if len(live) == 0 {
+		return
+	}
+	var stopping sync.WaitGroup
+	pauses, now := r.controls.now().Pauses, clock.Now()
+	for _, row := range live {
+		task := r.tick.Schedule.Task(row.Task)
+		if task == nil {
+			continue
+		}
+		if pause, ok := pauses.Stopping(task, now); ok && row.Started.Before(pause.Since) {
+			stopping.Go(func() { r.stopForPause(row, pause, now) })
+		}
+	}
+	stopping.Wait()
+}
+
+// stopForPause stops a run. A run that has ended meanwhile is no problem.
+func (r *running) stopForPause(row state.Row, p pause.Pause, now time.Time) {
+	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
+	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
+	switch {
+	case err == nil:
+	case errors.Is(err, run.ErrNotRunning), errors.Is(err, run.ErrVanished), errors.Is(err, state.ErrNotFound):
+	default:
+		r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
 	}
 }

@@ -2,12 +2,10 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/pause"
 	"sched/schedule/run"
 )
 
@@ -132,16 +130,3 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 
 // behind reports whether the time of a slot has come before it can run.
 func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }
-
-// An interruption is the cause with which stay ends a context.
-type interruption struct{ pause.Interrupt }
-
-func (i interruption) Error() string { return i.String() }
-
-// whyDone returns why nothing more starts now that ctx is done: an interrupt or a signal.
-func whyDone(ctx context.Context) string {
-	if i, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
-		return i.String()
-	}
-	return "sched run was stopped " + context.Cause(ctx).Error()
-}

@@ -83,7 +83,7 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
 		}
-		if !triggered(row) && r.tick.early(row.Wait.NotBefore) || r.tick.Only != "" && r.tick.Only != row.Task {
+		if !triggered(row) && r.tick.isEarly(row.Wait.NotBefore) || r.tick.Only != "" && r.tick.Only != row.Task {
 			continue
 		}
 		task := r.tick.Schedule.Task(row.Task)

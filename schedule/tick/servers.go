@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 const (
@@ -26,9 +23,6 @@ const (
 	// MostOffset is how far a clock may be off before the tick reports it: due times and claims
 	// depend on the clock.
 	MostOffset = 10 * time.Second
-
-	// repeatAfter is how often a problem that goes on is reported.
-	repeatAfter = time.Hour
 )
 
 // announceWhile announces to the other servers that this one ticks and what runs here, until the
@@ -117,17 +111,6 @@ func OffsetText(offset time.Duration) string {
 		side = "behind"
 	}
 	return fmt.Sprintf("%s %s the store's", humanize.Duration(offset.Abs()), side)
-}
-
-// problemHourly reports a problem that goes on, at most once an hour. The parameter what names the
-// problem.
-func (t *Tick) problemHourly(what, format string, a ...any) {
-	path := filepath.Join(t.Storage.Dir, "told-"+what)
-	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
-		return
-	}
-	statedir.Replace(path, nil) //nolint: then the next tick reports it, too
-	t.Report.Problem(format, a...)
 }
 
 const (

@@ -20,13 +20,13 @@ import (
 // and decides everything; how late the tick starts and how long it takes change no decision.
 type Tick struct {
 	Schedule *schedule.Schedule
-	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
-	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid one
+	Valid    bool                                     // Schedule is what the file says, not the last valid one
+	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid schedule
 	Minute   time.Time
-	Began    time.Time   // when this process read its clock, before it read the schedule; zero: when it runs
-	Only     string      // a task's name: leave the others alone; "" for all
-	Slots    []time.Time // of the minute, to be started alone; nil for all
-	Replay   bool        // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Began    time.Time   // when this process read its clock, before it read the schedule; zero: when Run is called
+	Only     string      // the name of the only task that starts; "" for all
+	Slots    []time.Time // the only slots of the minute that start; nil for all
+	Replay   bool        // the minute was given, not read: its slots start without waiting for their seconds
 	Work     *work.Link  // to the `sched work` that started this tick; nil if cron did
 	Storage  run.Storage
 	Host     Host
@@ -41,18 +41,6 @@ type Host struct {
 	Version string   // of sched
 	Self    string   // the path of sched, for the supervisors
 	Environ []string // of the caller
-}
-
-// A Report receives what a tick does, as it happens. Several goroutines may call its functions at
-// once.
-type Report struct {
-	Begun   func(state.Row)               // a foreground run begins; may be nil
-	Started func(state.Row)               // a background run was handed over; others may follow at once
-	Flush   func()                        // no other follows at once: what Started has kept is to be shown; may be nil
-	Done    func(state.Row)               // a foreground run, or a skipped slot, has its outcome
-	Skipped func([]state.Row)             // slots of one task without on_skip hooks, skipped together for one reason; nil: Done for each
-	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
-	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
 
 // A Result is what the exit code of a tick depends on
@@ -92,9 +80,11 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	staying, leave := r.stay(slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
 	r.launcher.prefetch(soon)
-	r.resumeQueued()
-	if len(now) > 0 {
-		r.startHeld()
+	if !r.nothingToDo {
+		r.resumeQueued()
+		if len(now) > 0 {
+			r.startLongestWaiting()
+		}
 	}
 	r.startBackground(noNewStarts, now)
 
@@ -114,10 +104,14 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 8. Runs that a pause ends are stopped, the runs of dead processes are finished, and overdue
 	// tasks are reported.
 	var beside sync.WaitGroup
-	beside.Go(r.stopPaused)
+	if !r.nothingToDo {
+		beside.Go(r.stopPaused)
+	}
 	beside.Go(func() {
-		r.collectLost()
-		r.lookForOverdue()
+		if !r.nothingToDo {
+			r.collectLost()
+		}
+		r.reportOverdue()
 	})
 
 	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
@@ -129,13 +123,17 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	laterStarts.Wait()
 	leave()
 
-	// 10. The end: the tick waits for all that, and for messages, and prunes the database.
+	// 10. The end: the tick waits for steps 4 and 8, and for messages, and prunes the database.
 	beside.Wait()
 	r.launcher.supervisors.Close()
 	announced()
 	controlsRead()
 	r.end()
-	return Result{Failed: queue.failed || r.launcher.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load(), Covered: r.ledger.Covered()}
+	return Result{
+		Failed:         queue.failed || r.launcher.failed.Load(),
+		SkippedUnknown: r.locks.skippedUnknown.Load(),
+		Covered:        r.ledger.Covered(),
+	}
 }
 
 // stops are the three ways to stop a tick, each stronger than the one before.
@@ -170,16 +168,33 @@ func (t *Tick) prepare(stops stops) *running {
 		r.began = clock.Now()
 	}
 	fallback := &fallback{storage: t.Storage, problem: t.Report.Problem}
-	r.controls = &controlsCache{source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB}, report: t.Report}
+	r.controls = &controlsCache{
+		source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
+		report: t.Report,
+	}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newLedger()
-	r.locks = &locks{tick: t, fallback: fallback, began: r.began, noNewStarts: stops.noNewStarts,
-		asking: make(chan struct{}, mutex.MaxConcurrent)}
+	r.locks = &locks{
+		tick:        t,
+		fallback:    fallback,
+		began:       r.began,
+		noNewStarts: stops.noNewStarts,
+		asking:      make(chan struct{}, mutex.MaxConcurrent),
+	}
 	r.records = &records{tick: t, db: t.Storage.DB, fallback: fallback}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.launcher = &launcher{
-		tick: t, stops: stops, admission: r.admission, locks: r.locks, fallback: fallback, ledger: r.ledger, records: r.records,
-		deliveries: r.deliveries, supervisors: t.supervisors(), self: r.owner, skipping: make(chan struct{}, maxSkipping),
+		tick:        t,
+		stops:       stops,
+		admission:   r.admission,
+		locks:       r.locks,
+		fallback:    fallback,
+		ledger:      r.ledger,
+		records:     r.records,
+		deliveries:  r.deliveries,
+		supervisors: t.supervisors(),
+		self:        r.owner,
+		skipping:    make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.launcher)
 	r.requests = requests{t, r.launcher}
@@ -189,19 +204,32 @@ func (t *Tick) prepare(stops stops) *running {
 // newLedger returns the ledger of this tick.
 func (r *running) newLedger() *Ledger {
 	return &Ledger{
-		Schedule: r.tick.Schedule, Valid: r.tick.Valid, Parse: r.tick.Parse,
-		Dir: r.tick.Storage.Dir, DB: r.tick.Storage.DB, Self: r.owner, Shared: r.tick.Storage.Store != nil,
-		Minute: r.tick.Minute, Server: r.tick.Host.Server, Covers: !r.tick.Replay && r.tick.Only == "",
-		ReadPauses: func() Paused {
-			pauses := r.controls.now().Pauses
-			return Paused{Touches: pauses.Touch, By: func(task *schedule.Task, at time.Time) string {
-				if one, covered := pauses.Covering(task, at); covered {
-					return one.Text(at, r.tick.Schedule.Location)
-				}
-				return ""
-			}}
+		Schedule:   r.tick.Schedule,
+		Valid:      r.tick.Valid,
+		Parse:      r.tick.Parse,
+		Dir:        r.tick.Storage.Dir,
+		DB:         r.tick.Storage.DB,
+		Self:       r.owner,
+		Shared:     r.tick.Storage.Store != nil,
+		Minute:     r.tick.Minute,
+		Server:     r.tick.Host.Server,
+		Covers:     !r.tick.Replay && r.tick.Only == "",
+		ReadPauses: r.readPauses,
+		Problem:    r.tick.Report.Problem,
+	}
+}
+
+// readPauses returns which slots are paused, for the ledger.
+func (r *running) readPauses() Paused {
+	pauses := r.controls.now().Pauses
+	return Paused{
+		Touches: pauses.Touch,
+		By: func(task *schedule.Task, at time.Time) string {
+			if pause, covered := pauses.Covering(task, at); covered {
+				return pause.Text(at, r.tick.Schedule.Location)
+			}
+			return ""
 		},
-		Problem: r.tick.Report.Problem,
 	}
 }
 
@@ -229,11 +257,12 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 }
 
 // planSlots enters this minute into the ledger, and returns the slots that the tick starts. From
-// then on `sched work` may start the next tick.
+// then on `sched work` may start the next tick. If the state folder cannot be written, the tick
+// goes on with a database in memory.
 func (r *running) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
 	slots, err := r.ledger.Open(due)
-	if _, unwritable := r.records.fallback.storageFor(err); err != nil && !unwritable {
+	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
 	r.nothingToDo = r.ledger.Idle() && len(slots) == 0
@@ -249,8 +278,8 @@ func (r *running) skipExpired() {
 	}
 }
 
-// end waits for hooks and notifications, and writes what is left to record. Notifications that take
-// longer than notify.Patience, or than until the tick is to terminate, are left to the next tick.
+// end waits for hooks and notifications, and writes the records that are left. Notifications are
+// left to the next tick if they take longer than notify.Patience, or if the tick is to terminate.
 func (r *running) end() {
 	r.launcher.skipHooks.Wait()
 	r.launcher.watchedHere.Wait()
@@ -262,8 +291,8 @@ func (r *running) end() {
 	r.deliveries.sender.Wait(r.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
 		r.records.write(r.ledger.Recorded())
+		r.reportEnded()
 	}
-	r.reportEnded()
 	r.close()
 }
 
@@ -279,7 +308,8 @@ func (r *running) close() {
 // dueSlots returns the slots that this tick does not leave alone.
 func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	return slices.DeleteFunc(slots, func(s schedule.Slot) bool {
-		return t.Only != "" && s.Task.Name != t.Only || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
+		isOther := t.Only != "" && s.Task.Name != t.Only
+		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
 	})
 }
 
@@ -290,37 +320,5 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 	r.launcher.startAll(ctx, free)
 	for _, slot := range conditional {
 		r.conditions.start(ctx, slot)
-	}
-}
-
-// begun reports that a foreground run begins.
-func (r Report) begun(row state.Row) {
-	if r.Begun != nil {
-		r.Begun(row)
-	}
-}
-
-// flush has the caller show what Started has kept.
-func (r Report) flush() {
-	if r.Flush != nil {
-		r.Flush()
-	}
-}
-
-// skipped reports slots of one task that were skipped together.
-func (r Report) skipped(records []state.Row) {
-	if r.Skipped != nil {
-		r.Skipped(records)
-		return
-	}
-	for _, row := range records {
-		r.Done(row)
-	}
-}
-
-// detail reports what only people want to know who asked for more.
-func (r Report) detail(format string, a ...any) {
-	if r.Detail != nil {
-		r.Detail(format, a...)
 	}
 }
