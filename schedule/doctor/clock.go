@@ -143,10 +143,10 @@ func (s *Subject) namelessZone() findings {
 }
 
 func (s *Subject) unknownZones() []string {
-	lacking := map[string][]string{} // what wants a zone, by its name
+	users := map[string][]string{} // tasks and other users of a zone that is missing, by its name
 	want := func(zone, by string) {
-		if s.zoneIsMissing(zone) && !slices.Contains(lacking[zone], by) {
-			lacking[zone] = append(lacking[zone], by)
+		if s.zoneIsMissing(zone) && !slices.Contains(users[zone], by) {
+			users[zone] = append(users[zone], by)
 		}
 	}
 	want(s.Zone, "the machine")
@@ -156,8 +156,8 @@ func (s *Subject) unknownZones() []string {
 		}
 	}
 	var text []string
-	for _, zone := range slices.Sorted(maps.Keys(lacking)) {
-		text = append(text, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(lacking[zone], 3)))
+	for _, zone := range slices.Sorted(maps.Keys(users)) {
+		text = append(text, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(users[zone], 3)))
 	}
 	return text
 }

@@ -41,12 +41,12 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 			}
 		}
 	}
-	found = append(found, s.lackedByCommands(note)...)
+	found = append(found, s.missingVariables(note)...)
 	return found.orFine("ticks have all variables that the schedule and its commands name")
 }
 
-// lackedByCommands names variables of this shell that commands use and do not have in a tick.
-func (s *Subject) lackedByCommands(note Note) (found findings) {
+// missingVariables finds variables of this shell that commands use and that ticks do not give them.
+func (s *Subject) missingVariables(note Note) (found findings) {
 	ticks := &Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
@@ -109,8 +109,9 @@ func checkZone(_ context.Context, s *Subject) findings {
 	return fine("the schedule is in %s", zone)
 }
 
-// fewFiles is a limit of open files that is too low for many programs.
-const fewFiles = 256
+// leastFiles is how many files a process should be able to open: a lower limit is too low for many
+// programs.
+const leastFiles = 256
 
 func checkLimits(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.Tick()
@@ -122,7 +123,7 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 		theirs := note.Limits[name]
 		our, limited := ours.Limits[name]
 		switch {
-		case name == "open files" && theirs < fewFiles:
+		case name == "open files" && theirs < leastFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
 		case name != "open files" && (!limited || theirs < our/2):

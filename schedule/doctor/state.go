@@ -89,12 +89,12 @@ func tryLock(path string) error {
 	return err
 }
 
-// How much must be free on the disk of the state folder. Below littleSpace or fewInodes, runs may
+// How much must be free on the disk of the state folder. Below leastSpace or leastInodes, runs may
 // soon not be recorded; below noSpace they are not.
 const (
-	littleSpace = 200 << 20
+	leastSpace  = 200 << 20
 	noSpace     = 10 << 20
-	fewInodes   = 1000
+	leastInodes = 1000
 )
 
 func checkDisk(_ context.Context, s *Subject) findings {
@@ -108,9 +108,9 @@ func checkDisk(_ context.Context, s *Subject) findings {
 	switch {
 	case free < noSpace:
 		return one(Problem, hint, "the disk of %s is full", dir)
-	case free < littleSpace:
+	case free < leastSpace:
 		return one(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
-	case disk.Files > 0 && disk.Ffree < fewInodes:
+	case disk.Files > 0 && disk.Ffree < leastInodes:
 		return one(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
 	}
 	return fine("%s free", humanize.Bytes(free))

@@ -24,7 +24,7 @@ type access struct {
 	all      []*access // of the schedules to which a browser signs in at once, this one included
 }
 
-// newAccess returns the access to one server.
+// newAccess returns the access to the server of a configuration.
 func newAccess(c Config) *access {
 	a := &access{
 		Config: c, tokens: &tokens{dir: c.StateDir}, attempts: attempts{now: c.Now, delay: attemptsDelay},
@@ -97,7 +97,7 @@ func (a *access) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// unwelcome returns why a request is refused before it is looked at; nil for most.
+// unwelcome returns why Guard refuses a request; nil if it does not.
 func (a *access) unwelcome(r *http.Request) *Problem {
 	switch {
 	case !a.calledByName(r):

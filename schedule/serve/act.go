@@ -16,7 +16,8 @@ import (
 	"sched/schedule/view"
 )
 
-// An Asking says for when a run is asked for, and why. Without In and At it is for now.
+// An Asking is the body of a request for a run: when it is to start, and why. Without In and At it
+// starts now.
 type Asking struct {
 	In     *float64 `json:"in,omitempty"` // seconds
 	At     string   `json:"at,omitempty"` // a time as commands take it
@@ -34,7 +35,8 @@ type Reason struct {
 // mostReason is the most characters of a reason.
 const mostReason = 500
 
-// checkReason is for every reason, in a body or in a header: anybody who may look sees it.
+// checkReason refuses a reason that is too long, or that has a token in it. Every reason is
+// checked, in a body or in a header, because everybody who may look sees it.
 func checkReason(reason string) error {
 	if len([]rune(reason)) > mostReason {
 		return badRequest("", "the reason is longer than %d characters", mostReason)
@@ -42,7 +44,8 @@ func checkReason(reason string) error {
 	return refuseToken(reason, "reason")
 }
 
-// refuseToken is for every text that anybody who may look sees.
+// refuseToken refuses a text with a token in it, because everybody who may look would see it. where
+// names the text.
 func refuseToken(text, where string) error {
 	if aToken().MatchString(text) {
 		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", where)
@@ -52,7 +55,7 @@ func refuseToken(text, where string) error {
 
 func (r *Visit) actor() control.Actor {
 	actor := r.server.Schedules.Actor(r.Schedule, r.Who.Name)
-	actor.Problem = r.tell
+	actor.Problem = r.noteMissing
 	return actor
 }
 
@@ -128,12 +131,14 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 	return r.leave(actor, retry.Row, a, atOnce, "retry", found.Record.Run)
 }
 
-// when returns the time for which a run is wanted, with the precision of the history.
+// when returns the time at which a run is to start, with the precision of the history. atOnce says
+// that the request names no time.
 func (a Asking) when(r *Visit) (at time.Time, atOnce bool, err error) {
 	at, given, err := later(r, a.In, "in", a.At, "at")
 	return at.UTC().Round(0).Truncate(time.Microsecond), !given, err
 }
 
+// leave stores a request for a run, which the next tick starts, and writes it into the audit log.
 func (r *Visit) leave(
 	actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string,
 ) (asked view.Request, err error) {
@@ -162,7 +167,7 @@ const stopPatience = 5 * time.Second
 
 func postStop(r *Visit, body Reason) (any, error) {
 	run, err := r.Stop(r.PathValue("id"), body.Reason)
-	return cameOf(r, run, err)
+	return afterStop(r, run, err)
 }
 
 // Stop stops a run that lives, and returns its id. It waits for stopPatience for the end.
@@ -198,8 +203,8 @@ func (r *Visit) stop(actor control.Actor, found view.Run, reason string) error {
 	return nil
 }
 
-// cameOf answers with what came of a run that was to end: 202 while it is still ending.
-func cameOf(r *Visit, run string, err error) (any, error) {
+// afterStop answers with a run that was asked to end: status 202 while it has not ended yet.
+func afterStop(r *Visit, run string, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +220,7 @@ func cameOf(r *Visit, run string, err error) (any, error) {
 
 func postCancel(r *Visit, body Reason) (any, error) {
 	run, err := r.Cancel(r.PathValue("id"), body.Reason)
-	return cameOf(r, run, err)
+	return afterStop(r, run, err)
 }
 
 // Cancel ends a run that waits, and returns its id: a run that has not begun is skipped, and a run

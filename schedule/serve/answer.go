@@ -89,8 +89,8 @@ func pageOf[T any](items []T, next cursor) page[T] {
 const leastCompressed = 1 << 10
 
 // encode gives an answer its ETag, which begins with the ETag of the file of a task that may be
-// written. It leaves out what the client has already (If-None-Match), and
-// compresses what is long, for a client that asks for it.
+// written. It leaves out a text that the client has already (If-None-Match), and compresses a long
+// text for a client that takes gzip.
 func encode(r *http.Request, h http.Header, c *content) {
 	tag, file := tagOf(c.text), h.Get("ETag")
 	switch {

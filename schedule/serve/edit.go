@@ -124,7 +124,7 @@ func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte,
 			text = old
 		}
 		r.View = r.server.Schedules.View(after)
-		r.View.Problem, r.Schedule = r.tell, after
+		r.View.Problem, r.Schedule = r.noteMissing, after
 		return nil
 	})
 	return text, isNew, err

@@ -57,7 +57,7 @@ func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Re
 // leave room for the forecasts of another.
 const mostForecasts = 2
 
-// newForecasts returns what makes them. Each cache has the last forecast that it made.
+// newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
 func newForecasts() chan *forecast.Cache {
 	all := make(chan *forecast.Cache, mostForecasts)
 	for range mostForecasts {

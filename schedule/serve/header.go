@@ -43,7 +43,7 @@ var named = humanize.Pattern(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`)
 // IsName reports whether a user or a token can have the name.
 func IsName(text string) bool { return named().MatchString(text) }
 
-// reservedHeaders mean something else.
+// reservedHeaders cannot carry the name of a user: they have another meaning.
 var reservedHeaders = []string{"Authorization", "Cookie", "Host", "Origin", "Connection", "X-Forwarded-For"}
 
 // NewHeaderSignIn returns what the flags of `sched serve` say: the two headers, proxies as IP or
@@ -137,13 +137,13 @@ func isHere(ip netip.Addr) bool {
 }
 
 // who returns the user whom the proxy names; false if no header counts. The error is a *Problem.
-func (h *HeaderSignIn) who(r *http.Request, from string, tell func(string, ...any)) (Who, bool, error) {
+func (h *HeaderSignIn) who(r *http.Request, from string, report func(string, ...any)) (Who, bool, error) {
 	names := r.Header.Values(h.User)
 	if len(names) == 0 && (h.Groups == "" || len(r.Header.Values(h.Groups)) == 0) {
 		return Who{}, false, nil
 	}
 	if !h.fromProxy(r) {
-		h.sayIgnored(r, tell)
+		h.sayIgnored(r, report)
 		return Who{}, false, nil
 	}
 	if len(names) == 0 {
@@ -214,12 +214,12 @@ func (h *HeaderSignIn) hopByHop(r *http.Request) bool {
 }
 
 // sayIgnored says that a header does not count, once a minute at most: anybody can send it.
-func (h *HeaderSignIn) sayIgnored(r *http.Request, tell func(string, ...any)) {
+func (h *HeaderSignIn) sayIgnored(r *http.Request, report func(string, ...any)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Since(h.refused) < time.Minute {
 		return
 	}
 	h.refused = time.Now()
-	tell("headers for signing in that came from %s are ignored: that address is no --proxy", r.RemoteAddr)
+	report("headers for signing in that came from %s are ignored: that address is no --proxy", r.RemoteAddr)
 }

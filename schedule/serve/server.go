@@ -47,11 +47,11 @@ type Schedules struct {
 	// Check reads the schedule as if the files, by path, had these texts. A nil text means that the
 	// file is not there.
 	Check func(files map[string][]byte) (*schedule.Schedule, error)
-	// View is for looking: its Source writes nothing.
+	// View returns a Source that only reads.
 	View func(*schedule.Schedule) view.Source
-	// Actor asks ticks for something.
+	// Actor leaves requests of somebody for ticks: triggers, retries, pauses.
 	Actor func(s *schedule.Schedule, by string) control.Actor
-	// Runs stops runs.
+	// Runs returns what stops runs.
 	Runs func(*schedule.Schedule) run.Caller
 }
 
@@ -195,7 +195,7 @@ func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 }
 
 // current is the schedule as it is now. It is read again when one of its files has changed, and
-// from time to time: a new file may be among those that it includes.
+// from time to time, because a new file may match what it includes.
 type current struct {
 	load func() (*schedule.Schedule, error, error)
 
@@ -203,8 +203,8 @@ type current struct {
 	schedule *schedule.Schedule
 	invalid  error
 	err      error
-	read     time.Time // when it was
-	seen     string    // what its files looked like then
+	read     time.Time // when the schedule was read
+	seen     string    // what its files looked like then (see looks)
 }
 
 // readAgainAfter is how old a schedule may be whose files look the same.
@@ -228,7 +228,8 @@ func (c *current) forget() {
 	c.read = time.Time{}
 }
 
-// looks is different after a file of the schedule has changed.
+// looks describes the files of the schedule by their sizes and times: it changes when one of them
+// does.
 func looks(s *schedule.Schedule) (all string) {
 	if s == nil {
 		return ""

@@ -115,8 +115,8 @@ func (a *access) form(w http.ResponseWriter, status int, code, problem string) {
 `, problem, base, field)
 }
 
-// A Session is what a token for one browser has besides. The browser sends it in a cookie. It ends
-// by itself, and with the token that it was begun with.
+// A Session is what a Token has besides if it is for one browser, which sends it in a cookie. A
+// session ends by itself, and when the token with which it was begun is revoked.
 type Session struct {
 	By    string    `json:"by"`             // the name of that token, or "login link"
 	Of    string    `json:"of,omitempty"`   // the hash of that token

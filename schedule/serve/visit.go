@@ -52,9 +52,9 @@ func (l missingPart) String() string {
 	return l.what + ": " + l.why
 }
 
-// tell notes what the answer lacks. If the last argument is an error, it is the reason: all that
-// the answer lacks for that reason, or because of the store, is one problem.
-func (r *Visit) tell(format string, args ...any) {
+// noteMissing notes what the answer lacks. If the last argument is an error, it is the reason: all
+// that the answer lacks for that reason, or because of the store, is one problem.
+func (r *Visit) noteMissing(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	part := missingPart{what: humanize.Line(fmt.Sprintf(format, args...))}
@@ -194,7 +194,7 @@ func (r *Visit) prepare(rt route) (leave func(), err error) {
 			return nil, err
 		}
 		r.View = s.Schedules.View(r.Schedule)
-		r.View.Problem = r.tell
+		r.View.Problem = r.noteMissing
 	}
 	return leave, nil
 }
@@ -293,8 +293,8 @@ func (r *Visit) Problems() (all []string) {
 	return all
 }
 
-// Told reports whether Problems has the reason of a trouble.
-func (r *Visit) Told(t view.Trouble) bool {
+// Reported reports whether Problems has the reason of a trouble.
+func (r *Visit) Reported(t view.Trouble) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.problems, func(p missingPart) bool {

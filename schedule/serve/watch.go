@@ -119,7 +119,8 @@ func (l *watchListener) Next() (all []watchEvent, ok bool) {
 	return all, true
 }
 
-func (w *watcher) tell(name string, value any) {
+// publish adds an event, and wakes all listeners.
+func (w *watcher) publish(name string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
@@ -154,6 +155,7 @@ func (w *watcher) watch() {
 	}
 }
 
+// A sight is what the last look saw.
 type sight struct {
 	looked   bool
 	schedule string
@@ -164,8 +166,8 @@ type sight struct {
 	mark     int64
 }
 
-// look compares the state with what was seen, and tells what has changed. If a part cannot be read,
-// the next look compares it again.
+// look compares the state with what was seen, and publishes what has changed. If a part cannot be
+// read, the next look compares it again.
 func (w *watcher) look(seen *sight) {
 	s, invalid, err := w.Schedule()
 	if err != nil {
@@ -175,14 +177,14 @@ func (w *watcher) look(seen *sight) {
 	seen.looked = true
 	changed := func(was *string, is, name string) {
 		if *was != is && !first {
-			w.tell(name, Changed{true})
+			w.publish(name, Changed{true})
 		}
 		*was = is
 	}
 	changed(&seen.schedule, s.Digest+fmt.Sprint(invalid), "schedule")
 	if tick, err := view.LastTick(s.StateDir); err == nil && !tick.Equal(seen.tick) {
 		if seen.tick = tick; !first {
-			w.tell("tick", TickChange{tick.UTC().Format(time.RFC3339)})
+			w.publish("tick", TickChange{tick.UTC().Format(time.RFC3339)})
 		}
 	}
 	if here, err := pause.ReadHere(s); err == nil {
@@ -217,12 +219,12 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 		live[row.ID] = changeOfRow(row, view.RunVanished)
 	}
 	if seen.waiting != waiting && !first {
-		w.tell("waiting", Changed{true})
+		w.publish("waiting", Changed{true})
 	}
 	seen.waiting = waiting
 	for id, change := range live {
 		if seen.live[id] != change && !first {
-			w.tell("run", change)
+			w.publish("run", change)
 		}
 	}
 	reported := map[string]bool{}
@@ -232,12 +234,12 @@ func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 		}
 		if row, err := all.Row(ctx, id); err == nil {
 			reported[id] = true
-			w.tell("run", changeOfRecord(row))
+			w.publish("run", changeOfRecord(row))
 		}
 	}
 	for _, record := range added {
 		if _, goesOn := live[record.ID]; !goesOn && !reported[record.ID] {
-			w.tell("run", changeOfRecord(record))
+			w.publish("run", changeOfRecord(record))
 		}
 	}
 	seen.live, seen.mark = live, mark

@@ -13,7 +13,7 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is what people can do. A button opens a dialog that says what it will do, and sends a
+// This file has what people can do. A button opens a dialog that says what it will do, and sends a
 // form. A form from a page of another site is refused before it gets here (serve.Server.Handler).
 
 type button struct {
@@ -63,7 +63,7 @@ func (p *pages) actions() {
 	}
 }
 
-// form adds the handler of a form. Does returns the path of the page that comes next.
+// form adds the handler of a form. does returns the path of the page that comes next.
 func (p *pages) form(path string, does func(*http.Request) (next string, err error)) {
 	p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
 		next, err := does(r)
@@ -284,7 +284,8 @@ func (p taskList) acts(r row) {
 	p.put(`</td>`)
 }
 
-// bulk writes the form of the boxes. It is sent as a question: the page that answers asks back.
+// bulk writes the form of the boxes. Sending it changes nothing: the next page (showAct) asks
+// first.
 func (p taskList) bulk(chosen int) {
 	if !p.Operates() {
 		return
@@ -372,8 +373,8 @@ func (p taskList) ask(d deed, rows []row) {
 	p.put(`<p><a href="%s/tasks?%s">Back to the tasks</a></p>`, p.base, back)
 }
 
-// act does what the form of showAct asks for. A task with which it fails does not keep it from
-// being done with the others.
+// act does what the form of showAct asks for, with one task after another. A failure does not stop
+// it.
 func (p *pages) act(r *http.Request) (next string, err error) {
 	d, err := deedOf(r.PostFormValue("do"))
 	if err != nil {

@@ -158,9 +158,9 @@ var errorWords = [][]byte{
 	[]byte("denied"), []byte("cannot"), []byte("not found"),
 }
 
-// tellsOfTrouble reports whether a line has a word of trouble. A regular expression would take ten
+// mentionsTrouble reports whether a line has one of errorWords. A regular expression would take ten
 // times as long.
-func tellsOfTrouble(line []byte) bool {
+func mentionsTrouble(line []byte) bool {
 	line = bytes.ToLower(line)
 	return slices.ContainsFunc(errorWords, func(word []byte) bool { return bytes.Contains(line, word) })
 }
@@ -171,7 +171,7 @@ func (p runPage) firstTrouble(r view.Run) (view.Hit, bool) {
 	if !r.Begin.Outcome.Failure() || r.Size == 0 {
 		return view.Hit{}, false
 	}
-	for _, fits := range []func([]byte) bool{isRed, tellsOfTrouble} {
+	for _, fits := range []func([]byte) bool{isRed, mentionsTrouble} {
 		if hits, _, err := view.Search(p.View, r, 1, fits); err == nil && len(hits) > 0 {
 			return hits[0], true
 		}

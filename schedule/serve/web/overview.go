@@ -52,7 +52,7 @@ func (p *page) verdict(status view.Status) {
 	}
 	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, status.First)
 	for _, t := range status.Troubles {
-		if t.Task == "" && !p.Told(t) {
+		if t.Task == "" && !p.Reported(t) {
 			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
 		}
 	}
