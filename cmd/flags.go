@@ -112,6 +112,60 @@ func readValues(env []string) (map[string]string, error) {
 	return values, nil
 }
 
+// requestOptions are the flags of trigger and retry. A requested run starts after --in, at --at,
+// with the next tick, or else at once.
+type requestOptions struct {
+	in       string
+	at       string
+	nextTick bool
+	env      []string
+	noChain  bool
+	reason   string
+	json     bool
+}
+
+// hasTime reports whether the flags name a time.
+func (o *requestOptions) hasTime() bool { return o.in != "" || o.at != "" }
+
+func (o *requestOptions) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
+	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
+	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
+	envFlag(c, &o.env)
+	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
+	reasonFlag(c, &o.reason)
+	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// parseRequestTime reads --in and --at. Without both it returns the present time.
+func (c *console) parseRequestTime(o requestOptions, zone *time.Location) (time.Time, error) {
+	now := c.now()
+	at := now
+	switch {
+	case o.in != "" && o.at != "":
+		return at, usage("", "--in and --at exclude each other")
+	case o.nextTick && o.hasTime():
+		return at, usage("", "--next-tick goes with neither --in nor --at")
+	case o.in != "":
+		d, err := yamldoc.ParseDuration(o.in)
+		if err != nil || d <= 0 {
+			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
+		}
+		at = now.Add(d)
+	case o.at != "":
+		var err error
+		if at, err = c.parseAt(o.at, zone); err != nil {
+			return at, err
+		}
+		if !at.After(now) {
+			return at, usage("leave --at out to run it now",
+				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
+		}
+	}
+	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
+}
+
 // chooseTask returns the name, or for "" the name of the task whose number or name a person types.
 // If nobody can be asked, the error says how the command is called.
 func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {

@@ -14,13 +14,12 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
-	"sched/schedule/yamldoc"
 )
 
 type triggerCommand struct{ *app }
 
 func newTriggerCommand(a *app) *cobra.Command {
-	var o whenOptions
+	var o requestOptions
 	var cancel bool
 	c := &cobra.Command{
 		Use:   "trigger [TASK]",
@@ -56,12 +55,12 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 			return triggerCommand{a}.trigger(strings.Join(args, ""), o)
 		},
 	}
-	o.flags(c)
+	o.addFlags(c)
 	c.Flags().BoolVar(&cancel, "cancel", false, "take back what waits, by task or run")
 	return c
 }
 
-func (a triggerCommand) trigger(name string, o whenOptions) error {
+func (a triggerCommand) trigger(name string, o requestOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -69,7 +68,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if name, err = a.chooseTask(s, name, "trigger TASK"); err != nil {
 		return err
 	}
-	at, err := a.requestTime(o, s.Location)
+	at, err := a.parseRequestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -81,54 +80,85 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	left, err := a.leaveRequests(s, []state.Row{request}, o)
+	stored, err := a.storeRequests(s, []state.Row{request}, o)
 	if err != nil {
 		return err
 	}
 	a.noteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if o.json {
-		return a.printJSON(left[0])
+		return a.printJSON(stored[0])
 	}
 	return nil
 }
 
-func (a triggerCommand) cancel(names []string, o whenOptions) error {
-	if o.later() || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
-		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
+// cancel takes back the runs that wait, of a task or by the id of a run.
+func (a triggerCommand) cancel(names []string, o requestOptions) error {
+	if o.hasTime() || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
+		return usage("name a task, or one run of those that `sched history` shows",
+			"--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
-	var chosen []state.Row
+	var requests []state.Row
 	for _, name := range names {
 		found, err := a.requestsOf(s, name)
 		if err != nil {
 			return err
 		}
-		chosen = append(chosen, found...)
+		requests = append(requests, found...)
 	}
-	var result error
-	for _, r := range chosen {
-		cancelled, err := a.actor(s).Cancel(r, o.reason)
-		switch {
-		case err != nil:
-			return failed("", "%s: %w", r.Task, err)
-		case !cancelled:
-			result = &exit{code: exitFailed}
-			a.problem("%v", control.Begun(r))
-		default:
-			a.noteChange(s, "cancel", r.Task, o.reason)
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.minuteText(view.FirstTick(r.Slot, r.Slot.Add(-1)), s.Location), humanize.ShortRun(r.ID))
+	var lastErr error
+	for _, request := range requests {
+		cancelled, err := a.actor(s).Cancel(request, o.reason)
+		if err != nil {
+			return failed("", "%s: %w", request.Task, err)
 		}
+		if !cancelled {
+			a.problem("%v", control.Begun(request))
+			lastErr = &exit{code: exitFailed}
+			continue
+		}
+		a.noteChange(s, "cancel", request.Task, o.reason)
+		tick := request.Slot.Add(time.Minute - 1).Truncate(time.Minute) // rounded up: ticks begin full minutes
+		fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n",
+			request.Task, a.minuteText(tick, s.Location), humanize.ShortRun(request.ID))
 	}
-	return result
+	return lastErr
+}
+
+// requestsOf returns the runs of a task, or the run with an id, that wait and have not begun: at
+// least one, or an error.
+func (a triggerCommand) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
+	records, err := a.view(s).Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer records.Close()
+	pending := records.Pending()
+	ofTask := slices.DeleteFunc(slices.Clone(pending), func(r state.Row) bool { return r.Task != name })
+	if len(ofTask) > 0 {
+		return ofTask, nil
+	}
+	if r, err := view.OneRow(pending, name); err != nil || r.ID != "" {
+		return []state.Row{r}, err
+	}
+	if s.Task(name) != nil {
+		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
+	}
+	row, err := view.FindRun(ctx, a.view(s), name)
+	if err != nil {
+		return nil, err
+	}
+	return nil, failed("", "run %s of %s does not wait: it %s",
+		humanize.ShortRun(row.ID), row.Task, view.Describe(row))
 }
 
 type retryCommand struct{ *app }
 
 func newRetryCommand(a *app) *cobra.Command {
-	var o whenOptions
+	var o requestOptions
 	c := &cobra.Command{
 		Use:   "retry [TASK|RUN...]",
 		Short: "Run again what went wrong, or did not take place",
@@ -143,12 +173,12 @@ params of the run are kept, but for those that --env sets.`,
 		Args: arguments(0, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return retryCommand{a}.retry(args, o) },
 	}
-	o.flags(c)
+	o.addFlags(c)
 	return c
 }
 
 // retry leaves a request for each run, or none at all if one of the runs cannot be retried.
-func (a retryCommand) retry(names []string, o whenOptions) error {
+func (a retryCommand) retry(names []string, o requestOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -160,7 +190,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		}
 		names = []string{name}
 	}
-	at, err := a.requestTime(o, s.Location)
+	at, err := a.parseRequestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -168,44 +198,54 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	requests, runs, err := a.retries(s, names, at, params, o.reason)
+	retries, err := a.retries(s, names, at, params, o.reason)
 	if err != nil {
 		return err
 	}
-	left, err := a.leaveRequests(s, requests, o)
+	var requests []state.Row
+	for _, retry := range retries {
+		requests = append(requests, retry.Row)
+	}
+	stored, err := a.storeRequests(s, requests, o)
 	if err != nil {
 		return err
 	}
-	for i, run := range runs {
-		a.noteChange(s, "retry", run, control.Because(schedule.WithValues("", requests[i].Params), o.reason))
+	for _, retry := range retries {
+		reason := control.Because(schedule.WithValues("", retry.Params), o.reason)
+		a.noteChange(s, "retry", retry.Of.ID, reason)
 	}
 	if o.json {
-		return a.printJSON(left)
+		return a.printJSON(stored)
 	}
 	return nil
 }
 
-// retries returns a request for each named run, and the ids of these runs. It leaves out a run of
-// which a retry waits already.
-func (a retryCommand) retries(s *schedule.Schedule, names []string, at time.Time, params map[string]string, reason string) (requests []state.Row, runs []string, err error) {
+// retries returns a retry of each named run. It leaves out a run of which a retry waits already.
+func (a retryCommand) retries(
+	s *schedule.Schedule, names []string, at time.Time, params map[string]string, reason string,
+) (retries []control.Retry, err error) {
+	var requests []state.Row
 	for _, name := range names {
-		if name, err = a.lastFailure(s, name); err != nil {
-			return nil, nil, err
-		}
-		retry, err := a.actor(s).Retry(ctx, name, at, params, reason, requests)
+		run, err := a.lastFailure(s, name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+		retry, err := a.actor(s).Retry(ctx, run, at, params, reason, requests)
+		if err != nil {
+			return nil, err
+		}
+		retried := humanize.ShortRun(retry.Of.ID)
 		if retry.Waits {
-			a.problem("a retry of run %s of %s waits already", humanize.ShortRun(retry.Of.ID), retry.Task)
+			a.problem("a retry of run %s of %s waits already", retried, retry.Task)
 			continue
 		}
 		if len(retry.Changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", retry.Task, humanize.ShortRun(retry.Of.ID), strings.Join(retry.Changed, ", "))
+			a.problem("%s has changed since run %s (%s); it will run as it is now",
+				retry.Task, retried, strings.Join(retry.Changed, ", "))
 		}
-		requests, runs = append(requests, retry.Row), append(runs, retry.Of.ID)
+		requests, retries = append(requests, retry.Row), append(retries, retry)
 	}
-	return requests, runs, nil
+	return retries, nil
 }
 
 // lastFailure returns the id of the last run of a task that failed, and says which it is. A name
@@ -221,115 +261,78 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if len(failures) == 0 {
 		return name, nil
 	}
-	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(failures[0].ID), name, a.minuteText(failures[0].Slot, s.Location), humanize.Line(view.Describe(failures[0])))
-	return failures[0].ID, nil
+	last := failures[0]
+	due, ending := a.minuteText(last.Slot, s.Location), humanize.Line(view.Describe(last))
+	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(last.ID), name, due, ending)
+	return last.ID, nil
 }
 
-// whenOptions say when a requested run starts: after --in, at --at, with the next tick, or else at
-// once.
-type whenOptions struct {
-	in, at, reason string
-	env            []string
-	nextTick       bool
-	noChain        bool
-	json           bool
-}
-
-// later reports whether the flags name a time.
-func (o *whenOptions) later() bool { return o.in != "" || o.at != "" }
-
-func (o *whenOptions) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
-	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
-	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
-	envFlag(c, &o.env)
-	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
-	reasonFlag(c, &o.reason)
-	f.BoolVar(&o.json, "json", false, "print JSON")
-}
-
-// requestTime reads --in and --at. Without both it returns the present time.
-func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
-	now := c.now()
-	at := now
-	switch {
-	case o.in != "" && o.at != "":
-		return at, usage("", "--in and --at exclude each other")
-	case o.nextTick && o.later():
-		return at, usage("", "--next-tick goes with neither --in nor --at")
-	case o.in != "":
-		d, err := yamldoc.ParseDuration(o.in)
-		if err != nil || d <= 0 {
-			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
-		}
-		at = now.Add(d)
-	case o.at != "":
-		var err error
-		if at, err = c.parseAt(o.at, zone); err != nil {
-			return at, err
-		}
-		if !at.After(now) {
-			return at, usage("leave --at out to run it now", "--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
-		}
-	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
-}
-
-// leaveRequests writes the requests into the state folder and returns them. Without --json it
+// storeRequests writes the requests into the state folder and returns them. Without --json it
 // prints what becomes of each.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []state.Row, o whenOptions) ([]view.Request, error) {
-	left := []view.Request{}
-	live := a.view(s).Live()
+func (a *app) storeRequests(s *schedule.Schedule, requests []state.Row, o requestOptions) ([]view.Request, error) {
+	actor := a.actor(s)
+	before := actor.Live()
+	stored := []view.Request{}
 	for _, r := range requests {
-		r.NoChain = o.noChain
-		if !o.later() && !o.nextTick {
-			r = a.actor(s).AtOnce(r)
-		}
-		tick, err := a.actor(s).Leave(r)
+		task, err := view.FindTask(s, r.Task)
 		if err != nil {
 			return nil, err
 		}
-		left = append(left, view.RequestOf(r, tick, a.view(s).Server))
-		if !o.json {
-			a.sayRequested(s, r, o, tick, live)
+		r.NoChain = o.noChain
+		if !o.hasTime() && !o.nextTick {
+			r = actor.AtOnce(r)
 		}
+		tick, err := actor.Leave(r)
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, view.RequestOf(r, tick, actor.Server))
+		if o.json {
+			continue
+		}
+		if started := a.awaitStart(s, r); started != "" {
+			fmt.Fprintf(a.out, "%s %s (run %s)\n", r.Task, started, humanize.ShortRun(r.ID))
+			continue
+		}
+		when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
+		if o.hasTime() {
+			when = "the tick at " + a.minuteText(tick, s.Location)
+		}
+		if obstacle := requestObstacle(actor.Source, task, r, before); obstacle != "" {
+			when += " or " + obstacle
+		}
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
 	}
-	return left, nil
+	return stored, nil
 }
 
-// sayRequested prints that a run has started or, if it waits, which tick will start it and for what
-// else it may have to wait. Live are the runs from before the request.
-func (a *app) sayRequested(s *schedule.Schedule, r state.Row, o whenOptions, tick time.Time, live []state.Row) {
-	if started := a.awaitStart(s, r); started != "" {
-		fmt.Fprintf(a.out, "%s %s (run %s)\n", r.Task, started, humanize.ShortRun(r.ID))
-		return
+// requestObstacle says for what else a requested run may have to wait; "" if nothing is known. live
+// are the runs from before the request.
+func requestObstacle(source view.Source, task *schedule.Task, r state.Row, live []state.Row) string {
+	now := source.Now()
+	if paused := view.PauseOf(source.Pauses(), task, humanize.Later(r.Slot, now)); paused != nil {
+		return "when it is resumed: it is " + paused.Raw.Text(now, source.Schedule.Location)
 	}
-	when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
-	if o.later() {
-		when = "the tick at " + a.minuteText(tick, s.Location)
+	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
+		return "when that is over: " + maintenance
 	}
-	t, _ := view.FindTask(s, r.Task)
-	if paused := view.PauseOf(a.view(s).Pauses(), t, humanize.Later(r.Slot, a.now())); paused != nil {
-		when += " or when it is resumed: it is " + paused.Raw.Text(a.now(), s.Location)
-	} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
-		when += " or when that is over: " + down
-	} else if full := a.view(s).Pool(ctx, live, t.Pool).Full(); full != "" {
-		when += " or when a seat is free: " + full
-	} else if holder := view.HolderOf(live, t); holder != "" {
-		when += " or when its mutex is free: it is held " + holder
+	if full := source.Pool(ctx, live, task.Pool).Full(); full != "" {
+		return "when a seat is free: " + full
 	}
-	fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))
+	if holder := view.HolderOf(live, task); holder != "" {
+		return "when its mutex is free: it is held " + holder
+	}
+	return ""
 }
 
 // startWithin is how long a command waits to see what starts at once.
 const startWithin = 3 * time.Second
 
-// awaitStart waits until a run has begun that is to start at once, and returns what became of it.
-// It returns "" if the run waits, for a tick or for a mutex or a seat that others have.
+// awaitStart waits for a run that was asked to start at once, until it has begun, and returns what
+// became of it. It returns "" if the run waits for a tick, or for a mutex or a seat.
 func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 	if !r.Wait.NotBefore.IsZero() {
-		return ""
+		return "" // it waits for a tick
 	}
 	db, err := state.OpenRead(s.StateDir, state.Patience)
 	if err != nil {
@@ -346,33 +349,8 @@ func (a *app) awaitStart(s *schedule.Schedule, r state.Row) (started string) {
 		case !row.Waits():
 			return "has started"
 		case !row.Wait.Since.IsZero():
-			return "" // others have what it needs
+			return "" // other runs have its mutex or its seat
 		}
 	}
 	return ""
-}
-
-// requestsOf returns the runs that wait and have not begun, of a task or by a run's id: at least
-// one, or an error.
-func (a *app) requestsOf(s *schedule.Schedule, name string) ([]state.Row, error) {
-	all, err := a.view(s).Records(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	ofTask := slices.DeleteFunc(all.Pending(), func(r state.Row) bool { return r.Task != name })
-	if len(ofTask) > 0 {
-		return ofTask, nil
-	}
-	if r, err := view.OneRow(all.Pending(), name); err != nil || r.ID != "" {
-		return []state.Row{r}, err
-	}
-	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
-		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
-	}
-	row, err := view.FindRun(ctx, a.view(s), name)
-	if err != nil {
-		return nil, err
-	}
-	return nil, failed("", "run %s of %s does not wait: it %s", humanize.ShortRun(row.ID), row.Task, view.Describe(row))
 }
