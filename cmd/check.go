@@ -78,7 +78,7 @@ type judgement struct {
 }
 
 func (a checkCommand) check(o checkOptions) error {
-	a.origins = true
+	a.wantOrigins = true
 	v, err := a.judge(o)
 	if err != nil {
 		return err

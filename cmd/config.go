@@ -1,21 +1,20 @@
 package cmd
 
 import (
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
-	"sched/cmd/terminal"
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
+	"sched/schedule/placement"
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -52,13 +51,13 @@ func (f *scheduleFile) findConfig() (string, error) {
 func (f *scheduleFile) options() load.Options {
 	return load.Options{
 		Getenv:            os.LookupEnv,
-		Root:              os.Geteuid() == 0 && !f.looks,
+		Root:              os.Geteuid() == 0 && !f.readOnly,
 		Server:            serverName,
 		Labels:            machineLabels,
 		Local:             localZone(),
 		Home:              homeOf,
 		System:            f.system,
-		Origins:           f.origins,
+		Origins:           f.wantOrigins,
 		CheckStore:        checkStore,
 		CheckNotification: checkNotification,
 	}
@@ -67,7 +66,7 @@ func (f *scheduleFile) options() load.Options {
 // look begins a command that only reads. Such a command writes nothing, neither into the state
 // folder nor to the store, and works for everybody who may read the files: also for root on the
 // schedule of another user.
-func (f *scheduleFile) look() { f.looks = true }
+func (f *scheduleFile) look() { f.readOnly = true }
 
 // load returns a *load.InvalidError for problems of the file.
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
@@ -116,7 +115,7 @@ func (f *scheduleFile) inPlaceOf(file string, invalid error) *schedule.Schedule 
 	if errors.Is(err, os.ErrNotExist) && problems.Rest != nil {
 		return problems.Rest
 	}
-	rootLooks := f.looks && os.Geteuid() == 0 // at the folder of any user
+	rootLooks := f.readOnly && os.Geteuid() == 0 // at the folder of any user
 	if err != nil || !rootLooks && statedir.Check(problems.StateDir) != nil {
 		return nil
 	}
@@ -200,54 +199,64 @@ func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
 	return s, checkState(s)
 }
 
-// A printedNote says which problems of the schedule a tick printed last, and when. It is a file of
-// the state folder, until the schedule is valid again. cron mails what ticks print, so ticks print
-// the same problems only once an hour. The zero note is not recent, and cannot be written.
-type printedNote struct {
-	stateDir string
-	digest   string // of the problems of this tick
+// serverVariable is the variable with the name of this machine. It helps if two containers or
+// clones have the same host name.
+const serverVariable = "SCHED_SERVER"
+
+// hostname is a variable because tests let one machine be several.
+var hostname = os.Hostname
+
+// serverName is $SCHED_SERVER if it is valid, else `server` of the schedule, else the host name. It
+// is empty if the host has no name.
+func serverName(fromSchedule string) string {
+	if name := os.Getenv(serverVariable); placement.ValidName(name) {
+		return name
+	}
+	if fromSchedule != "" {
+		return fromSchedule
+	}
+	name, _ := hostname()
+	return name
 }
 
-const (
-	printedFile   = "told-invalid"
-	repeatInvalid = time.Hour
-)
-
-// printedNote returns the note for the problems of an invalid schedule. It returns the zero note if
-// this tick shall print them in any case: to a terminal, with -v or --dry-run, and if no state
-// folder can be trusted.
-func (a runCommand) printedNote(o runOptions, err error) printedNote {
-	invalid, ok := errors.AsType[*load.InvalidError](err)
-	if !ok || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
-		return printedNote{}
+// checkServerName refuses a $SCHED_SERVER that is not valid. Otherwise ticks would use the name of
+// the host.
+func checkServerName() error {
+	if name := os.Getenv(serverVariable); name != "" && !placement.ValidName(name) {
+		return usage("use letters, digits and . _ -, and begin with a letter or a digit",
+			"$%s %q is not a valid name", serverVariable, name)
 	}
-	sum := sha256.New()
-	for _, p := range invalid.Problems {
-		fmt.Fprintln(sum, p)
-	}
-	return printedNote{stateDir: invalid.StateDir, digest: fmt.Sprintf("%x", sum.Sum(nil))}
+	return nil
 }
 
-// isRecent reports whether a tick printed the same problems in the last hour.
-func (n printedNote) isRecent(now time.Time) bool {
-	if n.stateDir == "" {
-		return false
+// labelsVariable is the variable with the labels of this machine. If it is not set, labelsFile has
+// the labels.
+const labelsVariable = "SCHED_LABELS"
+
+// labelsFile is a variable because tests have no /etc of their own.
+var labelsFile = "/etc/sched/labels"
+
+// machineLabels returns the labels of this machine, and the problem if they cannot be used.
+func machineLabels() (labels []string, problem string) {
+	if text, set := os.LookupEnv(labelsVariable); set {
+		return placement.Parse(text, "$"+labelsVariable)
 	}
-	text, _ := statedir.ReadFile(filepath.Join(n.stateDir, printedFile))
-	digest, printed, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	at, err := time.Parse(time.RFC3339, printed)
-	return err == nil && digest == n.digest && !now.Before(at) && now.Before(at.Add(repeatInvalid))
+	// The user counts also for a command that only reads: it gives the answer that ticks give.
+	return placement.Read(labelsFile, os.Geteuid())
 }
 
-// write notes that a tick prints the problems now. It makes no state folder, because an invalid
-// schedule may name the wrong one.
-func (n printedNote) write(now time.Time) {
-	if _, err := os.Stat(n.stateDir); err != nil {
-		return
-	}
-	line := fmt.Appendln(nil, n.digest, now.UTC().Format(time.RFC3339))
-	statedir.Replace(filepath.Join(n.stateDir, printedFile), line)
-}
+// localZone is the zone under its IANA name, which time.Local lacks, from $TZ or /etc/localtime.
+var localZone = sync.OnceValue(readLocalZone)
 
-// forgetPrinted lets the next tick with problems print them, even if they are the same.
-func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }
+func readLocalZone() *time.Location {
+	name, set := os.LookupEnv("TZ")
+	name = strings.TrimPrefix(name, ":")
+	if !set {
+		link, _ := os.Readlink("/etc/localtime")
+		_, name, _ = strings.Cut(link, "zoneinfo/")
+	}
+	if zone, err := time.LoadLocation(name); err == nil && name != "" {
+		return zone
+	}
+	return time.Local
+}

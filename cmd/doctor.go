@@ -43,7 +43,7 @@ host of a container can mend, as of its clock, does not count.`,
 
 func (a doctorCommand) examine(asJSON bool) error {
 	a.look()
-	a.origins = true
+	a.wantOrigins = true
 	subject, err := a.subject()
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ If a task has a user, each line has one, as in /etc/cron.d.`,
 // export sends everything but the crontab to stderr.
 func (a exportCommand) export(output string) error {
 	a.look()
-	a.origins = true
+	a.wantOrigins = true
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (a installCommand) install(o installOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.looks = o.user != "" // the ticks of that user judge the file, not root
+	a.readOnly = o.user != "" // the ticks of that user judge the file, not root
 	s, err := a.load()
 	if err != nil {
 		return err
@@ -157,11 +157,12 @@ func (a installCommand) explain(err error) error {
 	return err
 }
 
-// program prefers sched on PATH, if it is this program: its path stays after an update.
-func program() (string, error) {
-	self, err := os.Executable()
+// installedProgram is the path of this program for cron and systemd. It prefers sched on PATH if it
+// is this program, because that path stays after an update.
+func installedProgram() (string, error) {
+	self, err := executable()
 	if err != nil {
-		return "", failed("", "where is sched? %w", err)
+		return "", err
 	}
 	if found, err := exec.LookPath("sched"); err == nil && samePath(found, self) {
 		return filepath.Abs(found)

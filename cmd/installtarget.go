@@ -47,12 +47,12 @@ func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target,
 
 // targetOf finds the places for a schedule that may be gone.
 func (a installCommand) targetOf(file string, o installOptions) (*target, error) {
-	self, err := program()
+	program, err := installedProgram()
 	if err != nil {
 		return nil, err
 	}
 	root := os.Geteuid() == 0
-	line := install.Line{Program: self, File: file}
+	line := install.Line{Program: program, File: file}
 	t := &target{installCommand: a, options: o, crontab: install.Crontab{User: o.user}}
 	t.crond = install.Place{Line: line, Folder: cronFolder, User: "root"}
 	t.systemd = install.Systemd{Place: install.Place{Line: line, Folder: systemdFolder, User: o.user}, OfUser: !root, Work: o.systemd == "work"}

@@ -63,7 +63,7 @@ func (a listCommand) list(o listOptions) error {
 		return err
 	}
 	a.look()
-	a.origins = o.json
+	a.wantOrigins = o.json
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

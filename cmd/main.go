@@ -7,16 +7,13 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,10 +21,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
-	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/run"
 )
+
+// ctx is for calls that need no deadline of ours: databases and stores have their own time limits.
+var ctx = context.Background()
 
 // A console is what a command shares with the person who typed it: the streams and a clock.
 type console struct {
@@ -42,14 +41,13 @@ type console struct {
 // A scheduleFile finds and reads the schedule that the flags name.
 type scheduleFile struct {
 	console
-	config  string // --config
-	system  bool   // --system
-	looks   bool   // the command only reads: see look
-	origins bool   // the command asks where values come from
+	config      string // --config
+	system      bool   // --system
+	readOnly    bool   // see look
+	wantOrigins bool   // the command says from which key or file a value comes
 }
 
-// An app is one call of sched. Commands embed it, and so have the methods of three types, each of
-// which embeds the one before:
+// An app is one call of sched. Each command embeds it. It is built in three layers:
 //
 //	console       reads and prints            streams.go, errors.go
 //	scheduleFile  finds and reads a schedule  config.go
@@ -57,7 +55,7 @@ type scheduleFile struct {
 type app struct {
 	scheduleFile
 	connections
-	parsed bool // cobra has accepted the arguments: further errors are no wrong usage
+	parsed bool // cobra has accepted the arguments; later errors are no wrong usage
 }
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -72,11 +70,14 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{}
 	a.console = console{in: in, out: results, err: errs, results: results, now: clock.Now}
 	defer a.close()
-	if code, ok := a.background(args); ok {
+	if code, ok := a.superviseOrFinish(args); ok {
 		return code
 	}
-	process.CloseOnExecFrom(3) // what the caller has open is not for commands: `flock 9` would be held as long as a background run lives
-	debug.SetGCPercent(400)    // these commands live for a moment: time counts, and memory is given back soon
+	// Commands do not inherit the files that the caller has open. A lock of `flock 9` would be held
+	// as long as a background run lives.
+	process.CloseOnExecFrom(3)
+	// A process of sched usually ends after a moment. So it collects garbage less often than usual.
+	debug.SetGCPercent(400)
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -88,165 +89,88 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.finishOutput(a.exitCode(root.Execute()))
 }
 
-// Commands returns sched with all its commands, for tools that write about them; they cannot run.
-func Commands() *cobra.Command { return (&app{}).root() }
-
-func (a *app) root() *cobra.Command {
-	var version bool
-	root := &cobra.Command{
-		Use:   "sched",
-		Short: "Run the tasks of a schedule.yaml when they are due",
-		Long: `sched runs the tasks of a schedule.yaml when they are due. Cron calls it every minute:
-
-    * * * * * sched run
-
-These are the usual commands; sched help --all has all.
-
-Exit codes: 0 all well (also when tasks were skipped or went to the background), 1 a foreground
-task failed or what was named does not exist, 2 wrong usage or an invalid schedule, 143 stopped by
-a signal.`,
-		Example: `  sched check           every mistake of the schedule
-  sched list            what runs, and when next
-  sched run --dry-run   what would run in this minute`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          knownCommand,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			a.parsed = true
-			if a.system {
-				os.Setenv(systemVariable, "1") // for the sched that this one starts
-			}
-			return noEmptyFlag(c)
-		},
-		RunE: func(c *cobra.Command, _ []string) error {
-			if version {
-				fmt.Fprintf(a.out, "sched %s\n", Version)
-				return nil
-			}
-			return c.Help()
-		},
+// become replaces this process by a command for another user, if sched called itself for that.
+func become(args []string) (code int, ok bool) {
+	if len(args) != 1 || args[0] != process.BecomeArgument {
+		return 0, false
 	}
-	a.rootFlags(root, &version)
-	addInGroups(root, []commandGroup{
-		{"Every day", []*cobra.Command{newRunCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newLogsCommand(a), newWhyCommand(a), newStatusCommand(a), newShowCommand(a)}},
-		{"The past", []*cobra.Command{newHistoryCommand(a)}},
-		{"Steering", []*cobra.Command{newTriggerCommand(a), newRetryCommand(a), newStopCommand(a), newPauseCommand(a), newResumeCommand(a)}},
-		{"Setting up", []*cobra.Command{newInitCommand(a), newInstallCommand(a), newUninstallCommand(a), newImportCommand(a), newExportCommand(a), newDoctorCommand(a), newForecastCommand(a)}},
-		{"Machines", []*cobra.Command{newServersCommand(a), newServeCommand(a), newWorkCommand(a)}},
-		{"About sched", []*cobra.Command{newVersionCommand(a)}},
-	}, []*cobra.Command{newInterruptCommand(a), newUnlockCommand(a), newForgetCommand(a), newFinishCommand(a), newSchemaCommand(a), newCompletionCommand(a)})
-	root.AddCommand(newStartCommand())
-	return root
+	return process.Become(os.Environ())
 }
 
-func (a *app) rootFlags(root *cobra.Command, version *bool) {
-	// This flag is not cobra's own: cobra's templates keep the linker from leaving out methods that
-	// nobody calls. With a client of Redis that makes sched half as large again, and each start of
-	// it a tenth slower.
-	root.Flags().BoolVar(version, "version", false, "print the version")
-	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
-		"the schedule, or a crontab (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	root.PersistentFlags().BoolVar(&a.system, "system", os.Getenv(systemVariable) != "", "each line of the crontab has a user, as in /etc/crontab")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
-		return usage(flagHint(c, err), "%s", text)
-	})
-}
-
-// systemVariable is --system for all commands.
-const systemVariable = "SCHED_SYSTEM"
-
-// otherNames are what people call our commands who come from other programs.
-var otherNames = map[string]string{
-	"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
-	"validate": "check", "lint": "check", "verify": "check", "exec": "test",
-	"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
-	"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
-}
-
-func knownCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// superviseOrFinish runs the calls that sched makes of itself for background runs:
+//
+//   - `start ID`
+//   - `finish --tick ID`, in the place of a supervisor that was killed
+//   - `finish MUTEX CODE --run RUN`; these four arguments may be repeated, one group for each run
+//
+// For other arguments it returns false. It comes before cobra and YAML, because these calls need
+// neither, and many `finish` processes may start in one second.
+func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
+	storage, ours, err := run.StorageFrom(os.Getenv)
+	a.remote = storage.Store // close closes it, also after an error
+	if !ours || len(args) < 2 {
+		return 0, false
 	}
-	var names []string
-	for _, c := range root.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
+	defer storage.DB.Close()
+	if err != nil {
+		return a.exitCode(failed("", "%w", err)), true
+	}
+	runs := run.Caller{Storage: storage, Environ: os.Environ()}
+	switch {
+	case len(args) == 2 && args[0] == "start":
+		terminate, kill, release := signals()
+		defer release()
+		err = run.SuperviseAll(terminate, kill, runs, self(), args[1])
+	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
+		terminate, kill, release := signals()
+		defer release()
+		err = run.SuperviseOn(terminate, kill, runs, self(), args[2])
+	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
+		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
+		// finish must go on. To ignore the signal would not do: hooks inherit that. No other signal
+		// is caught, because the output of this process is a file and no pipe.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		err = runs.FinishInherited(runsToFinish(args[1:]))
+	default:
+		return 0, false
+	}
+	if err != nil {
+		return a.exitCode(failed("", "%w", err)), true
+	}
+	return exitOK, true
+}
+
+// runsToFinish returns each RUN from repeated arguments MUTEX CODE --run RUN.
+func runsToFinish(args []string) (ids []string) {
+	const groupSize, runIndex = 4, 3
+	for group := range slices.Chunk(args, groupSize) {
+		if len(group) == groupSize {
+			ids = append(ids, group[runIndex])
 		}
 	}
-	hint := seeHelp(root)
-	if near := cmp.Or(otherNames[args[0]], humanize.Nearest(args[0], names)); near != "" {
-		hint = "did you mean `sched " + near + "`?"
+	return ids
+}
+
+// executable returns the path of this program.
+func executable() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", failed("", "where is sched? %w", err)
 	}
-	return usage(hint, "there is no command %q", args[0])
+	return path, nil
 }
 
-// ctx bounds nothing: databases and stores have their own time limits.
-var ctx = context.Background()
-
-// A commandGroup is a part of `sched --help`.
-type commandGroup struct {
-	title    string
-	commands []*cobra.Command
-}
-
-const seldomTitle = "Seldom needed"
-
-// addInGroups adds commands in the order of `sched --help`. Only `sched help --all` lists the
-// seldom ones.
-func addInGroups(root *cobra.Command, groups []commandGroup, seldom []*cobra.Command) {
-	cobra.EnableCommandSorting = false
-	last := &groups[len(groups)-1]
-	last.commands = append(last.commands, newHelpCommand(root, seldom))
-	for _, group := range groups {
-		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
-		for _, c := range group.commands {
-			c.GroupID = group.title
-		}
-		root.AddCommand(group.commands...)
+// self is the path of this program, or the name by which it was called if its path is unknown.
+func self() string {
+	path, err := executable()
+	if err != nil {
+		return os.Args[0]
 	}
-	root.AddCommand(seldom...)
+	return path
 }
 
-func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command {
-	all := false
-	c := &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show what a command does, or with --all every command",
-		Example: `  sched help run
-  sched help --all`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-			for _, c := range root.Commands() {
-				if c.IsAvailableCommand() {
-					names = append(names, c.Name())
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, rest, err := root.Find(args)
-			if err != nil || c == root && len(rest) > 0 {
-				return knownCommand(root, args)
-			}
-			return c.Help()
-		},
-	}
-	c.Flags().BoolVar(&all, "all", false, "list the commands, too, that are seldom needed")
-	root.SetHelpCommand(c)
-	show := root.HelpFunc()
-	root.SetHelpFunc(func(of *cobra.Command, args []string) {
-		if all {
-			root.AddGroup(&cobra.Group{ID: seldomTitle, Title: seldomTitle + ":"})
-		}
-		for _, c := range seldom {
-			if c.Hidden = !all; all {
-				c.GroupID = seldomTitle
-			}
-		}
-		show(of, args)
-	})
-	return c
-}
+// endingSignals tell sched to end.
+var endingSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
 // signals returns two contexts. The first signal that tells sched to end ends terminate, and the
 // second ends kill. Their causes name the signal ("by SIGTERM"). Until release the signals do
@@ -256,9 +180,10 @@ func signals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
 	arrived := make(chan os.Signal, 2)
-	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(arrived, syscall.SIGHUP)
+	for _, s := range endingSignals {
+		if s != syscall.SIGHUP || !signal.Ignored(s) {
+			signal.Notify(arrived, s)
+		}
 	}
 	go func() {
 		for _, cancel := range []context.CancelCauseFunc{cancelTerminate, cancelKill} {
@@ -275,57 +200,16 @@ func signals() (terminate, kill context.Context, release func()) {
 	}
 }
 
-// Version is the version of sched (CHANGELOG.md).
-const Version = "0.1.0"
-
-// A versionJSON is what `sched version --json` prints. Commit and Date are null in a binary that
-// was built outside of a git repository.
-type versionJSON struct {
-	Version  string     `json:"version"`
-	Commit   *string    `json:"commit"`
-	Date     *time.Time `json:"date"` // of the commit
-	Modified bool       `json:"modified"`
-	Go       string     `json:"go"`
-	OS       string     `json:"os"`
-	Arch     string     `json:"arch"`
-}
-
-func newVersionCommand(a *app) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Example: `  sched version
-  sched version --json`,
-		Args: arguments(0, 0),
+// newStartCommand is for people who call start by hand: superviseOrFinish runs the other calls.
+func newStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "start TICK",
+		Short:  "Supervise the background runs of a tick (used by sched run)",
+		Hidden: true,
+		Args:   arguments(1, 1),
 		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return a.printJSON(versionOf(debug.ReadBuildInfo()))
-			}
-			fmt.Fprintf(a.out, "sched %s (%s/%s, %s)\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-			return nil
+			return usage("run a task by hand with `sched test TASK`",
+				"start is what sched run calls for background tasks")
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the commit and its date")
-	return c
-}
-
-func versionOf(info *debug.BuildInfo, ok bool) versionJSON {
-	v := versionJSON{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if !ok {
-		return v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = &s.Value
-		case "vcs.time":
-			if at, err := time.Parse(time.RFC3339, s.Value); err == nil {
-				v.Date = &at
-			}
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
 }

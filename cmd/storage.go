@@ -3,8 +3,10 @@ package cmd
 import (
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"sync"
 	"time"
 
@@ -93,7 +95,7 @@ func (l *liveStore) use(s *schedule.Schedule, read func()) {
 }
 
 func (a *app) controls(s *schedule.Schedule) pause.Source {
-	return pause.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.looks}
+	return pause.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.readOnly}
 }
 
 func (a *app) view(s *schedule.Schedule) view.Source {
@@ -146,4 +148,15 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	if err != nil {
 		a.problem("this is done, but `sched history --changes` will not show it: %v", err)
 	}
+}
+
+// callerName is the login name of the person who called sched, before sudo.
+func callerName() string {
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
 }

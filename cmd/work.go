@@ -133,8 +133,8 @@ func (a workCommand) plan(o workOptions) (workPlan, error) {
 	if err != nil {
 		return plan, err
 	}
-	if plan.sched, err = os.Executable(); err != nil {
-		return plan, failed("", "where is sched? %w", err)
+	if plan.sched, err = executable(); err != nil {
+		return plan, err
 	}
 	s, err := load.File(plan.file, a.options())
 	if errors.Is(err, os.ErrNotExist) {
@@ -210,7 +210,7 @@ func (a workCommand) reportLast(o runOptions) {
 // stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1).
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range endingSignals {
 		if !signal.Ignored(s) {
 			signal.Notify(arrived, s)
 		}
