@@ -190,7 +190,8 @@ func TestNamesInTheDocsExist(t *testing.T) {
 
 // isFile reports whether a name with a dot in it is the name of a file.
 func isFile(name string) bool {
-	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
+	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh",
+		".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
 }
 
 // The layout in docs/internals/design.md has every package of the list in imports_test.go, so that

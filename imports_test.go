@@ -94,10 +94,12 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron", "schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron",
+	"schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure lists packages and names that pure packages must not use.
-var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
+var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",
+	"time.After", "time.NewTimer"}
 
 // but lists the exceptions.
 var but = map[string][]string{
@@ -196,9 +198,11 @@ func sources(t *testing.T) (paths []string) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == "bench" || path == "docs" || path == "spec" || path == "packaging" || path == "testing" || path != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (path == "bench" || path == "docs" || path == "spec" || path == "packaging" ||
+			path == "testing" || path != "." && strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
-		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && path != "schedtrace.go" && path != "cmd/testclock.go":
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && path != "schedtrace.go" &&
+			path != "cmd/testclock.go":
 			paths = append(paths, path)
 		}
 		return nil

@@ -52,16 +52,19 @@ func main() {
 		for _, task := range []string{"first", "second", "third", "beside", "quick"} {
 			checkRun(task, minute)
 		}
-		ordered := at("first", minute, "after") < at("second", minute, "start") && at("second", minute, "after") < at("third", minute, "start")
+		ordered := at("first", minute, "after") < at("second", minute, "start") &&
+			at("second", minute, "after") < at("third", minute, "start")
 		check(ordered, "%s: foreground tasks ran one after another, in order", clock(minute))
-		check(at("beside", minute, "start") < at("first", minute, "end"), "%s: the background task did not wait for them", clock(minute))
+		check(at("beside", minute, "start") < at("first", minute, "end"),
+			"%s: the background task did not wait for them", clock(minute))
 	}
 	checkRun("slow", minutes[0])
 	skipped := records("slow", minutes[1])
 	check(len(skipped) == 1 && skipped[0].Outcome == "skipped" && strings.Contains(skipped[0].Reason, "still running"),
 		"%s slow: skipped: %v", clock(minutes[1]), skipped)
 	check(len(notes("slow", minutes[1], "")) == 0, "%s slow: and did not run", clock(minutes[1]))
-	check(at("slow", minutes[0], "end") > minutes[1].UnixNano(), "%s slow: while the one before still ran", clock(minutes[1]))
+	check(at("slow", minutes[0], "end") > minutes[1].UnixNano(),
+		"%s slow: while the one before still ran", clock(minutes[1]))
 	checkImported(minutes)
 	checkWork(minutes)
 	if faults > 0 {
@@ -81,7 +84,8 @@ func checkImported(minutes []time.Time) {
 		lines := ran("ran", minute)
 		check(same() && len(lines) >= 6, "%s: %d imported lines ran as cron ran them", clock(minute), len(lines))
 		if !same() {
-			log.Printf("cron:\n%s\nsched:\n%s", strings.Join(lines, "\n"), strings.Join(ran("ran-by-sched", minute), "\n"))
+			log.Printf("cron:\n%s\nsched:\n%s", strings.Join(lines, "\n"),
+				strings.Join(ran("ran-by-sched", minute), "\n"))
 		}
 	}
 }
@@ -103,7 +107,8 @@ func checkWork(minutes []time.Time) {
 		for _, task := range []string{"worked", "worked-beside"} {
 			checkRun(task, minute)
 			late := time.Duration(at(task, minute, "start") - minute.UnixNano())
-			check(late >= 0 && late < soon, "%s %s: started %.3f s after its minute began", clock(minute), task, late.Seconds())
+			check(late >= 0 && late < soon, "%s %s: started %.3f s after its minute began",
+				clock(minute), task, late.Seconds())
 		}
 	}
 	var pid int
@@ -124,7 +129,8 @@ func checkRun(task string, minute time.Time) {
 		once = once && note[2] == r[0].Run
 		events += strings.Join(note[4:], " ") + ", "
 	}
-	check(once && events == "start, end, after succeeded, ", "%s %s: ran once: %s%d record", clock(minute), task, events, len(r))
+	check(once && events == "start, end, after succeeded, ", "%s %s: ran once: %s%d record",
+		clock(minute), task, events, len(r))
 }
 
 // notes returns the lines of a task for a minute, with the event or, if that is empty, with any. A

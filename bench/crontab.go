@@ -36,13 +36,15 @@ func (b *bench) crontabWith(what, program string, args ...string) {
 	must(os.Mkdir(dir, 0o700))
 	stamp := filepath.Join(dir, "stamp") // a script, because cron has a rule of its own for %
 	must(os.WriteFile(stamp, []byte(`date +%s%N >>"$0.$1"`+"\n"), 0o600))
-	lines := strings.Repeat(fmt.Sprintf("* * * * * sh %s minute; sleep 2\n", stamp), 100) + fmt.Sprintf("* * * * * * * sh %s second\n", stamp)
+	lines := strings.Repeat(fmt.Sprintf("* * * * * sh %s minute; sleep 2\n", stamp), 100) +
+		fmt.Sprintf("* * * * * * * sh %s second\n", stamp)
 	crontab := filepath.Join(dir, "crontab")
 	must(os.WriteFile(crontab, []byte(lines), 0o600))
 	b.rest()
 	first := time.Now().Add(5 * time.Second).Truncate(time.Minute).Add(time.Minute)
 	argv := append(append([]string{program}, args...), crontab)
-	p, err := os.StartProcess(program, argv, &os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{nil, b.out, b.out}})
+	p, err := os.StartProcess(program, argv,
+		&os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{nil, b.out, b.out}})
 	must(err)
 	var atRest, waiting []float64
 	for i := range crontabMinutes {
@@ -78,7 +80,8 @@ func (b *bench) crontabWith(what, program string, args ...string) {
 		log.Fatalf("%s started nothing; see %s", what, b.out.Name())
 	}
 	what = "a crontab with " + what + ": "
-	b.row(what+"starts too many or too few, of 320", abs(100*crontabMinutes-len(minutes))+abs(60*crontabMinutes-len(second)), "", none)
+	b.row(what+"starts too many or too few, of 320",
+		abs(100*crontabMinutes-len(minutes))+abs(60*crontabMinutes-len(second)), "", none)
 	b.row(what+"half of 100 lines of one minute have started after", median(half), "ms", none)
 	b.row(what+"all of them have started after", median(most), "ms", none)
 	b.row(what+"a line of each second: lateness, 50th percentile", percentile(second, 50), "ms", none)

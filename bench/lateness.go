@@ -45,8 +45,10 @@ func (b *bench) lateness() {
 		if p == 50 {
 			limit = 1.3
 		}
-		b.row(fmt.Sprintf("100 background tasks of 2 s with `sched work`: %d have started after", p), median(figures[p]), "× bare forks", limit)
-		b.row(fmt.Sprintf("100 bare forks in the middle of these minutes: %d have started after", p), median(figures[-p]), "ms", none)
+		b.row(fmt.Sprintf("100 background tasks of 2 s with `sched work`: %d have started after", p),
+			median(figures[p]), "× bare forks", limit)
+		b.row(fmt.Sprintf("100 bare forks in the middle of these minutes: %d have started after", p),
+			median(figures[-p]), "ms", none)
 	}
 
 	often := b.path("late-often")

@@ -98,7 +98,8 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"idle", b.idle}, {"starts", b.starts}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"crontab", b.crontab},
+		{"idle", b.idle}, {"starts", b.starts}, {"hundred", b.hundred}, {"thousand", b.thousand},
+		{"lateness", b.lateness}, {"crontab", b.crontab},
 		{"million", b.million}, {"serve", b.serve}, {"servers", b.servers}, {"forecast", b.forecast},
 	}
 }
@@ -209,7 +210,8 @@ func (b *bench) thousand() {
 	b.row("1000 background tasks at once: the last has started after", median(last), "× bare forks", none) // the aim is 1.5, which others on the machine may spoil
 	b.row("1000 background tasks at once: `sched run`", median(tick), "s", 60)
 	b.row("1000 background tasks at once: all have ended", median(all), "s", none)
-	b.row("1000 background tasks at once: not run once in each tick and recorded", float64(1000-b.recorded(dir, rounds)), "", 0)
+	b.row("1000 background tasks at once: not run once in each tick and recorded",
+		float64(1000-b.recorded(dir, rounds)), "", 0)
 }
 
 // recorded counts the tasks that wrote the number of lines and have as many records, each a

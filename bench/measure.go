@@ -154,7 +154,8 @@ func (b *bench) busyRow(what string, figure float64, unit string, limit float64,
 	if limit != none && figure > limit*factor {
 		verdict, b.over = "over", true
 	}
-	b.rows = append(b.rows, [4]string{what, strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit)), budget, verdict})
+	b.rows = append(b.rows, [4]string{what,
+		strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit)), budget, verdict})
 }
 
 // print prints the rows as a Markdown table that can be read as it is.

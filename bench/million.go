@@ -29,8 +29,10 @@ func (b *bench) million() {
 	dir := b.due("million", manyTasks, `command: "true", background: true`)
 	b.fill(filepath.Join(dir, ".sched"))
 	b.sched(dir, "run") // so that all is well for status, which looks at these runs
-	for _, question := range []string{"status", "status --prometheus -", "list", "history", "history --failed", "history task-7",
-		"history task-7 --failed", "history task-7 --summary", "history --summary --since 1d", "history --summary --since 7d", "why task-7"} {
+	for _, question := range []string{"status", "status --prometheus -", "list", "history",
+		"history --failed", "history task-7",
+		"history task-7 --failed", "history task-7 --summary", "history --summary --since 1d",
+		"history --summary --since 7d", "why task-7"} {
 		b.ask(dir, manyTasks, question)
 	}
 	more := b.due("million-tasks", 1000, `command: "true", background: true`)
@@ -64,8 +66,11 @@ func (b *bench) fill(folder string) {
 func past(folder string, n int, slot time.Time, random *rand.Rand) state.Row {
 	task, ms, code := fmt.Sprintf("task-%d", n%manyTasks), slot.UnixMilli()+int64(n%manyTasks), 0
 	r := state.Row{
-		ID:   fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks, random.Intn(1<<12), random.Int63n(1<<48)),
-		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Result: state.Result{Outcome: outcome.Succeeded, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20},
+		ID: fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks,
+			random.Intn(1<<12), random.Int63n(1<<48)),
+		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1",
+		Result: state.Result{Outcome: outcome.Succeeded, ExitCode: &code,
+			UserCPU: time.Second, PeakMemory: 8 << 20},
 		Started: slot.Add(20 * time.Millisecond), Attempt: state.Attempt{Number: 1},
 		Snapshot: json.RawMessage(`{"name":"` + task + `","command":{"line":"true"},"env":{"PATH":"/usr/local/bin:/usr/bin:/bin"}}`),
 	}
@@ -74,7 +79,8 @@ func past(folder string, n int, slot time.Time, random *rand.Rand) state.Row {
 	case n%101 == 0:
 		code, r.Outcome, r.Reason = 1, outcome.Failed, "exit code 1"
 	case n%11 == 0:
-		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempt.Number = outcome.Skipped, "still running after 5s", time.Time{}, nil, 0
+		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempt.Number = outcome.Skipped,
+			"still running after 5s", time.Time{}, nil, 0
 	}
 	return r
 }
@@ -98,7 +104,8 @@ func (b *bench) ask(dir string, tasks int, question string) {
 // before.
 func (b *bench) prune(dir string) {
 	write := func(keep string) {
-		text := "timezone: UTC\nhistory: {keep: " + keep + ", runs_per_task: 1000000}\ntasks:\n  - {name: one, every: minute, command: 'true'}\n"
+		text := "timezone: UTC\nhistory: {keep: " + keep +
+			", runs_per_task: 1000000}\ntasks:\n  - {name: one, every: minute, command: 'true'}\n"
 		must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text), 0o600))
 	}
 	var busy []float64

@@ -26,8 +26,10 @@ func (b *bench) serve() {
 	url, token, server := b.startServe(dir)
 	defer func() { server.Process.Kill(); server.Wait() }()
 	deep, site := b.deep(url, token), strings.TrimSuffix(url, "/api/v1")
-	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why", "/upcoming", "/summary", "/runs", "/runs?limit=1",
-		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /", "page /tasks", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
+	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why",
+		"/upcoming", "/summary", "/runs", "/runs?limit=1",
+		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /",
+		"page /tasks", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
 		"page /runs", "/events"} {
 		if path == "/events" {
 			b.streams(url, token, 200)

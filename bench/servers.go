@@ -36,7 +36,8 @@ func (b *bench) servers() {
 		must(os.WriteFile(dir+"/schedule.yaml", []byte("name: "+schedule+"\nstore: "+url+"\n"+string(text)), 0o600))
 		return dir
 	}
-	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "two", "one_server: true"), shared("second", "two", "one_server: true")
+	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "two", "one_server: true"),
+		shared("second", "two", "one_server: true")
 	forkAlone, fork := b.due("fork-alone", 100, `command: "true", background: true`), shared("fork", "alone", "one_server: true, background: true")
 	var plain, claimed, taken, forkPlain, forkClaimed []float64
 	for i := range 12 {
@@ -80,7 +81,8 @@ func (b *bench) locks(url string, at int) float64 {
 		all.Go(func() {
 			for ; time.Now().Before(end); counts[i]++ {
 				name := fmt.Sprintf("task-%d", i)
-				lock, err := store.Acquire(context.Background(), name, mutex.Holder{Run: fmt.Sprintf("run-%d", i), Since: time.Now()})
+				lock, err := store.Acquire(context.Background(), name,
+					mutex.Holder{Run: fmt.Sprintf("run-%d", i), Since: time.Now()})
 				must(err)
 				must(lock.Release(context.Background()))
 			}
@@ -105,7 +107,8 @@ func (b *bench) redis() (url string, stop func()) {
 	address := listener.Addr().String()
 	must(listener.Close())
 	port := address[strings.LastIndex(address, ":")+1:]
-	c := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", b.dir, "--logfile", b.path("redis.log"))
+	c := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir",
+		b.dir, "--logfile", b.path("redis.log"))
 	must(c.Start())
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)

@@ -34,7 +34,8 @@ func (b *bench) starts() {
 			figures[name] = append(figures[name], percentile(ours, p)/percentile(bare, p))
 			figures["bare"+name] = append(figures["bare"+name], percentile(bare, p))
 		}
-		figures["memory"], figures["returned"] = append(figures["memory"], memory), append(figures["returned"], returned)
+		figures["memory"], figures["returned"] = append(figures["memory"], memory),
+			append(figures["returned"], returned)
 	}
 	for _, p := range []string{"50", "95", "100"} {
 		limit := float64(none)

@@ -32,10 +32,13 @@ var (
 	rows    = regexp.MustCompile(`(?i)\b(UPDATE run|INTO run|DELETE FROM run|INTO hook|UPDATE hook|FROM hook|FROM owner|INTO owner|phase = '(ready|planned)')`)
 	redsync = source{files: "go.mod", texts: regexp.MustCompile(`go-redsync/redsync/v4`)}
 	inState = source{files: "schedule/state/*.go", texts: rows}
-	onRedis = source{files: "mutex/redis/*.go", functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex", "call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
+	onRedis = source{files: "mutex/redis/*.go",
+		functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex",
+			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
 		texts: regexp.MustCompile(`redis\.call`)}
-	inSQL = source{files: "mutex/sqlstore/*.go", functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew"},
-		texts: regexp.MustCompile(`^(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
+	inSQL = source{files: "mutex/sqlstore/*.go",
+		functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew"},
+		texts:     regexp.MustCompile(`^(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
 )
 
 // sources says of what each model is a model. Whole files would be too much: what prints a message
@@ -76,7 +79,8 @@ func TestTheModelsWereReadBesideTheCode(t *testing.T) {
 	}
 	if *read {
 		slices.Sort(now)
-		text := "# Model, digest of the code that it is a model of, digest of the model: go test ./spec -read\n" + strings.Join(now, "\n") + "\n"
+		text := "# Model, digest of the code that it is a model of, digest of the model: go test ./spec -read\n" +
+			strings.Join(now, "\n") + "\n"
 		if err := os.WriteFile("digests", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +158,8 @@ func parts(t *testing.T, of []source) (parts []string) {
 			})
 		}
 		for _, missing := range left {
-			t.Errorf("%s has no function %s any more, of which a model is a model: see sources in spec/digest_test.go", s.files, missing)
+			t.Errorf("%s has no function %s any more, of which a model is a model: see sources in spec/digest_test.go",
+				s.files, missing)
 		}
 	}
 	slices.Sort(parts)

@@ -32,7 +32,8 @@ type check struct {
 
 // check looks at everything. It is called when all processes have ended.
 func (of *campaign) check() findings {
-	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{}, calledLost: map[string]bool{}}
+	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{},
+		calledLost: map[string]bool{}}
 	c.findings.losses, c.findings.outcomes = map[string]int{}, map[string]int{}
 	for _, t := range of.tasks {
 		c.tasks[t.name] = t
@@ -71,7 +72,8 @@ func (c *check) join(records []record) {
 	all := append(slices.Clone(records), c.before...)
 	for i, r := range all {
 		another := func(of record) bool {
-			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.Outcome != "missed" && of.covers(r.Slot) && !c.calledLost[of.Run]
+			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.Outcome != "missed" &&
+				of.covers(r.Slot) && !c.calledLost[of.Run]
 		}
 		first, again := seen[r.Run]
 		switch {
@@ -123,14 +125,16 @@ func (c *check) slots() {
 				case len(of) > 1 && slices.ContainsFunc(of, c.lostWithHistory):
 					of = of[:1] // the slot was found to be missed once more
 				}
-				ticks := slices.DeleteFunc(slices.Clone(c.ticks), func(k *tick) bool { return !k.couldStart(t.name, minute) })
+				ticks := slices.DeleteFunc(slices.Clone(c.ticks),
+					func(k *tick) bool { return !k.couldStart(t.name, minute) })
 				c.slot(t, slot, ticks, of, traces[t.name+slot.String()])
 			}
 		}
 	}
 	for _, r := range c.records {
 		if n := max(1, r.Slots); r.Origin == "" && (n > due[r.Run] || n < open[r.Run]) {
-			c.wrong(&r, nil, "it stands for %d slots, of which %d were due, and %d have no other record", n, due[r.Run], open[r.Run])
+			c.wrong(&r, nil, "it stands for %d slots, of which %d were due, and %d have no other record",
+				n, due[r.Run], open[r.Run])
 		}
 	}
 }
@@ -174,7 +178,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 	case len(records) > most && (t.once || t.all) && c.unrecorded(ticks):
 		c.excuse("tick that could not write down its minute", "%s ran again", what)
 	case len(records) > most:
-		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
+		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v",
+			what, len(records), len(ticks), records[1])
 	case len(records) > 0:
 		for _, s := range ran {
 			if !c.calledLost[s.run] && !slices.ContainsFunc(records, func(r record) bool { return r.Run == s.run }) {
@@ -198,7 +203,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 			}
 		}
 		from, to := c.span(tick)
-		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
+		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s",
+			what, tick.number, ending(tick.status))
 	}
 }
 
@@ -215,7 +221,8 @@ func (c *check) unrecorded(ticks []*tick) bool {
 // outcomes. It is excused if the other record was lost with a damaged history, so that sched could
 // not know of it.
 func (c *check) missedBesides(missed record, records []record, what string) {
-	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
+	others := slices.DeleteFunc(slices.Clone(records),
+		func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
 	if len(others) > 0 {
 		c.wrong(&missed, nil, "%s is called missed, and has another outcome: %+v", what, others[0])
 	} else {
@@ -314,9 +321,11 @@ func (c *check) truth() {
 		for name, events := range s.hooks {
 			switch {
 			case len(events) == 2 && c.excusedBy(events[0].at, events[1].at) == "" && c.firingWasKilled(s, events):
-				c.excuse("killed before it wrote down that a hook had fired", "hook %s of run %s fired twice", name, short(s.run))
+				c.excuse("killed before it wrote down that a hook had fired",
+					"hook %s of run %s fired twice", name, short(s.run))
 			case len(events) > 1:
-				c.wrongUnlessExcused(nil, s, events[0].at, events[len(events)-1].at, "hook %s fired %d times", name, len(events))
+				c.wrongUnlessExcused(nil, s, events[0].at, events[len(events)-1].at,
+					"hook %s fired %d times", name, len(events))
 			}
 		}
 		for n, a := range s.attempts {
@@ -406,7 +415,8 @@ func (c *check) overlaps() {
 		case name == "" || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded:
 		case follower[this] != attemptOf{}:
 			s := c.traces[e.run]
-			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[this].run))
+			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too",
+				short(e.run), e.at, short(follower[this].run))
 			delete(follower, this) // once is enough
 		case e.what == attemptBegan && newest[name] != this:
 			follower[newest[name]] = this

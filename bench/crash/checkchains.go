@@ -42,7 +42,8 @@ func (c *check) chains() {
 // chain checks what one run has triggered.
 func (c *check) chain(t task, r record, effects []record) {
 	s := c.traceOf(r)
-	refused := slices.ContainsFunc(r.Notes, func(note string) bool { return strings.Contains(note, " is not triggered: ") })
+	refused := slices.ContainsFunc(r.Notes,
+		func(note string) bool { return strings.Contains(note, " is not triggered: ") })
 	switch {
 	case len(effects) > 1:
 		c.wrong(&r, s, "it has triggered %d runs", len(effects))
@@ -53,7 +54,8 @@ func (c *check) chain(t task, r record, effects []record) {
 	case effects[0].Task != t.triggers || effects[0].Cause.Task != r.Task || effects[0].Cause.Outcome != r.Outcome:
 		c.wrong(&effects[0], s, "it was triggered after %s %s", r.Task, r.Outcome)
 	case len(r.Triggered) != 1 || r.Triggered[0].Run != effects[0].Run:
-		c.wrongUnlessExcused(&r, s, s.first, s.last, "run %s was triggered by it, and it says %v", short(effects[0].Run), r.Triggered)
+		c.wrongUnlessExcused(&r, s, s.first, s.last, "run %s was triggered by it, and it says %v",
+			short(effects[0].Run), r.Triggered)
 	}
 }
 

@@ -62,7 +62,8 @@ func (c *check) linesOfLooks() {
 // passed looks for a run that stood in a queue when the comer came, and still stood there when the
 // comer had begun.
 func (c *check) passed(b *comer, queue string) {
-	after, _ := slices.BinarySearchFunc(c.looks, int64(b.began)+1, func(l look, line int64) int { return cmp.Compare(l.from, line) })
+	after, _ := slices.BinarySearchFunc(c.looks, int64(b.began)+1,
+		func(l look, line int64) int { return cmp.Compare(l.from, line) })
 	if after == len(c.looks) {
 		return
 	}
@@ -96,7 +97,8 @@ func (c *check) came(b *comer, queue string, after int) (before int, own string)
 			}
 		}
 	}
-	n, _ := slices.BinarySearchFunc(c.looks, int64(b.tick)+1, func(l look, line int64) int { return cmp.Compare(l.to, line) })
+	n, _ := slices.BinarySearchFunc(c.looks, int64(b.tick)+1,
+		func(l look, line int64) int { return cmp.Compare(l.to, line) })
 	return n - 1, ""
 }
 

@@ -32,7 +32,8 @@ func (c *check) pool() {
 		}
 		if len(beside) >= seats {
 			slices.Sort(beside)
-			c.wrong(nil, c.traces[this.run], "run %s began in line %d although %s had all %d seats", short(this.run), begin, strings.Join(beside, " and "), seats)
+			c.wrong(nil, c.traces[this.run], "run %s began in line %d although %s had all %d seats",
+				short(this.run), begin, strings.Join(beside, " and "), seats)
 		}
 	}
 	c.fullPools()
@@ -51,7 +52,8 @@ func (c *check) emptyAgain() {
 	}
 	if began < seats {
 		from, to := c.span(last)
-		c.wrongUnlessExcused(nil, nil, from, to, "tick %d, the last and quiet one, has begun %d runs of the pool with %d seats", last.number, began, seats)
+		c.wrongUnlessExcused(nil, nil, from, to,
+			"tick %d, the last and quiet one, has begun %d runs of the pool with %d seats", last.number, began, seats)
 	}
 }
 

@@ -28,7 +28,9 @@ func (c *check) requested() {
 		if !confirmed[run] {
 			uncertain[all[0].Task]++
 			if most := c.requests.uncertain[all[0].Task]; uncertain[all[0].Task] > most {
-				c.wrong(&all[0], traces[run], "run %s was not asked for; %d commands that asked for %s were killed or failed", short(run), most, all[0].Task)
+				c.wrong(&all[0], traces[run],
+					"run %s was not asked for; %d commands that asked for %s were killed or failed",
+					short(run), most, all[0].Task)
 			}
 		}
 	}
@@ -48,9 +50,11 @@ func (c *check) confirmed(a asked, lines []int, records []record, t *trace) {
 	}
 	switch {
 	case len(records) == 0:
-		c.wrongUnlessExcused(nil, t, lines[0], last, "run %s of %s was asked for, and has no record", short(a.run), a.task)
+		c.wrongUnlessExcused(nil, t, lines[0], last,
+			"run %s of %s was asked for, and has no record", short(a.run), a.task)
 	case len(records) > 1:
-		c.wrong(&records[0], t, "run %s of %s was asked for once, and has %d records", short(a.run), a.task, len(records))
+		c.wrong(&records[0], t, "run %s of %s was asked for once, and has %d records",
+			short(a.run), a.task, len(records))
 	case records[0].Task != a.task:
 		c.wrong(&records[0], t, "run %s was asked for of %s", short(a.run), a.task)
 	case a.cancelled && !strings.HasPrefix(records[0].Reason, cancelledBy):

@@ -69,7 +69,8 @@ func (c *campaign) faults() []faultKind {
 		return []faultKind{{readOnly, makeReadOnly, func(*campaign) {}, makeWritable}, damage}
 	}
 	return []faultKind{
-		{fullDisk, func(c *campaign, _ *rand.Rand) error { fill(c); return nil }, fill, func(c *campaign) { os.Remove(c.filler()) }},
+		{fullDisk, func(c *campaign, _ *rand.Rand) error { fill(c); return nil }, fill,
+			func(c *campaign) { os.Remove(c.filler()) }},
 		{readOnly, remount, func(*campaign) {}, func(c *campaign) { unix.Unmount(c.state(), unix.MNT_DETACH) }},
 		damage,
 	}
@@ -78,7 +79,8 @@ func (c *campaign) faults() []faultKind {
 // injectFaults makes one fault after another until over is closed.
 func (c *campaign) injectFaults(over <-chan struct{}) {
 	r := c.random("faults")
-	faults := slices.DeleteFunc(c.faults(), func(f faultKind) bool { return strings.Contains(*without, strings.Fields(f.name)[0]) })
+	faults := slices.DeleteFunc(c.faults(),
+		func(f faultKind) bool { return strings.Contains(*without, strings.Fields(f.name)[0]) })
 	if len(faults) == 0 {
 		return
 	}

@@ -142,7 +142,8 @@ func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 		fmt.Fprintf(&b, "  task: %s, %s, mutex %q, does %q\n", s.task.name, s.task.cron(), s.task.lock(), s.task.does)
 	}
 	for _, e := range c.events {
-		ofTick := tick != "" && e.tick == tick && (e.what == tickBegan || e.what == tickEnded || e.what == signalSent && e.detail == tickProcess)
+		ofTick := tick != "" && e.tick == tick &&
+			(e.what == tickBegan || e.what == tickEnded || e.what == signalSent && e.detail == tickProcess)
 		if run != "" && e.run == run || ofTick || e.what == faultBegan || e.what == faultEnded || e.what == historySetAside {
 			fmt.Fprintf(&b, "  %s\n", e)
 		}
@@ -200,7 +201,8 @@ func (c *check) tickExits() {
 			c.wrong(nil, nil, "tick %d of %s did not end", t.number, t.minute)
 			continue
 		}
-		asked := slices.ContainsFunc(c.tickSignals[t.name()], func(e event) bool { return e.detail == tickProcess && e.outcome != "stopped" })
+		asked := slices.ContainsFunc(c.tickSignals[t.name()],
+			func(e event) bool { return e.detail == tickProcess && e.outcome != "stopped" })
 		if code := t.status.ExitStatus(); code != 0 && code != 1 && !asked {
 			text, _ := os.ReadFile(c.output(t))
 			c.wrong(nil, nil, "tick %d: %s, and it got no signal\n%s", t.number, ending(t.status), text)

@@ -58,7 +58,8 @@ func openJournal(path string) *journal {
 }
 
 func (j *journal) write(e event) {
-	_, err := fmt.Fprintf(j.file, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.what, e.run, e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome)
+	_, err := fmt.Fprintf(j.file, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
+		e.what, e.run, e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome)
 	must(err)
 }
 
@@ -97,7 +98,8 @@ func (j *journal) read() (events []event) {
 }
 
 func (e event) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%6d %-6s run %s %s %s tick %s %d %s %s", e.at, e.what, short(e.run), e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome))
+	return strings.TrimSpace(fmt.Sprintf("%6d %-6s run %s %s %s tick %s %d %s %s",
+		e.at, e.what, short(e.run), e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome))
 }
 
 func short(run string) string { return run[max(0, len(run)-12):] }

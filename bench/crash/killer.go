@@ -61,7 +61,8 @@ func victim(r *rand.Rand, all []process) process {
 		if kind == tickProcess && r.IntN(3) > 0 {
 			continue
 		}
-		of := slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p.kind != kind || p.kind == forked && p.run == "" })
+		of := slices.DeleteFunc(slices.Clone(all),
+			func(p process) bool { return p.kind != kind || p.kind == forked && p.run == "" })
 		if len(of) > 0 {
 			return of[r.IntN(len(of))]
 		}
@@ -72,7 +73,8 @@ func victim(r *rand.Rand, all []process) process {
 func (c *campaign) signal(s unix.Signal, p process) {
 	name := map[unix.Signal]string{unix.SIGKILL: "killed", unix.SIGSTOP: "stopped", unix.SIGTERM: "asked to end"}[s]
 	for _, run := range append([]string{p.run}, p.more...) {
-		c.journal.write(event{what: signalSent, run: run, tick: p.tick, attempt: p.pid, detail: p.kind, slot: p.hook, outcome: name})
+		c.journal.write(event{what: signalSent, run: run, tick: p.tick, attempt: p.pid, detail: p.kind,
+			slot: p.hook, outcome: name})
 	}
 	unix.Kill(p.pid, s)
 }

@@ -107,7 +107,8 @@ func enterNamespace() bool {
 func newCampaign(seed uint64) *campaign {
 	dir, err := os.MkdirTemp("", "sched-crash-")
 	must(err)
-	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}, goingBefore: map[string]bool{}}
+	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{},
+		goingBefore: map[string]bool{}}
 	c.requests.uncertain = map[string]int{}
 	c.from = time.Now().UTC().Truncate(time.Minute)
 	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that killed processes leave no zombies

@@ -80,7 +80,8 @@ func (c *campaign) processes() (all []process) {
 
 // describe finds the kind of a process, by its arguments and its environment.
 func describe(pid int, argv []string, environ []byte) process {
-	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"), line: strings.Join(argv, " ")}
+	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"),
+		line: strings.Join(argv, " ")}
 	arg := func(i int) string { return append(argv, make([]string, 8)...)[i] }
 	switch {
 	case arg(0) == "sched" && arg(1) == "run": // as start calls it

@@ -38,7 +38,8 @@ func (f findings) print(w *campaign) {
 			dead++
 		}
 	}
-	fmt.Printf("ticks: %d, of which %d were killed, %d replayed a minute and %d were quiet at the end\n", len(w.ticks), dead, replays, quiet)
+	fmt.Printf("ticks: %d, of which %d were killed, %d replayed a minute and %d were quiet at the end\n",
+		len(w.ticks), dead, replays, quiet)
 	fmt.Printf("requests: %d confirmed, of which %d were taken back\n", f.asked, f.cancelled)
 	fmt.Printf("chains: %d runs that trigger another one\n", f.triggered)
 	fmt.Printf("order: %d times one stood in the queue when another one came that has begun\n", f.compared)

@@ -154,7 +154,8 @@ func (c *testClock) minute() time.Time    { return time.Unix(c.at.Load(), 0).UTC
 // seconds come soon.
 func (c *campaign) watched() []string {
 	clock := c.clock.minute().Add(56500 * time.Millisecond).Format(time.RFC3339Nano)
-	return append(c.environment(), "SCHED_TEST_CLOCK="+clock, "CRASH_JOURNAL="+c.journal.file.Name(), "SCHED_TRACE="+c.path("forks"))
+	return append(c.environment(), "SCHED_TEST_CLOCK="+clock, "CRASH_JOURNAL="+c.journal.file.Name(),
+		"SCHED_TRACE="+c.path("forks"))
 }
 
 // environment is the environment that cron gives, and little else.

@@ -57,7 +57,8 @@ func (c *campaign) recorded(args ...string) (records []record, err error) {
 	defer out.Close()
 	ended := make(chan unix.WaitStatus)
 	attr := &os.ProcAttr{Dir: c.dir, Env: c.environment(), Files: []*os.File{nil, out, out}}
-	c.reaper.start(c.path("sched"), append([]string{"sched", "history", "--json", "-n", "0"}, args...), attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
+	c.reaper.start(c.path("sched"), append([]string{"sched", "history", "--json", "-n", "0"}, args...), attr,
+		func(s unix.WaitStatus) { go func() { ended <- s }() })
 	status := <-ended
 	text, err := os.ReadFile(out.Name())
 	if err == nil {
@@ -107,7 +108,8 @@ func (c *check) withoutForgotten() []event {
 
 // wasReadOnly reports whether the folder was read-only at a line of the journal.
 func (c *check) wasReadOnly(line int) bool {
-	return slices.ContainsFunc(c.unwritable, func(w window) bool { return w.name == readOnly && w.from <= line && line <= w.to })
+	return slices.ContainsFunc(c.unwritable,
+		func(w window) bool { return w.name == readOnly && w.from <= line && line <= w.to })
 }
 
 // An attempt is what the command of one attempt wrote.

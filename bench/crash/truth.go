@@ -50,7 +50,8 @@ func contradiction(r record, s *trace) string {
 		return "neither its tick nor its supervisor was asked to end"
 	case r.Outcome == "lost" && !s.gotSignal(s.watchers()...):
 		return "none of the processes that watched it was killed"
-	case r.Outcome == "lost" && s.task.background() && s.task.beats > longerThanATakeover && newest > 0 && newest >= r.Attempts && !s.gotSignal(witness, successor, finish, forked):
+	case r.Outcome == "lost" && s.task.background() && s.task.beats > longerThanATakeover && newest > 0 &&
+		newest >= r.Attempts && !s.gotSignal(witness, successor, finish, forked):
 		return "its supervisor alone was killed, and its command ran for a while"
 	}
 	return ""
@@ -98,7 +99,8 @@ func (c *check) hooks(r record, s *trace) {
 		if len(s.hooks[name]) > 0 {
 			continue
 		}
-		died := slices.ContainsFunc(s.signals, func(e event) bool { return e.detail == hook && e.slot == name || e.detail == forked && e.run != "" })
+		died := slices.ContainsFunc(s.signals,
+			func(e event) bool { return e.detail == hook && e.slot == name || e.detail == forked && e.run != "" })
 		switch {
 		case died:
 		case c.killedTwice(s):
@@ -108,7 +110,8 @@ func (c *check) hooks(r record, s *trace) {
 		}
 	}
 	for name, events := range s.hooks {
-		may := name == "before 1" && r.ran() || name == "on_recovery 1" && r.Outcome == "succeeded" || slices.Contains(must, name)
+		may := name == "before 1" && r.ran() || name == "on_recovery 1" && r.Outcome == "succeeded" ||
+			slices.Contains(must, name)
 		if told := events[0].outcome; !may || name != "before 1" && told != r.Outcome {
 			c.wrongUnlessExcused(&r, s, s.first, s.last, "hook %s fired, and was told %q", name, told)
 		}

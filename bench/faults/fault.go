@@ -33,7 +33,8 @@ const lease = 5 * time.Second
 func faults() []fault {
 	on := func(n int, f redistest.Fault) func(*trial) { return func(t *trial) { t.store.set(n, f) } }
 	mend := func(t *trial) { t.store.set(len(t.store.most), redistest.Fault{}) }
-	silent, refuse, swallow := redistest.Fault{Silent: true}, redistest.Fault{Refuse: true}, redistest.Fault{Swallow: true}
+	silent, refuse, swallow := redistest.Fault{Silent: true}, redistest.Fault{Refuse: true},
+		redistest.Fault{Swallow: true}
 	slow, half := redistest.Fault{Delay: 300 * time.Millisecond}, redistest.Fault{HalfEnd: true}
 	return append([]fault{
 		{name: "nothing fails", kind: one},
@@ -47,12 +48,15 @@ func faults() []fault {
 		{name: "two of three are silent", kind: three, begin: on(2, silent), end: mend, outage: true},
 		{name: "a few servers are cut off", kind: three, begin: func(t *trial) { t.store.cutOff(silent) },
 			end: func(t *trial) { t.store.cutOff(redistest.Fault{}) }},
-		{name: "clocks are 30 s ahead and behind", kind: three, skews: map[int]time.Duration{0: 30 * time.Second, 1: -30 * time.Second}},
-		{name: "a server is frozen for longer than a lease", kind: three, freezes: true, begin: func(t *trial) { t.freeze(0) },
-			end: func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
+		{name: "clocks are 30 s ahead and behind", kind: three,
+			skews: map[int]time.Duration{0: 30 * time.Second, 1: -30 * time.Second}},
+		{name: "a server is frozen for longer than a lease", kind: three, freezes: true,
+			begin: func(t *trial) { t.freeze(0) },
+			end:   func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
 		{name: "one Redis takes 300 ms", kind: one, begin: on(1, slow), end: mend},
 		{name: "one Redis half-closes", kind: one, begin: on(1, half), end: mend, outage: true}, // only the greeting is answered
-		{name: "one Redis refuses for 400 ms, again and again", kind: one, begin: blips, end: func(t *trial) { t.blips.Wait() }},
+		{name: "one Redis refuses for 400 ms, again and again",
+			kind: one, begin: blips, end: func(t *trial) { t.blips.Wait() }},
 		{name: "one Redis refuses", kind: one, begin: on(1, refuse), end: mend, outage: true},
 		{name: "one Redis swallows its answers", kind: one, begin: on(1, swallow), end: mend, outage: true},
 		{name: "one Redis is stopped (SIGSTOP)", kind: one, begin: func(t *trial) { t.store.redis[0].Pause() },
@@ -60,7 +64,8 @@ func faults() []fault {
 		{name: "one Redis is restarted with its data", kind: one, options: saves, begin: restart},
 		{name: "one Redis is restarted empty", kind: one, begin: restart, outage: true, after: lease, forgets: true},
 		{name: "FLUSHALL", kind: one, begin: flush, outage: true, after: lease, forgets: true},
-		{name: "Sentinels: the primary is killed", kind: sentinel, begin: failOver, outage: true, after: lease, forgets: true},
+		{name: "Sentinels: the primary is killed", kind: sentinel, begin: failOver, outage: true,
+			after: lease, forgets: true},
 	}, append(databaseFaults("PostgreSQL", postgres), databaseFaults("MariaDB", mariadb)...)...)
 }
 
@@ -71,12 +76,16 @@ func databaseFaults(name string, k kind) []fault {
 	return []fault{
 		{name: name + ": nothing fails", kind: k},
 		{name: name + " takes 40 ms", kind: k, begin: on(redistest.Fault{Delay: 40 * time.Millisecond}), end: mend},
-		{name: name + " refuses for 400 ms, again and again", kind: k, begin: blips, end: func(t *trial) { t.blips.Wait() }, outage: true},
-		{name: name + " swallows its answers", kind: k, begin: on(redistest.Fault{Swallow: true}), end: mend, outage: true},
+		{name: name + " refuses for 400 ms, again and again",
+			kind: k, begin: blips, end: func(t *trial) { t.blips.Wait() }, outage: true},
+		{name: name + " swallows its answers", kind: k, begin: on(redistest.Fault{Swallow: true}),
+			end: mend, outage: true},
 		{name: name + " is stopped (SIGSTOP)", kind: k, begin: func(t *trial) { t.store.database.Pause() },
 			end: func(t *trial) { t.store.database.Resume() }, atLeast: lease * 3 / 2, outage: true},
-		{name: name + " is killed and restarted", kind: k, begin: func(t *trial) { t.store.database.Restart() }, outage: true},
-		{name: name + ": a server is frozen for longer than a lease", kind: k, freezes: true, begin: func(t *trial) { t.freeze(0) },
+		{name: name + " is killed and restarted", kind: k,
+			begin: func(t *trial) { t.store.database.Restart() }, outage: true},
+		{name: name + ": a server is frozen for longer than a lease",
+			kind: k, freezes: true, begin: func(t *trial) { t.freeze(0) },
 			end: func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
 	}
 }

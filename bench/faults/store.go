@@ -43,7 +43,8 @@ func startStore(t testing.TB, k kind, options ...string) *store {
 	if database, is := databases[k]; is {
 		s.database = sqltest.Start(t, database, options...)
 		address := &redistest.Server{Address: s.database.Address}
-		s.most, s.few = append(s.most, redistest.StartProxy(t, address)), append(s.few, redistest.StartProxy(t, address))
+		s.most, s.few = append(s.most, redistest.StartProxy(t, address)),
+			append(s.few, redistest.StartProxy(t, address))
 		return s
 	}
 	for range map[kind]int{one: 1, three: 3}[k] {
@@ -64,7 +65,8 @@ func (s *store) url(few bool) string {
 		proxies = s.few
 	}
 	if s.database != nil {
-		return strings.Replace(s.database.URL(""), s.database.Address, strings.TrimPrefix(proxies[0].URL, "redis://"), 1)
+		return strings.Replace(s.database.URL(""), s.database.Address,
+			strings.TrimPrefix(proxies[0].URL, "redis://"), 1)
 	}
 	var urls []string
 	for _, p := range proxies {

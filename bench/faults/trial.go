@@ -91,7 +91,8 @@ const (
 // outage takes its lock, it has ended before another run may get the lock.
 func (t *trial) schedule(server int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: trial\nlease: %s\nstore: %s\nenv: {SERVER: %s, JOURNAL: %s}\n", lease, t.store.url(server >= t.size.servers-t.few()), name(server), t.journal())
+	fmt.Fprintf(&b, "name: trial\nlease: %s\nstore: %s\nenv: {SERVER: %s, JOURNAL: %s}\n",
+		lease, t.store.url(server >= t.size.servers-t.few()), name(server), t.journal())
 	b.WriteString("tasks:\n")
 	const note = `"$SCHED_TASK $SCHED_SLOT $SERVER $SCHED_RUN" >> $JOURNAL`
 	for i := range t.size.tasks {
@@ -123,7 +124,8 @@ func (t *trial) trace(what string) {
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	_, isDatabase := databases[t.fault.kind]
-	json.NewEncoder(file).Encode(map[string]any{"what": what, "name": t.fault.name, "database": isDatabase, "lease": lease, "at": now.Nano()})
+	json.NewEncoder(file).Encode(map[string]any{"what": what, "name": t.fault.name, "database": isDatabase,
+		"lease": lease, "at": now.Nano()})
 }
 
 // settling is how many minutes follow at most on the minutes that are judged. In them, slots that

@@ -28,7 +28,8 @@ type verdict struct {
 }
 
 func (v verdict) String() string {
-	text := fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d of %d | %d to %d | %.0f s |", v.fault, v.ran, v.skipped, v.slots-v.ran-v.skipped, v.twice,
+	text := fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d of %d | %d to %d | %.0f s |",
+		v.fault, v.ran, v.skipped, v.slots-v.ran-v.skipped, v.twice,
 		v.overlapped, v.failed, v.ticks, v.least, v.mostRuns, v.took.Seconds())
 	for _, violation := range v.violations {
 		text += "\n  " + violation
@@ -67,7 +68,8 @@ func (t *trial) runs() map[string][]event {
 
 // key names the slot of a task with this number in a minute: "once-3 2026-11-22T18:37:00Z".
 func (t *trial) key(minute, task int) string {
-	return fmt.Sprintf("%s-%d %s", kindOf(task), task, t.first.Add(time.Duration(minute)*time.Minute).Format(time.RFC3339))
+	return fmt.Sprintf("%s-%d %s", kindOf(task), task,
+		t.first.Add(time.Duration(minute)*time.Minute).Format(time.RFC3339))
 }
 
 // kindOf begins the name of a one_server task: each third task waits.
@@ -81,7 +83,8 @@ func kindOf(task int) string {
 // judge reads the journal when the background runs have ended.
 func (t *trial) judge() verdict {
 	t.awaitRuns()
-	v := verdict{fault: t.fault.name, failed: int(t.failed.Load()), ticks: int(t.tickCount.Load()), took: time.Since(t.begun), onServers: map[string]int{}}
+	v := verdict{fault: t.fault.name, failed: int(t.failed.Load()), ticks: int(t.tickCount.Load()),
+		took: time.Since(t.begun), onServers: map[string]int{}}
 	runs, open := t.runs(), map[string][]event{}
 	for _, e := range t.events() {
 		switch {
@@ -93,7 +96,8 @@ func (t *trial) judge() verdict {
 				v.overlapped++
 				if !t.fault.forgets && !t.wasFrozen(e) && !t.wasFrozen(o) {
 					v.serious = true
-					v.violate("%s of %s on %s began beside the slot %s on %s", e.task, e.slot, e.server, o.slot, o.server)
+					v.violate("%s of %s on %s began beside the slot %s on %s",
+						e.task, e.slot, e.server, o.slot, o.server)
 				}
 			}
 			open[e.task] = append(open[e.task], e)
@@ -143,7 +147,8 @@ func (t *trial) judgeSlot(v *verdict, minute, task int, runs map[string][]event)
 // anything.
 func (t *trial) inOutage(minute int) bool {
 	begins, patience := t.at(minute), 3*time.Second
-	return t.fault.outage && begins.After(t.struck.Add(-patience)) && begins.Before(t.mended.Add(t.fault.after+patience))
+	return t.fault.outage && begins.After(t.struck.Add(-patience)) &&
+		begins.Before(t.mended.Add(t.fault.after+patience))
 }
 
 // wasFrozen reports whether the event is of a server that was frozen.

@@ -21,7 +21,8 @@ func main() {
 	}
 	var all []*os.Process
 	for range n {
-		p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", os.Args[2]}, &os.ProcAttr{Files: []*os.File{null, null, null}})
+		p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", os.Args[2]},
+			&os.ProcAttr{Files: []*os.File{null, null, null}})
 		if err != nil {
 			log.Fatal(err)
 		}

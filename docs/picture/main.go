@@ -61,7 +61,8 @@ func main() {
 		log.Fatal(err)
 	}
 	if !bytes.Equal(old, svg) {
-		log.Fatalf("%s is not what sched prints now: go run ./docs/picture\n%s", picture, difference(string(old), string(svg)))
+		log.Fatalf("%s is not what sched prints now: go run ./docs/picture\n%s",
+			picture, difference(string(old), string(svg)))
 	}
 }
 

@@ -66,7 +66,8 @@ func TestFindings(t *testing.T) {
 		{"0 5 * * * date +%F", "to cron the command ends at the first %, and reads what follows as its input; kept so"},
 		{"0 5 * * * caf\xe9", "left: the line is not in UTF-8, which a schedule must be"},
 		{"#@daily a\x00b", "the line holds a null character, which no program can be given"},
-		{"SHELL=/usr/bin/fish\n0 5 * * * cat%a", "left: the command reads what follows its %, and /usr/bin/fish has no here-document"},
+		{"SHELL=/usr/bin/fish\n0 5 * * * cat%a",
+			"left: the command reads what follows its %, and /usr/bin/fish has no here-document"},
 		{"*/90 * * * * /bin/a", `"*/90 * * * *" is written as "0 * * * *", which is what it is to cron`},
 		{"0 0 * * 1,6-0 /bin/a", `"0 0 * * 1,6-0" is written as "0 0 * * 1", which is what it is to cron`},
 		{"5/20 * * * * /bin/a", `Debian's cron refuses "5/20 * * * *", and with it the whole file; the schedule takes it as it stands`},
@@ -80,7 +81,8 @@ func TestFindings(t *testing.T) {
 		{"API_KEY=abc\n", "API_KEY may be a secret: the env of a schedule is written down with every run"},
 		{"A=b # c\n", "the comment behind A is part of its value to cron, and kept"},
 		{"A='b # c'\n", ""},
-		{"CRON_TZ=Asia/Tokyo\n1 1 * * * /bin/a\n2 1 * * * /bin/b", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it"},
+		{"CRON_TZ=Asia/Tokyo\n1 1 * * * /bin/a\n2 1 * * * /bin/b",
+			"CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it"},
 		{"CRON_TZ=Mars/Olympus\n1 1 * * * /bin/a", `left: CRON_TZ "Mars/Olympus" is no time zone`},
 		{"* * * * * cd /srv && /usr/local/bin/sched run -q", "this line is sched itself, and no task"},
 		{"MAILTO=$ADMIN\n5 4 * * * /bin/a", `MAILTO has "$ADMIN", which is no address; nobody is mailed there`},
@@ -203,7 +205,9 @@ func TestSystemCrontabs(t *testing.T) {
 }
 
 func TestFlagsOfOpenBSD(t *testing.T) {
-	const n, q, sg = "-n mails only after a failure (on_failure)", "-q keeps the run out of the log of cron, and a schedule writes none there", "-s starts no second run beside the first (without_overlapping)"
+	const n, q, sg = "-n mails only after a failure (on_failure)",
+		"-q keeps the run out of the log of cron, and a schedule writes none there",
+		"-s starts no second run beside the first (without_overlapping)"
 	for _, row := range []struct{ command, want, said string }{
 		{"-ns /bin/x", "/bin/x true true", n + "; " + sg},
 		{"-q -n /bin/x", "/bin/x true false", n + "; " + q},
@@ -219,7 +223,8 @@ func TestFlagsOfOpenBSD(t *testing.T) {
 		}
 		said := ""
 		for _, f := range s.Findings {
-			said += strings.TrimPrefix(f.Text, "the flags before the command are flags of OpenBSD's and FreeBSD's cron: ")
+			said += strings.TrimPrefix(f.Text,
+				"the flags before the command are flags of OpenBSD's and FreeBSD's cron: ")
 		}
 		if said != row.said {
 			t.Errorf("%q: %s, want %s", row.command, said, row.said)

@@ -14,7 +14,8 @@ import (
 func loadAs(t *testing.T, name, text string) *schedule.Schedule {
 	t.Helper()
 	s, err := load.File("/srv/"+name, load.Options{
-		Origins: true, Home: homeOfRoot, Getenv: func(string) (string, bool) { return "/root", true }, Texts: map[string][]byte{"/srv/" + name: []byte(text)},
+		Origins: true, Home: homeOfRoot, Getenv: func(string) (string, bool) { return "/root", true },
+		Texts: map[string][]byte{"/srv/" + name: []byte(text)},
 	})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -36,7 +37,8 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 		after := loadAs(t, "x.crontab", exported.Text)
 		again := Export(after, "UTC", "root", homeOfRoot, load.Settings)
 		if len(before.Tasks) != len(after.Tasks) || len(after.Left) > 0 || len(before.Left) > 0 {
-			t.Fatalf("%d tasks became %d, %v, of\n%s\nis\n%s", len(before.Tasks), len(after.Tasks), after.Left, text, exported.Text)
+			t.Fatalf("%d tasks became %d, %v, of\n%s\nis\n%s",
+				len(before.Tasks), len(after.Tasks), after.Left, text, exported.Text)
 		}
 		for i, task := range before.Tasks {
 			line, prefixed := after.Tasks[i].Command.Line, ""
@@ -47,7 +49,8 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 				t.Errorf("the command %q became %q", task.Command.Line, line)
 			}
 			task.Command, task.Dir, task.Env = after.Tasks[i].Command, after.Tasks[i].Dir, after.Tasks[i].Env
-			task.Place, after.Tasks[i].Place, task.Origins, after.Tasks[i].Origins = schedule.Place{}, schedule.Place{}, nil, nil
+			task.Place, after.Tasks[i].Place, task.Origins, after.Tasks[i].Origins = schedule.Place{},
+				schedule.Place{}, nil, nil
 			if !reflect.DeepEqual(task, after.Tasks[i]) {
 				t.Errorf("%+v became\n%+v in\n%s", task, after.Tasks[i], exported.Text)
 			}
@@ -76,7 +79,8 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 		{"every: day, shell: [bash], command: \"a\\nb\"}", "", ""},
 		{"every: day, pool: p}\npools: {p: 2}", "pool: cron has no such key", ""},
 		{"every: day, timezone: Europe/Berlin}", "warning: its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine", ""},
-		{"cron: ['0 3 * * *', '5 4 * * *']}", "warning: it has several times, and so several lines: sched takes each for a task of its own", ""},
+		{"cron: ['0 3 * * *', '5 4 * * *']}",
+			"warning: it has several times, and so several lines: sched takes each for a task of its own", ""},
 	} {
 		text := head + row.task + "\n"
 		if strings.Contains(row.task, "command") {

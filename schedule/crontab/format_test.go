@@ -120,7 +120,8 @@ func FuzzACrontabAsASchedule(f *testing.F) {
 	f.Add("# sched: on_failure={mail: x} a.b.c=&x b=*x ''=| !t=%\n#@daily b\n# sched: name=\n@reboot c\n# sched: name=x\n~ * * * * d\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed := Parse(Source{Text: text})
-		options := load.Options{Getenv: func(string) (string, bool) { return "/root", true }, Texts: map[string][]byte{"/srv/x.crontab": []byte(text)}}
+		options := load.Options{Getenv: func(string) (string, bool) { return "/root", true },
+			Texts: map[string][]byte{"/srv/x.crontab": []byte(text)}}
 		s, err := load.File("/srv/x.crontab", options)
 		if err != nil {
 			if len(parsed.Keys) == 0 {
@@ -133,7 +134,8 @@ func FuzzACrontabAsASchedule(f *testing.F) {
 				return p.Line == e.Line || slices.ContainsFunc(e.Keys, func(k Key) bool { return p.Line == k.Line })
 			}
 			isTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return at(t.Place) })
-			isSaid := slices.ContainsFunc(slices.Concat(s.Left, s.Warnings), func(p schedule.Problem) bool { return at(p.Place) })
+			isSaid := slices.ContainsFunc(slices.Concat(s.Left, s.Warnings),
+				func(p schedule.Problem) bool { return at(p.Place) })
 			if !isTask && !isSaid {
 				t.Fatalf("line %d is neither a task nor left: %v", e.Line, s.Left)
 			}

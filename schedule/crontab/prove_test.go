@@ -89,7 +89,8 @@ func randomField(random *rand.Rand, low, high int) string {
 // clocks change.
 func randomTimes(random *rand.Rand) string {
 	fields := []string{
-		randomField(random, 0, 59), randomField(random, 0, 23), randomField(random, 1, 31), randomField(random, 1, 12), randomField(random, 0, 7),
+		randomField(random, 0, 59), randomField(random, 0, 23), randomField(random, 1, 31), randomField(random, 1, 12),
+		randomField(random, 0, 7),
 	}
 	if random.IntN(2) == 0 {
 		fields[1] = randomField(random, 0, 4)
@@ -111,7 +112,8 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(7, uint64(seed)))
-			from := time.Date(1996+random.IntN(40), time.Month(1+random.IntN(12)), 1+random.IntN(28), random.IntN(24), random.IntN(60), 0, 0, time.UTC)
+			from := time.Date(1996+random.IntN(40), time.Month(1+random.IntN(12)), 1+random.IntN(28), random.IntN(24),
+				random.IntN(60), 0, 0, time.UTC)
 			var text strings.Builder
 			for i := range 10 {
 				fmt.Fprintf(&text, "%s\t/bin/job-%d\n", randomTimes(random), i)
@@ -187,7 +189,8 @@ func TestAnErrorOfOneMinuteAYearIsFound(t *testing.T) {
 			check("none", right.Forward, false)
 			check("planted", when(t, zone(t, in), row.line, row.wrong).Forward, true)
 			check("taken away", without(right, func(at time.Time) bool {
-				return at.Year() == 2040 && at.Month() == time.January && right.Count(time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC), at) == 3
+				return at.Year() == 2040 && at.Month() == time.January &&
+					right.Count(time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC), at) == 3
 			}), !neverInJanuary(right))
 			check("moved", moved(right, wrong), true)
 		}
@@ -272,7 +275,8 @@ func BenchmarkProve(b *testing.B) {
 		fmt.Fprintf(&text, "%s %s * * * /bin/job-%d\n", minute, hour, i)
 	}
 	s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text.String()})}, Options{})
-	loaded, err := load.Text(s.YAML(nil), "/srv/schedule.yaml", load.Options{Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
+	loaded, err := load.Text(s.YAML(nil), "/srv/schedule.yaml",
+		load.Options{Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -107,15 +107,18 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)
-	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || a.MaxWait != 0 ||
-		b.MaxWait != 10*time.Minute || c.MaxWait != time.Hour || c.Mutex != "c" || !a.WithoutOverlapping || !b.WithoutOverlapping {
+	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" ||
+		b.Mutex != "db" || a.MaxWait != 0 ||
+		b.MaxWait != 10*time.Minute || c.MaxWait != time.Hour || c.Mutex != "c" ||
+		!a.WithoutOverlapping || !b.WithoutOverlapping {
 		t.Errorf("%q %s, %q %s, %q %s", a.Mutex, a.MaxWait, b.Mutex, b.MaxWait, c.Mutex, c.MaxWait)
 	}
 }
 
 // tidy keeps the effect of chronic and of a redirection on mails.
 func TestMailsOfTidiedTasks(t *testing.T) {
-	s := convert(t, "MAILTO=me@example.com\n1 1 * * * a\n2 2 * * * chronic b\n3 3 * * * c >/dev/null 2>&1\n", Options{Tidy: true})
+	s := convert(t, "MAILTO=me@example.com\n1 1 * * * a\n2 2 * * * chronic b\n3 3 * * * c >/dev/null 2>&1\n",
+		Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)
 	for i, want := range [][2]int{{1, 0}, {0, 1}, {0, 0}} {
 		if hooks := loaded.Tasks[i].Hooks; len(hooks.After) != want[0] || len(hooks.OnFailure) != want[1] {

@@ -68,7 +68,8 @@ func subjectOf(t *testing.T, file, yaml string) *Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Subject{Schedule: s, Now: time.Now(), Environ: []string{"HOME=" + filepath.Dir(file), "PATH=/usr/bin:/bin"}, Self: self, Zone: "UTC"}
+	return &Subject{Schedule: s, Now: time.Now(), Environ: []string{"HOME=" + filepath.Dir(file), "PATH=/usr/bin:/bin"},
+		Self: self, Zone: "UTC"}
 }
 
 func TestWhatIsWrongWithALine(t *testing.T) {
@@ -139,7 +140,8 @@ func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
   - {name: words, every: day, command: [tidy, --all]}
 `)
 	s.readCrontabs.Do(func() {
-		s.cronLines = cronLines("crontab -l", "0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
+		s.cronLines = cronLines("crontab -l",
+			"0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
 	})
 	found := checkDoubles(context.Background(), s)
 	if len(found) != 1 || found[0].Level != Warning || found[0].Text != "crontab -l:1 has the command of the task backup, too" {

@@ -157,7 +157,8 @@ func TestWhatATaskLacks(t *testing.T) {
 		{"{command: x, dir: good}", "good is not a folder"},
 		{"{command: ./good, output: logs/of/x.log}", ""},
 		{"{command: ./good, output: plain/x.log}", "output: " + filepath.Join(dir, "plain") + " is not a folder"},
-		{"{command: ./good, output: plain/of/x.log}", "output: " + filepath.Join(dir, "plain", "of") + ": not a directory"},
+		{"{command: ./good, output: plain/of/x.log}", "output: " +
+			filepath.Join(dir, "plain", "of") + ": not a directory"},
 		{"{command: ./good, shell: [/opt/none/bash, -c]}", "there is no /opt/none/bash"},
 		{"{command: ./good, when: ./absent}", "when: there is no"},
 		{"{command: ./good, on_failure: absent}", "on_failure: there is no program absent"},

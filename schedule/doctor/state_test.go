@@ -75,7 +75,9 @@ func fillHistory(t *testing.T, dir string) string {
 	var all []state.Row
 	for i := range 200 {
 		at := time.Date(2026, 1, 5, 10, i, 0, 0, time.UTC)
-		all = append(all, state.Row{ID: at.Format("0102-1504"), Task: "a", Slot: at, Result: state.Result{Outcome: outcome.Failed, Reason: "a reason that is found again", Ended: at}, Started: at})
+		all = append(all, state.Row{ID: at.Format("0102-1504"), Task: "a", Slot: at,
+			Result:  state.Result{Outcome: outcome.Failed, Reason: "a reason that is found again", Ended: at},
+			Started: at})
 	}
 	if err := db.Runs().Record(context.Background(), all, false); err != nil {
 		t.Fatal(err)
@@ -109,7 +111,8 @@ func TestLimitsThatTicksHaveAndTheShellHasNot(t *testing.T) {
 	}{
 		{"the same", func(*Environment) {}, ""},
 		{"few files", func(e *Environment) { e.Limits["open files"] = 100 }, "may open 100 files at once"},
-		{"little memory", func(e *Environment) { e.Limits["memory"] = 1 << 20 }, "have a limit for memory, 1048576, that your shell has not"},
+		{"little memory", func(e *Environment) { e.Limits["memory"] = 1 << 20 },
+			"have a limit for memory, 1048576, that your shell has not"},
 		{"another umask", func(e *Environment) { e.Umask = "0777" }, "files of ticks get the umask 0777"},
 	} {
 		s := subjectIn(t, "tasks: []")

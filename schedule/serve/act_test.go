@@ -64,23 +64,28 @@ func (b *box) living(change func(*state.Row)) (run string, end func()) {
 func (b *box) end(how, run, reason string) answer {
 	b.Helper()
 	body, _ := json.Marshal(Reason{reason})
-	return b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/" + how, values: []string{run}, body: string(body)})
+	return b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/" + how,
+		values: []string{run}, body: string(body)})
 }
 
 // endsWhatWaits cancels and stops runs that wait, live and have ended.
 func (b *box) endsWhatWaits() {
 	b.Helper()
-	asked := decode[view.Request](b, b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600}`}).body).Run
+	asked := decode[view.Request](b, b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+		values: []string{"hourly"}, body: `{"in": 600}`}).body).Run
 	paused := b.row(func(r *state.Row) {
 		r.Scheduled, r.Slot = true, controltest.Noon.Add(-90*time.Minute)
 		r.Wait, r.Reason = state.Wait{For: state.ForPause, Until: controltest.Noon.Add(time.Hour)}, "paused by me"
 	})
 	for run, waits := range map[string]string{asked: "it waits until", paused: "it waits for the end of a pause"} {
-		b.wants("a run that waits", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{run}}), 200, `"state": "waiting"`)
+		b.wants("a run that waits", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}",
+			values: []string{run}}), 200, `"state": "waiting"`)
 		b.wants("a stop of it", b.end("stop", run, ""), 409, waits, "takes it back")
 		b.wants("a part of its id", b.end("cancel", run[:11], ""), 400, "too short")
-		b.wants("its end", b.end("cancel", run, "it is too late"), 200, `"state": "ended"`, `"outcome": "skipped"`, "cancelled by my-operate: it is too late")
-		b.wants("its end, once more", b.end("cancel", run, ""), 409, "is not running: it was skipped: cancelled by my-operate")
+		b.wants("its end", b.end("cancel", run, "it is too late"), 200, `"state": "ended"`, `"outcome": "skipped"`,
+			"cancelled by my-operate: it is too late")
+		b.wants("its end, once more", b.end("cancel", run, ""), 409,
+			"is not running: it was skipped: cancelled by my-operate")
 		b.wants("a stop after it", b.end("stop", run, ""), 409, "is not running")
 	}
 	deferred := func() string {
@@ -107,7 +112,8 @@ func (b *box) endsWhatWaits() {
 	endQueued()
 	b.wants("a run whose process does not end it", b.end("stop", running, "enough"), 202, `"stop_by": "my-operate: enough"`)
 	endRunning()
-	b.wants("what came of it", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{running}}), 200, `"outcome": "stopped"`)
+	b.wants("what came of it", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}",
+		values: []string{running}}), 200, `"outcome": "stopped"`)
 }
 
 // The log says that a pause was planned, for when, and that it was taken back.
@@ -120,7 +126,9 @@ func TestTheLogOfChangesHasTheTimesOfPlannedPauses(t *testing.T) {
 	b.wants("a plan", b.call(call{scope: ScopeOperate, method: "POST", route: "/pauses", body: body}), 201, `"planned": true`)
 	audit := call{scope: ScopeRead, method: "GET", route: "/audit"}
 	until := from.Add(10 * time.Minute)
-	b.wants("the plan in the log", b.call(audit), 200, `"reason": "from `+humanize.MinuteZone(from, time.UTC)+` until `+humanize.MinuteZone(until, time.UTC)+`: patch day"`)
+	b.wants("the plan in the log", b.call(audit), 200,
+		`"reason": "from `+humanize.MinuteZone(from, time.UTC)+` until `+humanize.MinuteZone(until,
+			time.UTC)+`: patch day"`)
 	id := "hourly@" + from.Format(time.RFC3339)
 	b.wants("its end", b.call(call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{id}}), 204)
 	b.wants("its end in the log", b.call(audit), 200, `"reason": "what was planned"`)

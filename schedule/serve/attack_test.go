@@ -62,60 +62,107 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		status             int
 		says               string
 	}{
-		{"a name that was bound to our address again", "GET", "/status", map[string]string{"Host": "evil.example:80", "Cookie": cookie}, 403, "is not called"},
-		{"an address that is not ours", "GET", "/status", map[string]string{"Host": "192.0.2.1", "Authorization": auth}, 403, "is not called"},
+		{"a name that was bound to our address again", "GET", "/status",
+			map[string]string{"Host": "evil.example:80", "Cookie": cookie}, 403, "is not called"},
+		{"an address that is not ours", "GET", "/status",
+			map[string]string{"Host": "192.0.2.1", "Authorization": auth}, 403, "is not called"},
 		{"no name", "GET", "/status", map[string]string{"Host": " ", "Authorization": auth}, 403, "is not called"},
 		{"localhost", "GET", "/status", map[string]string{"Host": "localhost:9", "Authorization": auth}, 200, "verdict"},
 		{"our address", "GET", "/status", map[string]string{"Host": "[::1]:9", "Authorization": auth}, 200, "verdict"},
-		{"a form of another site, with the cookie", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, 403, "another site"},
-		{"one of another host on this site", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403, "another site"},
-		{"an old browser on another site", "POST", "/pauses", map[string]string{"Origin": "https://evil.example", "Cookie": cookie}, 403, "another site"},
-		{"a page of another site with the token", "DELETE", "/pauses/x", map[string]string{"Origin": "null", "Authorization": auth}, 403, "another site"},
-		{"our own page", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "my-operate"},
+		{"a form of another site, with the cookie", "POST", "/pauses",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, 403, "another site"},
+		{"one of another host on this site", "POST", "/pauses",
+			map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403, "another site"},
+		{"an old browser on another site", "POST", "/pauses",
+			map[string]string{"Origin": "https://evil.example", "Cookie": cookie}, 403, "another site"},
+		{"a page of another site with the token", "DELETE", "/pauses/x",
+			map[string]string{"Origin": "null", "Authorization": auth}, 403, "another site"},
+		{"our own page", "POST", "/pauses",
+			map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "my-operate"},
 		{"a token in the query", "GET", "/status?token=" + b.tokens[ScopeRead], nil, 400, "a token is in the URL"},
-		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the path", "GET", "/runs/" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the query, escaped", "GET", "/status?x=%73ched%5F" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the query, escaped twice", "GET", "/status?x=%2573ched_" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the path, escaped", "GET", "/runs/%73ched_" + b.tokens[ScopeRead][len(tokenStart):], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a parameter for a token, escaped", "GET", "/status?%74oken=x", map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a parameter for a token, in capitals", "GET", "/status?Access_Token=x", map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a task whose name begins as a token", "GET", "/tasks/sched_backup", map[string]string{"Authorization": auth}, 404, "there is no task"},
-		{"a forecast for no number", "GET", "/forecast?for=NaN", map[string]string{"Authorization": auth}, 400, "not a duration"},
-		{"a forecast for no number of days", "GET", "/forecast?for=NaNd", map[string]string{"Authorization": auth}, 400, "not a duration"},
-		{"a forecast without an end", "GET", "/forecast?for=Inf", map[string]string{"Authorization": auth}, 400, "not a duration"},
-		{"a forecast of infinite days", "GET", "/forecast?for=Infd", map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[ScopeRead],
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path", "GET", "/runs/" + b.tokens[ScopeRead], map[string]string{"Authorization": auth}, 400,
+			"a token is in the URL"},
+		{"a token in the query, escaped", "GET", "/status?x=%73ched%5F" + b.tokens[ScopeRead][len(tokenStart):],
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the query, escaped twice", "GET", "/status?x=%2573ched_" + b.tokens[ScopeRead][len(tokenStart):],
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path, escaped", "GET", "/runs/%73ched_" + b.tokens[ScopeRead][len(tokenStart):],
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a parameter for a token, escaped", "GET", "/status?%74oken=x",
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a parameter for a token, in capitals", "GET", "/status?Access_Token=x",
+			map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a task whose name begins as a token", "GET", "/tasks/sched_backup",
+			map[string]string{"Authorization": auth}, 404, "there is no task"},
+		{"a forecast for no number", "GET", "/forecast?for=NaN",
+			map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast for no number of days", "GET", "/forecast?for=NaNd",
+			map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast without an end", "GET", "/forecast?for=Inf",
+			map[string]string{"Authorization": auth}, 400, "not a duration"},
+		{"a forecast of infinite days", "GET", "/forecast?for=Infd",
+			map[string]string{"Authorization": auth}, 400, "not a duration"},
 		{"a forecast that goes back", "GET", "/forecast?for=-2h", map[string]string{"Authorization": auth}, 400, ""},
-		{"a forecast that goes back for days", "GET", "/forecast?for=-2d", map[string]string{"Authorization": auth}, 400, ""},
-		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
+		{"a forecast that goes back for days", "GET", "/forecast?for=-2d",
+			map[string]string{"Authorization": auth}, 400, ""},
+		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401,
+			"not one of this server"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
-		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieNamed(cookie) + "=x"}, 401, "not one of this server"},
-		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(Token{Name: "k", Scope: ScopeHook, Task: "hourly"})}, 401, "not one"},
-		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[ScopeRead])}, 401, "not one"},
-		{"a preflight of another site", "OPTIONS", "/pauses", map[string]string{"Origin": "https://evil.example"}, 405, ""},
-		{"a path out of the folder", "GET", "/runs/..%2f..%2f..%2fetc%2fpasswd/log", map[string]string{"Authorization": auth}, 404, "there is no task and no run"},
-		{"a cursor that was made up", "GET", "/runs?cursor=AAAA", map[string]string{"Authorization": auth}, 400, "the cursor"},
-		{"a cursor of the year 300000", "GET", "/runs?cursor=" + cursorOf("9404640000000000000", "x"), map[string]string{"Authorization": auth}, 400, "the cursor"},
-		{"a cursor of another list", "GET", "/runs?cursor=" + cursorOf("", "hourly"), map[string]string{"Authorization": auth}, 400, "the cursor"},
-		{"a cursor of tasks with a name that is none", "GET", "/tasks?cursor=" + cursorOf("", "nix"), map[string]string{"Authorization": auth}, 400, "the cursor"},
-		{"a cursor that is out of the time asked for", "GET", "/upcoming?cursor=" + cursorOf("0", "hourly"), map[string]string{"Authorization": auth}, 400, "the cursor"},
-		{"the year 300000", "GET", "/runs?since=300000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
-		{"a forecast of the year 300000", "GET", "/forecast?since=300000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
-		{"a forecast of a century", "GET", "/forecast?for=36500d", map[string]string{"Authorization": auth}, 400, "too long"},
-		{"the year 0", "GET", "/tasks/hourly/why?at=0000-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "not a time"},
-		{"the last year there is", "GET", "/tasks/hourly/why?at=9998-12-31T23:59:59Z", map[string]string{"Authorization": auth}, 200, `"due": false`},
-		{"all slots until then", "GET", "/upcoming?until=9998-01-01T00:00:00Z", map[string]string{"Authorization": auth}, 400, "longer than a year"},
-		{"so many that there cannot be", "GET", "/runs?limit=999999999999999999999", map[string]string{"Authorization": auth}, 400, "from 1 to"},
+		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieNamed(cookie) + "=x"}, 401,
+			"not one of this server"},
+		{"the key of a hook as a token", "GET", "/status",
+			map[string]string{"Authorization": "Bearer " + b.token(Token{Name: "k", Scope: ScopeHook, Task: "hourly"})},
+			401, "not one"},
+		{"the hash of a token as one", "GET", "/status",
+			map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[ScopeRead])}, 401, "not one"},
+		{"a preflight of another site", "OPTIONS", "/pauses",
+			map[string]string{"Origin": "https://evil.example"}, 405, ""},
+		{"a path out of the folder", "GET", "/runs/..%2f..%2f..%2fetc%2fpasswd/log",
+			map[string]string{"Authorization": auth}, 404, "there is no task and no run"},
+		{"a cursor that was made up", "GET", "/runs?cursor=AAAA",
+			map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of the year 300000", "GET", "/runs?cursor=" + cursorOf("9404640000000000000", "x"),
+			map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of another list", "GET", "/runs?cursor=" + cursorOf("", "hourly"),
+			map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor of tasks with a name that is none", "GET",
+			"/tasks?cursor=" + cursorOf("", "nix"), map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"a cursor that is out of the time asked for", "GET", "/upcoming?cursor=" + cursorOf("0", "hourly"),
+			map[string]string{"Authorization": auth}, 400, "the cursor"},
+		{"the year 300000", "GET", "/runs?since=300000-01-01T00:00:00Z",
+			map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"a forecast of the year 300000", "GET", "/forecast?since=300000-01-01T00:00:00Z",
+			map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"a forecast of a century", "GET", "/forecast?for=36500d",
+			map[string]string{"Authorization": auth}, 400, "too long"},
+		{"the year 0", "GET", "/tasks/hourly/why?at=0000-01-01T00:00:00Z",
+			map[string]string{"Authorization": auth}, 400, "not a time"},
+		{"the last year there is", "GET", "/tasks/hourly/why?at=9998-12-31T23:59:59Z",
+			map[string]string{"Authorization": auth}, 200, `"due": false`},
+		{"all slots until then", "GET", "/upcoming?until=9998-01-01T00:00:00Z",
+			map[string]string{"Authorization": auth}, 400, "longer than a year"},
+		{"so many that there cannot be", "GET", "/runs?limit=999999999999999999999",
+			map[string]string{"Authorization": auth}, 400, "from 1 to"},
 		{"less than none", "GET", "/runs?limit=-1", map[string]string{"Authorization": auth}, 400, "from 1 to"},
-		{"a byte before the first", "GET", "/runs/ffff/log?offset=-1", map[string]string{"Authorization": auth}, 400, "bytes"},
-		{"an outcome that is none", "GET", "/runs?outcome='%20OR%201=1", map[string]string{"Authorization": auth}, 400, "not an outcome"},
-		{"a task whose name is SQL", "GET", "/runs?task='%20OR%20''='", map[string]string{"Authorization": auth}, 404, "there is no task"},
-		{"an outcome that is misspelt", "GET", "/runs?outcome=sucess", map[string]string{"Authorization": auth}, 400, "the outcomes are succeeded, failed"},
+		{"a byte before the first", "GET", "/runs/ffff/log?offset=-1",
+			map[string]string{"Authorization": auth}, 400, "bytes"},
+		{"an outcome that is none", "GET", "/runs?outcome='%20OR%201=1",
+			map[string]string{"Authorization": auth}, 400, "not an outcome"},
+		{"a task whose name is SQL", "GET", "/runs?task='%20OR%20''='",
+			map[string]string{"Authorization": auth}, 404, "there is no task"},
+		{"an outcome that is misspelt", "GET", "/runs?outcome=sucess",
+			map[string]string{"Authorization": auth}, 400, "the outcomes are succeeded, failed"},
 		{"a task that is misspelt", "GET", "/runs?task=hourli", map[string]string{"Authorization": auth}, 404, `did you mean \"hourly\"?`},
-		{"a task of which a script has an empty name", "GET", "/runs?task=", map[string]string{"Authorization": auth}, 400, "the parameter task is empty"},
-		{"a tag that is misspelt", "GET", "/tasks?tag=y", map[string]string{"Authorization": auth}, 404, "no task has the tag"},
-		{"half of all servers", "GET", "/runs?all_servers=1", map[string]string{"Authorization": auth}, 400, "neither true nor false"},
-		{"a parameter that is misspelt", "GET", "/runs?outcom=failed", map[string]string{"Authorization": auth}, 400, `did you mean \"outcome\"?`},
+		{"a task of which a script has an empty name", "GET", "/runs?task=",
+			map[string]string{"Authorization": auth}, 400, "the parameter task is empty"},
+		{"a tag that is misspelt", "GET", "/tasks?tag=y", map[string]string{"Authorization": auth},
+			404, "no task has the tag"},
+		{"half of all servers", "GET", "/runs?all_servers=1",
+			map[string]string{"Authorization": auth}, 400, "neither true nor false"},
+		{"a parameter that is misspelt", "GET", "/runs?outcom=failed",
+			map[string]string{"Authorization": auth}, 400, `did you mean \"outcome\"?`},
 	} {
 		status, body := b.raw(tt.method, prefix+tt.path, tt.headers)
 		if status != tt.status || !strings.Contains(body, tt.says) {
@@ -135,21 +182,26 @@ func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 		for _, c := range []call{
 			{method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: body},
 			{method: "POST", route: "/pauses", body: body},
-			{method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n", headers: header},
+			{method: "PUT", route: "/tasks/{name}", values: []string{"new"},
+				body: "every: day\ncommand: x\n", headers: header},
 		} {
 			c.scope = ScopeEdit
 			b.wants(c.method+" "+c.route, b.call(c), 400, says)
 		}
 	}
 	b.call(call{scope: ScopeEdit, method: "POST", route: "/pauses", body: `{"tasks": ["hourly"]}`})
-	b.wants("the end of a pause", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/pauses/{id}", values: []string{"hourly"}, headers: map[string]string{"Sched-Reason": long}}), 400, "the reason is longer")
+	b.wants("the end of a pause", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/pauses/{id}",
+		values: []string{"hourly"}, headers: map[string]string{"Sched-Reason": long}}), 400, "the reason is longer")
 	for _, number := range []string{"-1", "0", "1e300", "1e999", `"NaN"`, "NaN", "-Infinity"} {
-		b.wants("a pause for "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/pauses", body: `{"for": ` + number + `}`}), 400)
-		b.wants("a run in "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": ` + number + `}`}), 400)
+		b.wants("a pause for "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/pauses",
+			body: `{"for": ` + number + `}`}), 400)
+		b.wants("a run in "+number, b.call(call{scope: ScopeEdit, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": ` + number + `}`}), 400)
 	}
 	nan := math.NaN()
 	form := httptest.NewRequest("POST", "/pauses", nil)
-	visit, leave, err := b.server.Visit(form.WithContext(withWho(form.Context(), Who{Scope: ScopeOperate})), ScopeOperate, Quick)
+	visit, leave, err := b.server.Visit(form.WithContext(withWho(form.Context(), Who{Scope: ScopeOperate})),
+		ScopeOperate, Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +244,8 @@ func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
 			t.Fatal("no forecast begins")
 		}
 	}
-	b.wants("the forecast of another", b.call(call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=1m"}), 200)
+	b.wants("the forecast of another", b.call(call{scope: ScopeRead, method: "GET", route: "/forecast",
+		query: "?for=1m"}), 200)
 	if n := len(b.server.forecasts); n < mostForecasts-1 {
 		t.Errorf("%d forecasts are made", mostForecasts-n)
 	}
@@ -228,7 +281,8 @@ func (b *box) files() (all string) {
 // Wrong tokens, links and keys are answered later than right ones, and nothing else.
 func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) {
 	b := newBox(t, shop)
-	hook, badge := b.token(Token{Name: "hook", Scope: ScopeHook, Task: "hourly"}), b.token(Token{Name: "badge", Scope: ScopeBadge, Task: "hourly"})
+	hook, badge := b.token(Token{Name: "hook", Scope: ScopeHook, Task: "hourly"}),
+		b.token(Token{Name: "badge", Scope: ScopeBadge, Task: "hourly"})
 	took := func(what, method, path, token string, want int) time.Duration {
 		t.Helper()
 		begin := time.Now()
@@ -675,7 +729,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 			if name == "newer" {
 				want, text = 503, "the audit log cannot be written"
 			}
-			b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), want, text)
+			b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}}), want, text)
 		})
 	}
 }
@@ -703,7 +758,8 @@ func TestAHistoryThatIsLocked(t *testing.T) {
 	if got.header.Get("Retry-After") == "" {
 		t.Errorf("%v", got.header)
 	}
-	b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 503, "nothing was done", "try again")
+	b.wants("a trigger", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+		values: []string{"hourly"}}), 503, "nothing was done", "try again")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -753,7 +809,10 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()
-	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+		error) {
+		return net.Dial("unix", path)
+	}}}
 	response, err := client.Post("http://sched"+prefix+"/pauses", "application/json", strings.NewReader(`{"tasks": ["hourly"]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -775,7 +834,8 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 // addresses before it came from outside.
 func TestBehindAProxy(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
-	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[ScopeOperate]}
+	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7",
+		"Authorization": "Bearer " + b.tokens[ScopeOperate]}
 	if code, body := b.raw("POST", "/sched"+prefix+"/pauses", headers); code != 201 {
 		t.Fatal(code, body)
 	}

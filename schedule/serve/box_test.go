@@ -163,8 +163,10 @@ func (b *box) conforms(c call, r *http.Request, params map[string]string, respon
 		b.Fatalf("the document has no %s %s", c.method, c.route)
 	}
 	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params,
-		Route: &routers.Route{Spec: b.doc, Path: c.route, PathItem: item, Method: c.method, Operation: item.GetOperation(c.method)}}
-	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: response.StatusCode, Header: response.Header, Options: &openapi3filter.Options{IncludeResponseStatus: true}}
+		Route: &routers.Route{Spec: b.doc, Path: c.route, PathItem: item, Method: c.method,
+			Operation: item.GetOperation(c.method)}}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: response.StatusCode,
+		Header: response.Header, Options: &openapi3filter.Options{IncludeResponseStatus: true}}
 	out.SetBodyBytes(body)
 	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {
 		b.Errorf("%s %s: %d is not as documented: %v\n%s", c.method, r.URL, response.StatusCode, err, body)

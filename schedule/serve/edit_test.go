@@ -29,17 +29,20 @@ func yaml(tag string) map[string]string {
 
 func (b *box) put(name, keys, tag string) answer {
 	b.Helper()
-	return b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{name}, body: keys, headers: yaml(tag)})
+	return b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+		values: []string{name}, body: keys, headers: yaml(tag)})
 }
 
 func (b *box) remove(name, tag string) answer {
 	b.Helper()
-	return b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{name}, headers: map[string]string{"If-Match": tag}})
+	return b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}",
+		values: []string{name}, headers: map[string]string{"If-Match": tag}})
 }
 
 func (b *box) source(name string) answer {
 	b.Helper()
-	return b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}", values: []string{name}, query: "?source"})
+	return b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}",
+		values: []string{name}, query: "?source"})
 }
 
 func (b *box) read(name string) string {
@@ -60,15 +63,18 @@ func TestFilesOfPeopleAreLeftAlone(t *testing.T) {
 		{"written by hand", "tasks:\n  - name: x\n    every: day\n    command: a\n", "schedule.d/x.yaml:1: "},
 		{"whose first line was removed", keys, "schedule.d/x.yaml:1: "},
 		{"with a neighbour", written + "  - {name: y, every: day, command: b}\n", "schedule.d/x.yaml:6: "},
-		{"in which it is not the first", head + "\ntasks:\n  - {name: y, every: day, command: b}\n" + strings.TrimPrefix(keys, "tasks:\n"), "schedule.d/x.yaml:3: "},
-		{"with a group", head + "\ntasks:\n  - group: g\n    tasks:\n      - {name: x, every: day, command: a}\n", "schedule.d/x.yaml:3: "},
+		{"in which it is not the first", head + "\ntasks:\n  - {name: y, every: day, command: b}\n" +
+			strings.TrimPrefix(keys, "tasks:\n"), "schedule.d/x.yaml:3: "},
+		{"with a group", head + "\ntasks:\n  - group: g\n    tasks:\n      - {name: x, every: day, command: a}\n",
+			"schedule.d/x.yaml:3: "},
 		{"with the comment of a person", written + "# do not touch\n", "schedule.d/x.yaml:6: "},
 		{"of another task", strings.Replace(written, `"x"`, `"z"`, 1), "schedule.d/x.yaml:3: "},
 	} {
 		b := newBox(t, shop)
 		b.write("schedule.d/x.yaml", tt.text)
 		for _, tag := range []string{"", "*", tagOf([]byte(tt.text))} {
-			b.wants("PUT into a file "+tt.about, b.put("x", "every: hour\ncommand: c\n", tag), 409, tt.says, "left alone", "edit it there")
+			b.wants("PUT into a file "+tt.about, b.put("x", "every: hour\ncommand: c\n", tag), 409, tt.says,
+				"left alone", "edit it there")
 			b.wants("DELETE of a file "+tt.about, b.remove("x", tag), 409, tt.says)
 		}
 		if got := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"x"}}); got.status == 200 && b.server.etag(mustLoad(b), mustTask(b, "x")) != "" {
@@ -94,7 +100,8 @@ func TestAFileThatWasChangedByHandMayBeWritten(t *testing.T) {
 	b := newBox(t, shop)
 	b.wants("a new task", b.put("x", "every: day\ncommand: a\n", ""), 201)
 	old := b.read("schedule.d/x.yaml")
-	b.wants("what was seen before", b.put("x", "every: hour\ncommand: a\n", tagOf([]byte(old+"    # why\n"))), 412, "somebody has changed")
+	b.wants("what was seen before", b.put("x", "every: hour\ncommand: a\n", tagOf([]byte(old+"    # why\n"))),
+		412, "somebody has changed")
 	b.write("schedule.d/x.yaml", old+"    # why\n\n    tags: [night]\n")
 	seen := b.source("x")
 	b.wants("what a person changed", seen, 200)
@@ -111,11 +118,14 @@ func TestAFileThatWasChangedByHandMayBeWritten(t *testing.T) {
 func TestSourcesAreForWhoMayWrite(t *testing.T) {
 	b := newBox(t, shop)
 	for _, scope := range []Scope{ScopeRead, ScopeOperate} {
-		b.wants(string(scope), b.call(call{scope: scope, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}, query: "?source=true"}), 403, "needs edit")
+		b.wants(string(scope), b.call(call{scope: scope, method: "GET", route: "/tasks/{name}",
+			values: []string{"hourly"}, query: "?source=true"}), 403, "needs edit")
 	}
 	b.wants("edit", b.source("hourly"), 200, "https://hooks.example.com/s3cr3t")
-	b.wants("no source", b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}, query: "?source=false"}), 200, `"name": "hourly"`)
-	b.wants("what is neither", b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}, query: "?source=json"}), 400, "neither true nor false")
+	b.wants("no source", b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}",
+		values: []string{"hourly"}, query: "?source=false"}), 200, `"name": "hourly"`)
+	b.wants("what is neither", b.call(call{scope: ScopeEdit, method: "GET", route: "/tasks/{name}",
+		values: []string{"hourly"}, query: "?source=json"}), 400, "neither true nor false")
 	b = newBox(t, shop, func(c *Config) { c.Edit = "" })
 	b.wants("a server that writes none", b.source("hourly"), 404, "--edit")
 }
@@ -159,7 +169,8 @@ func TestWhatPutTakesIsWhatGetGives(t *testing.T) {
 			}
 			back := b.source("copy")
 			if tag = back.header.Get("ETag"); back.body != source.body || back.header.Get("Content-Type") != yamlText || tag == "" {
-				t.Errorf("%s: %s was sent as\n%s\nand came back as\n%s%v", file, task.Name, source.body, back.body, back.header)
+				t.Errorf("%s: %s was sent as\n%s\nand came back as\n%s%v",
+					file, task.Name, source.body, back.body, back.header)
 			}
 			before := stat(b, "schedule.d/copy.yaml")
 			b.wants("what came back", b.put("copy", back.body, tag), 200, `"name": "copy"`)

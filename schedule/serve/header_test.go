@@ -25,7 +25,8 @@ func newProxied(t *testing.T, said *[]string) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signIn, err := NewHeaderSignIn("x-forwarded-user", "x-forwarded-groups", []string{me.Uid + "@127.0.0.1"}, []string{"ops=edit", "night shift=operate", "all=read"})
+	signIn, err := NewHeaderSignIn("x-forwarded-user", "x-forwarded-groups",
+		[]string{me.Uid + "@127.0.0.1"}, []string{"ops=edit", "night shift=operate", "all=read"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func (b *box) lines(method, path string, headers ...string) (status int, body st
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n%s\r\n", method, prefix+path, strings.Join(append(headers, ""), "\r\n"))
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n%s\r\n",
+		method, prefix+path, strings.Join(append(headers, ""), "\r\n"))
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -66,11 +68,15 @@ func TestTheProxySaysWhoAsks(t *testing.T) {
 	}{
 		{"a user of a group", "GET", "/status", []string{ada, "X-Forwarded-Groups: all"}, 200, "verdict"},
 		{"the group with the most counts", "POST", "/pauses", []string{ada, ops, own}, 201, `"by": "ada"`},
-		{"a group with a blank in its name", "POST", "/pauses", []string{ada, "X-Forwarded-Groups: x,night shift", own}, 201, `"by": "ada"`},
-		{"a user who may only look", "POST", "/pauses", []string{ada, "X-Forwarded-Groups: all", own}, 403, "ada may read, and this needs operate"},
+		{"a group with a blank in its name", "POST", "/pauses",
+			[]string{ada, "X-Forwarded-Groups: x,night shift", own}, 201, `"by": "ada"`},
+		{"a user who may only look", "POST", "/pauses", []string{ada, "X-Forwarded-Groups: all", own}, 403,
+			"ada may read, and this needs operate"},
 		{"a user of no group", "GET", "/status", []string{ada}, 403, "in no group"},
-		{"a group that flags do not name", "GET", "/status", []string{ada, "X-Forwarded-Groups: op, OPS, opsx"}, 403, "in no group"},
-		{"a part of a group's name", "GET", "/status", []string{ada, "X-Forwarded-Groups: night;shift"}, 403, "in no group"},
+		{"a group that flags do not name", "GET", "/status",
+			[]string{ada, "X-Forwarded-Groups: op, OPS, opsx"}, 403, "in no group"},
+		{"a part of a group's name", "GET", "/status",
+			[]string{ada, "X-Forwarded-Groups: night;shift"}, 403, "in no group"},
 		{"two users", "GET", "/status", []string{ada, "X-Forwarded-User: root", ops}, 403, "twice"},
 		{"the same user twice", "GET", "/status", []string{ada, "x-forwarded-user: ada", ops}, 403, "twice"},
 		{"two users in one header", "GET", "/status", []string{"X-Forwarded-User: ada, root", ops}, 403, "one user"},
@@ -79,20 +85,30 @@ func TestTheProxySaysWhoAsks(t *testing.T) {
 		{"a user and nobody", "GET", "/status", []string{ada, "X-Forwarded-User:", ops}, 403, "twice"},
 		{"a user with an escape", "GET", "/status", []string{"X-Forwarded-User: ada\x1b[2J", ops}, 400, ""},
 		{"markup for a user", "GET", "/status", []string{"X-Forwarded-User: <b>ada</b>", ops}, 403, "one user"},
-		{"groups twice: a client added one", "GET", "/status", []string{ada, "X-Forwarded-Groups: all", "X-Forwarded-Groups: ops"}, 403, "twice"},
+		{"groups twice: a client added one", "GET", "/status",
+			[]string{ada, "X-Forwarded-Groups: all", "X-Forwarded-Groups: ops"}, 403, "twice"},
 		{"groups without a user", "GET", "/status", []string{ops}, 401, "a token is needed"},
-		{"another spelling of the header", "GET", "/status", []string{"X_Forwarded_User: ada", ops}, 401, "a token is needed"},
-		{"a header for one hop", "GET", "/status", []string{ada, ops, "Connection: close, x-forwarded-user"}, 403, "one hop"},
+		{"another spelling of the header", "GET", "/status", []string{"X_Forwarded_User: ada", ops},
+			401, "a token is needed"},
+		{"a header for one hop", "GET", "/status",
+			[]string{ada, ops, "Connection: close, x-forwarded-user"}, 403, "one hop"},
 		{"groups for one hop", "GET", "/status", []string{ada, ops, "Connection: X-Forwarded-Groups"}, 403, "one hop"},
-		{"a form of another site", "POST", "/pauses", []string{ada, ops, "Sec-Fetch-Site: cross-site"}, 403, "another site"},
-		{"a form of a host beside ours", "POST", "/pauses", []string{ada, ops, "Sec-Fetch-Site: same-site"}, 403, "another site"},
-		{"a form of another origin", "POST", "/pauses", []string{ada, ops, "Origin: https://evil.example"}, 403, "another site"},
-		{"a form of a page without an origin", "POST", "/pauses", []string{ada, ops, "Origin: null"}, 403, "another site"},
-		{"a form of a browser that says nothing", "POST", "/pauses", []string{ada, ops}, 403, "nothing says that a page of this server"},
+		{"a form of another site", "POST", "/pauses",
+			[]string{ada, ops, "Sec-Fetch-Site: cross-site"}, 403, "another site"},
+		{"a form of a host beside ours", "POST", "/pauses",
+			[]string{ada, ops, "Sec-Fetch-Site: same-site"}, 403, "another site"},
+		{"a form of another origin", "POST", "/pauses",
+			[]string{ada, ops, "Origin: https://evil.example"}, 403, "another site"},
+		{"a form of a page without an origin", "POST", "/pauses",
+			[]string{ada, ops, "Origin: null"}, 403, "another site"},
+		{"a form of a browser that says nothing", "POST", "/pauses",
+			[]string{ada, ops}, 403, "nothing says that a page of this server"},
 		{"our own form in an old browser", "POST", "/pauses", []string{ada, ops, "Origin: http://localhost"}, 201, `"by": "ada"`},
 		{"a token beside it decides alone", "POST", "/pauses", []string{ada, ops, token}, 201, `"by": "my-operate"`},
-		{"a wrong token beside it", "GET", "/status", []string{ada, ops, "Authorization: Bearer x"}, 401, "not one of this server"},
-		{"a session beside it does not count", "POST", "/pauses", []string{ada, "X-Forwarded-Groups: all", own, cookie}, 403, "ada may read"},
+		{"a wrong token beside it", "GET", "/status", []string{ada, ops, "Authorization: Bearer x"}, 401,
+			"not one of this server"},
+		{"a session beside it does not count", "POST", "/pauses",
+			[]string{ada, "X-Forwarded-Groups: all", own, cookie}, 403, "ada may read"},
 	} {
 		if status, body := b.lines(tt.method, tt.path, tt.headers...); status != tt.status || !strings.Contains(body, tt.says) {
 			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
@@ -114,7 +130,8 @@ func TestHeadersFromElsewhereAreIgnored(t *testing.T) {
 		var said []string
 		b := newProxied(t, &said)
 		b.server.HeaderSignIn.Proxies = proxies
-		ada := []string{"X-Forwarded-User: ada", "X-Forwarded-Groups: ops", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.7", "X-Real-IP: 192.0.2.7", "Sec-Fetch-Site: same-origin"}
+		ada := []string{"X-Forwarded-User: ada", "X-Forwarded-Groups: ops", "X-Forwarded-For: 192.0.2.7",
+			"Forwarded: for=192.0.2.7", "X-Real-IP: 192.0.2.7", "Sec-Fetch-Site: same-origin"}
 		for range 3 {
 			if status, body := b.lines("POST", "/pauses", ada...); status != 401 {
 				t.Errorf("%s: %d, %s", elsewhere, status, body)

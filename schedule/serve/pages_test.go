@@ -22,7 +22,8 @@ func TestPagesAreForThoseWhoMayLook(t *testing.T) {
 		body               string
 	}{
 		{"somebody who has signed in", "GET", "/tasks", map[string]string{"Cookie": cookie}, 200, "/tasks of my-read"},
-		{"a token", "GET", "/", map[string]string{"Authorization": "Bearer " + b.tokens[ScopeRead]}, 200, "/ of my-read"},
+		{"a token", "GET", "/", map[string]string{"Authorization": "Bearer " + b.tokens[ScopeRead]}, 200,
+			"/ of my-read"},
 		{"nobody", "GET", "/tasks", nil, http.StatusSeeOther, ""},
 		{"a wrong token", "GET", "/", map[string]string{"Authorization": "Bearer x"}, 401, ""},
 		{"nobody who posts", "POST", "/tasks", nil, 401, ""},

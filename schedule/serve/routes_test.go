@@ -37,8 +37,10 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	bad := b.Ended("hourly", 120, outcome.Failed, "")
 	gone := b.Ended("gone", 180, outcome.Failed, "")
 	b.Remember(good, bad, gone)
-	hook, badge := b.token(Token{Name: "h", Scope: ScopeHook, Task: "hourly"}), b.token(Token{Name: "b", Scope: ScopeBadge, Task: "hourly"})
-	lost, lostBadge := b.token(Token{Name: "h2", Scope: ScopeHook, Task: "nix"}), b.token(Token{Name: "b2", Scope: ScopeBadge, Task: "nix"})
+	hook, badge := b.token(Token{Name: "h", Scope: ScopeHook, Task: "hourly"}),
+		b.token(Token{Name: "b", Scope: ScopeBadge, Task: "hourly"})
+	lost, lostBadge := b.token(Token{Name: "h2", Scope: ScopeHook, Task: "nix"}),
+		b.token(Token{Name: "b2", Scope: ScopeBadge, Task: "nix"})
 	offHook := b.token(Token{Name: "h3", Scope: ScopeHook, Task: "off"})
 	asJSON := map[string]string{"Content-Type": "application/json"}
 	text := map[string]string{"Content-Type": "text/plain"}
@@ -60,97 +62,189 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"all tasks", call{scope: ScopeRead, method: "GET", route: "/tasks"}, 200, `"name": "a/b"`},
 		{"a tag that no task has", call{scope: ScopeRead, method: "GET", route: "/tasks", query: "?tag=y"}, 404, `no task has the tag`},
 		{"a task", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}}, 200, `"file": "schedule.yaml"`},
-		{"a task with a slash", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}}, 200, `"name": "a/b"`},
-		{"a task that is none", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
-		{"why", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
-		{"why at a minute", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
-		{"why at a minute, in words", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=today%209:30"}, 200, `"minute": "2026-03-01T09:30`},
+		{"a task with a slash", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}},
+			200, `"name": "a/b"`},
+		{"a task that is none", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}",
+			values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
+		{"why", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200,
+			"nothing is recorded yet"},
+		{"why at a minute", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why",
+			values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
+		{"why at a minute, in words", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why",
+			values: []string{"a/b"}, query: "?at=today%209:30"}, 200, `"minute": "2026-03-01T09:30`},
 		{"why of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
 		{"what is to come", call{scope: ScopeRead, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
 		{"a forecast", call{scope: ScopeRead, method: "GET", route: "/forecast"}, 200, `"to": "2026-03-08T12:00:00Z"`},
-		{"a forecast of a day", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
-		{"a forecast until a time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=2026-03-28&until=2026-03-29%2000:00%20UTC"}, 200, `"starts": 25`},
-		{"a forecast that ends before it begins", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=tomorrow&until=yesterday"}, 400, "until is not after since"},
-		{"a forecast of a year", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=365d"}, 400, "365 d 0 h is too long"},
-		{"a forecast of no time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
-		{"a forecast of a time before it began", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
-		{"a forecast of the year 5000", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
+		{"a forecast of a day", call{scope: ScopeRead, method: "GET", route: "/forecast",
+			query: "?since=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
+		{"a forecast until a time", call{scope: ScopeRead, method: "GET", route: "/forecast",
+			query: "?since=2026-03-28&until=2026-03-29%2000:00%20UTC"}, 200, `"starts": 25`},
+		{"a forecast that ends before it begins",
+			call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?since=tomorrow&until=yesterday"}, 400,
+			"until is not after since"},
+		{"a forecast of a year", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=365d"}, 400,
+			"365 d 0 h is too long"},
+		{"a forecast of no time", call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=week"},
+			400, "is not a duration"},
+		{"a forecast of a time before it began",
+			call{scope: ScopeRead, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
+		{"a forecast of the year 5000", call{scope: ScopeRead, method: "GET", route: "/forecast",
+			query: "?since=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
 		{"runs", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.ID},
 		{"runs since a while ago", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000d"}, 200, bad.ID},
-		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.ID},
-		{"runs of all servers, of which there is one", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
-		{"runs of a task that is no longer there", call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.ID},
+		{"runs since then, in words", call{scope: ScopeRead, method: "GET", route: "/runs",
+			query: "?since=3000%20days%20ago&until=in%201h"}, 200, bad.ID},
+		{"runs of all servers, of which there is one",
+			call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true"}, 404, "has no store"},
+		{"runs of a task that is no longer there",
+			call{scope: ScopeRead, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.ID},
 		{"a summary", call{scope: ScopeRead, method: "GET", route: "/summary"}, 200, `"success_rate": 0.5,
       "duration": 2,
       "duration_95": 2,
       "duration_max": 2,`},
-		{"a summary of a task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=gone&since=1d"}, 200, `"task": "gone"`},
-		{"a summary of a tag, at a time", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=x&since=90m&until=2026-03-01T11:30:00Z"}, 200, `"success_rate": 1,`},
-		{"a summary of a time in which nothing was", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?since=1m"}, 200, `"items": []`},
-		{"a summary of no tag", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=y"}, 404, "no task has the tag"},
-		{"a summary of no task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=hourli"}, 404, `did you mean \"hourly\"?`},
-		{"a summary that ends before it begins", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?until=2d"}, 400, "until is not after since"},
+		{"a summary of a task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=gone&since=1d"},
+			200, `"task": "gone"`},
+		{"a summary of a tag, at a time",
+			call{scope: ScopeRead, method: "GET", route: "/summary",
+				query: "?tag=x&since=90m&until=2026-03-01T11:30:00Z"}, 200, `"success_rate": 1,`},
+		{"a summary of a time in which nothing was",
+			call{scope: ScopeRead, method: "GET", route: "/summary", query: "?since=1m"}, 200, `"items": []`},
+		{"a summary of no tag", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?tag=y"},
+			404, "no task has the tag"},
+		{"a summary of no task", call{scope: ScopeRead, method: "GET", route: "/summary", query: "?task=hourli"}, 404,
+			`did you mean \"hourly\"?`},
+		{"a summary that ends before it begins",
+			call{scope: ScopeRead, method: "GET", route: "/summary", query: "?until=2d"}, 400,
+			"until is not after since"},
 		{"a run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.ID}}, 200, `"log_size": 11`},
-		{"a run that is none", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
-		{"too short an id", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
-		{"an id that means several", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{good.ID[:4]}}, 409, "could be any of"},
-		{"a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID}, query: "?offset=6"}, 200, "welt\n"},
-		{"the end of a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID}, query: "?tail=3"}, 200, "lt\n"},
-		{"the log of a run that printed nothing", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{bad.ID}}, 200, ""},
-		{"the log of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{good.ID[:4]}}, 409, ""},
-		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID}}, 200, "event: end"},
-		{"the log as it comes, from a place on", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID}, query: "?offset=6"}, 200, `data: {"offset":6,"text":"welt\n"}`},
-		{"the stream of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.ID[:4]}}, 409, ""},
-		{"servers of a machine that stands alone", call{scope: ScopeRead, method: "GET", route: "/servers"}, 404, "stands alone"},
+		{"a run that is none", call{scope: ScopeRead, method: "GET", route: "/runs/{id}",
+			values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
+		{"too short an id", call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{"f"}},
+			404, "four characters"},
+		{"an id that means several", call{scope: ScopeRead, method: "GET", route: "/runs/{id}",
+			values: []string{good.ID[:4]}}, 409, "could be any of"},
+		{"a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log",
+			values: []string{good.ID}, query: "?offset=6"}, 200, "welt\n"},
+		{"the end of a log", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log",
+			values: []string{good.ID}, query: "?tail=3"}, 200, "lt\n"},
+		{"the log of a run that printed nothing",
+			call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{bad.ID}}, 200, ""},
+		{"the log of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log",
+			values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"the log of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log",
+			values: []string{good.ID[:4]}}, 409, ""},
+		{"the log as it comes", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream",
+			values: []string{good.ID}}, 200, "event: end"},
+		{"the log as it comes, from a place on",
+			call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream",
+				values: []string{good.ID}, query: "?offset=6"}, 200, `data: {"offset":6,"text":"welt\n"}`},
+		{"the stream of no run", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream",
+			values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"the stream of several runs", call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream",
+			values: []string{good.ID[:4]}}, 409, ""},
+		{"servers of a machine that stands alone",
+			call{scope: ScopeRead, method: "GET", route: "/servers"}, 404, "stands alone"},
 		{"health", call{method: "GET", route: "/healthz"}, 200, "ok"},
 		{"the document", call{method: "GET", route: "/openapi.json"}, 200, "openapi"},
 		{"the schema", call{scope: ScopeRead, method: "GET", route: "/schema"}, 200, "json-schema.org/draft/2020-12"},
 		{"metrics", call{scope: ScopeRead, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
-		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}}, 200, ">succeeded</text>"},
+		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}},
+			200, ">succeeded</text>"},
 		{"a badge of no key", call{method: "GET", route: "/badge/{key}", values: []string{"x.svg"}}, 404, ""},
-		{"a badge of a task that is gone", call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
+		{"a badge of a task that is gone",
+			call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
 
-		{"a trigger", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
-		{"a trigger with params", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "params": {"DAY": "2026-11-01"}}`}, 202, `"DAY": "2026-11-01"`},
-		{"a trigger with a long value and a long reason", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "` + strings.Repeat("x", 500) + `", "params": {"DAY": "` + strings.Repeat("x", 1000) + `"}}`}, 202, "xxx"},
-		{"a trigger with a value that is not allowed", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": "$(reboot)"}}`}, 400, "does not match the pattern"},
-		{"a trigger with a variable that is no param", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"PATH": "/tmp"}}`}, 400, `hourly has no param`},
-		{"a trigger with a param that is no text", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": 1}}`}, 400, "params"},
-		{"a trigger with a token in a param", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"params": {"DAY": "` + strings.Repeat("x", 600) + " " + b.tokens[ScopeRead] + `"}}`}, 400, "a token is in the value of DAY"},
-		{"a trigger without a body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
-		{"a trigger of no task", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
-		{"a trigger of a task that is off", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
-		{"a trigger in two ways", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
-		{"a trigger in the past", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
-		{"a trigger in a million years", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
-		{"a trigger with a key that does not exist", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
-		{"a trigger with a body that is no JSON", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
-		{"a trigger with two bodies", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{}]`}, 400, "something behind it"},
-		{"a trigger with a form", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
-		{"a trigger with a large body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
+		{"a trigger", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202,
+			"trigger by my-operate: why not"},
+		{"a trigger with params", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": 600, "params": {"DAY": "2026-11-01"}}`},
+			202, `"DAY": "2026-11-01"`},
+		{"a trigger with a long value and a long reason",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"},
+				body: `{"in": 600, "reason": "` + strings.Repeat("x", 500) + `", "params": {"DAY": "` +
+					strings.Repeat("x", 1000) + `"}}`}, 202, "xxx"},
+		{"a trigger with a value that is not allowed",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}, body: `{"params": {"DAY": "$(reboot)"}}`}, 400, "does not match the pattern"},
+		{"a trigger with a variable that is no param",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}, body: `{"params": {"PATH": "/tmp"}}`}, 400, `hourly has no param`},
+		{"a trigger with a param that is no text",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}, body: `{"params": {"DAY": 1}}`}, 400, "params"},
+		{"a trigger with a token in a param",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"},
+				body: `{"params": {"DAY": "` + strings.Repeat("x", 600) + " " + b.tokens[ScopeRead] + `"}}`}, 400,
+			"a token is in the value of DAY"},
+		{"a trigger without a body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"a/b"}}, 202, `"task": "a/b"`},
+		{"a trigger of no task", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"nix"}}, 404, ""},
+		{"a trigger of a task that is off",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}},
+			409, "off is switched off"},
+		{"a trigger in two ways", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
+		{"a trigger in the past", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
+		{"a trigger in a million years", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
+		{"a trigger with a key that does not exist",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
+		{"a trigger with a body that is no JSON",
+			call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+				values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
+		{"a trigger with two bodies", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{}]`}, 400, "something behind it"},
+		{"a trigger with a form", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
+		{"a trigger with a large body", call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: large}, 413, "64 KiB"},
 
-		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 202, "retry of " + bad.ID[24:] + " by my-operate"},
-		{"a retry with a value that is not allowed", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: `{"params": {"DAY": ""}}`}, 400, "does not match the pattern"},
-		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 409, "waits already"},
-		{"a retry of a task that is gone", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.ID}}, 409, "no longer in the schedule"},
-		{"a retry of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a retry with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: `in=1`, headers: text}, 415, ""},
-		{"a retry with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}, body: large}, 413, ""},
+		{"a retry", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID}}, 202,
+			"retry of " + bad.ID[24:] + " by my-operate"},
+		{"a retry with a value that is not allowed",
+			call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+				values: []string{bad.ID}, body: `{"params": {"DAY": ""}}`}, 400, "does not match the pattern"},
+		{"a retry that waits", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{bad.ID}}, 409, "waits already"},
+		{"a retry of a task that is gone",
+			call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.ID}}, 409,
+			"no longer in the schedule"},
+		{"a retry of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a retry with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{bad.ID}, body: `in=1`, headers: text}, 415, ""},
+		{"a retry with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{bad.ID}, body: large}, 413, ""},
 
-		{"a stop of a run that has ended", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}}, 409, "is not running: it succeeded"},
-		{"a stop of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID[:8]}}, 400, "too short for the id of a run to change"},
-		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": []}`}, 400, "leave out tasks and tags"},
-		{"a stop of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}, body: `in=1`, headers: text}, 415, ""},
-		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}, body: large}, 413, ""},
+		{"a stop of a run that has ended",
+			call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{good.ID}}, 409,
+			"is not running: it succeeded"},
+		{"a stop of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop",
+			values: []string{good.ID[:8]}}, 400, "too short for the id of a run to change"},
+		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": []}`}, 400,
+			"leave out tasks and tags"},
+		{"a stop of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop",
+			values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a stop with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop",
+			values: []string{good.ID}, body: `in=1`, headers: text}, 415, ""},
+		{"a stop with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop",
+			values: []string{good.ID}, body: large}, 413, ""},
 
-		{"a cancel of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
-		{"a cancel with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.ID}, body: `x=1`, headers: text}, 415, ""},
-		{"a cancel with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel", values: []string{good.ID}, body: large}, 413, ""},
-		{"a retry of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.ID[:11]}}, 400, "too short for the id of a run to change"},
-		{"a pause of no tag and no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": null, "tags": []}`}, 400, "leave out tasks and tags"},
+		{"a cancel of no run", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel",
+			values: []string{"ffffffff-ffff-7fff-8fff-ffffffffffff"}}, 404, ""},
+		{"a cancel with a form", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel",
+			values: []string{good.ID}, body: `x=1`, headers: text}, 415, ""},
+		{"a cancel with a large body", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/cancel",
+			values: []string{good.ID}, body: large}, 413, ""},
+		{"a retry of a part of an id", call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{bad.ID[:11]}}, 400, "too short for the id of a run to change"},
+		{"a pause of no tag and no task",
+			call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": null, "tags": []}`}, 400,
+			"leave out tasks and tags"},
 
 		{"no pauses", call{scope: ScopeRead, method: "GET", route: "/pauses"}, 200, `"items": []`},
 		{"a pause", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
@@ -159,32 +253,57 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a pause of no task", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `{"tasks": ["nix"]}`}, 404, ""},
 		{"a pause with a form", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: `x=1`, headers: text}, 415, ""},
 		{"a pause with a large body", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: large}, 413, ""},
-		{"a pause with a long reason", call{scope: ScopeOperate, method: "POST", route: "/pauses", body: large[:1000] + `"}`}, 400, "longer than 500"},
-		{"the end of a pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 204, ""},
-		{"the end of no pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 404, "a/b is not paused"},
+		{"a pause with a long reason", call{scope: ScopeOperate, method: "POST", route: "/pauses",
+			body: large[:1000] + `"}`}, 400, "longer than 500"},
+		{"the end of a pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}",
+			values: []string{"a/b"}}, 204, ""},
+		{"the end of no pause", call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}",
+			values: []string{"a/b"}}, 404, "a/b is not paused"},
 
-		{"a hook", call{method: "POST", route: "/hooks/{key}", values: []string{hook}, body: "whatever", headers: text}, 202, "trigger by h"},
+		{"a hook", call{method: "POST", route: "/hooks/{key}", values: []string{hook}, body: "whatever", headers: text},
+			202, "trigger by h"},
 		{"a hook of no key", call{method: "POST", route: "/hooks/{key}", values: []string{"x"}}, 404, ""},
-		{"the key of a badge as that of a hook", call{method: "POST", route: "/hooks/{key}", values: []string{badge}}, 404, ""},
+		{"the key of a badge as that of a hook",
+			call{method: "POST", route: "/hooks/{key}", values: []string{badge}}, 404, ""},
 		{"a hook of a task that is gone", call{method: "POST", route: "/hooks/{key}", values: []string{lost}}, 404, ""},
 		{"a hook of a task that is off", call{method: "POST", route: "/hooks/{key}", values: []string{offHook}}, 409, ""},
 
-		{"a new task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\ncommand: |\n  echo 1\n\n  echo 2\n", headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
-		{"it, without having seen it", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
-		{"it, as it never was", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
-		{"a task of another file", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
-		{"a task that is invalid", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
-		{"a task of another user", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
-		{"two tasks", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
-		{"a task in a form", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
-		{"a large task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
-		{"a task with a name that is none", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
-		{"a task in JSON", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: asJSON}, 201, "😀"},
-		{"a task in two parts", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"}, body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: asJSON}, 400, "something behind it"},
-		{"the end of a task, as it never was", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
-		{"the end of a task, without having seen it", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
-		{"the end of a task of another file", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
-		{"the end of no task", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"nix"}}, 404, ""},
+		{"a new task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"},
+			body:    "every: day\ncommand: |\n  echo 1\n\n  echo 2\n",
+			headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
+		{"it, without having seen it", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
+		{"it, as it never was", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
+		{"a task of another file", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
+		{"a task that is invalid", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new"}, body: "every: fortnight\ncomand: x",
+			headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
+		{"a task of another user", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
+		{"two tasks", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
+		{"a task in a form", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
+		{"a large task", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+			values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
+		{"a task with a name that is none",
+			call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+				values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
+		{"a task in JSON", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json"},
+			body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: asJSON}, 201, "😀"},
+		{"a task in two parts", call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"json2"},
+			body: `{"every": "day", "command": "x"}{"user": "root"}`, headers: asJSON}, 400, "something behind it"},
+		{"the end of a task, as it never was",
+			call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}",
+				values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
+		{"the end of a task, without having seen it",
+			call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
+		{"the end of a task of another file",
+			call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
+		{"the end of no task", call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}",
+			values: []string{"nix"}}, 404, ""},
 		{"the audit log", call{scope: ScopeRead, method: "GET", route: "/audit"}, 200, `"reason": "why not"`},
 	} {
 		got := b.call(tt.call)
@@ -214,7 +333,9 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	skipped, missed := b.Ended("hourly", 240, outcome.Skipped, ""), b.Ended("a/b", 300, outcome.Missed, "")
 	missed.LastSlot, missed.Slots = missed.Slot.Add(time.Hour), 2
 	b.Remember(skipped, missed)
-	b.wants("a trigger that waits, behind a pause", b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600}`}), 202)
+	b.wants("a trigger that waits, behind a pause",
+		b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"hourly"}, body: `{"in": 600}`}), 202)
 	for _, run := range []string{good.ID, skipped.ID, missed.ID} {
 		b.looksAtEverything(run)
 	}
@@ -248,22 +369,30 @@ func (b *box) looksAtEverything(run string) {
 func (b *box) editAgain() {
 	b.Helper()
 	seen := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}})
-	tag := map[string]string{"If-Match": seen.header.Get("ETag"), "Content-Type": "application/yaml", "Sched-Reason": "it was wrong"}
-	got := b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
+	tag := map[string]string{"If-Match": seen.header.Get("ETag"), "Content-Type": "application/yaml",
+		"Sched-Reason": "it was wrong"}
+	got := b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+		values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
 	b.wants("the task, having seen it", got, 200, `"0 * * * *"`)
-	b.wants("the same again", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 412)
+	b.wants("the same again", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}",
+		values: []string{"new/one"}, headers: tag}), 412)
 	tag["If-Match"] = got.header.Get("ETag")
-	b.wants("its end", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 204)
+	b.wants("its end", b.call(call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}",
+		values: []string{"new/one"}, headers: tag}), 204)
 	if _, err := os.Stat(b.Path("schedule.d/new+one.yaml")); !os.IsNotExist(err) {
 		b.Errorf("it is still there: %v", err)
 	}
-	b.wants("it is gone", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}}), 404)
-	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
-	trigger := call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"before"}, headers: map[string]string{"Content-Type": "application/json"},
+	b.wants("it is gone", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}",
+		values: []string{"new/one"}}), 404)
+	b.wants("the audit log", b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=3"}), 200,
+		"it was wrong", `"action": "remove"`)
+	trigger := call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}",
+		values: []string{"before"}, headers: map[string]string{"Content-Type": "application/json"},
 		body: `{"every": "day", "command": "x", "on_success": {"trigger": "json"}}`}
 	b.wants("a task that triggers another", b.call(trigger), 201)
 	end := call{scope: ScopeEdit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}
-	end.headers = map[string]string{"If-Match": b.call(call{scope: ScopeRead, method: "GET", route: end.route, values: end.values}).header.Get("ETag")}
+	end.headers = map[string]string{"If-Match": b.call(call{scope: ScopeRead, method: "GET",
+		route: end.route, values: end.values}).header.Get("ETag")}
 	b.wants("the end of a task that another one triggers", b.call(end), 422, "json")
 }
 
@@ -271,7 +400,8 @@ func (b *box) editAgain() {
 // name of the server, no token, a token that is not enough, or an invalid schedule.
 func (b *box) everyRouteRefuses() {
 	b.Helper()
-	keys := map[Scope]string{ScopeHook: b.token(Token{Name: "a hook", Scope: ScopeHook, Task: "hourly"}), ScopeBadge: b.token(Token{Name: "a badge", Scope: ScopeBadge, Task: "hourly"}) + ".svg"}
+	keys := map[Scope]string{ScopeHook: b.token(Token{Name: "a hook", Scope: ScopeHook, Task: "hourly"}),
+		ScopeBadge: b.token(Token{Name: "a badge", Scope: ScopeBadge, Task: "hourly"}) + ".svg"}
 	b.write("schedule.yaml", "tasks: [")
 	for _, r := range b.server.routes {
 		c := call{scope: ScopeEdit, method: r.method, route: r.path, values: []string{cmp.Or(keys[r.scope], "x")}}
@@ -282,7 +412,9 @@ func (b *box) everyRouteRefuses() {
 		c.headers = nil
 		if r.takesBody() {
 			b.server.bodyTimeout = 50 * time.Millisecond
-			b.wants(r.path+" with a body that does not end", b.call(call{scope: c.scope, method: c.method, route: c.route, values: c.values, body: "{", endless: true}), 408, "the body did not come")
+			b.wants(r.path+" with a body that does not end",
+				b.call(call{scope: c.scope, method: c.method, route: c.route, values: c.values, body: "{",
+					endless: true}), 408, "the body did not come")
 			b.server.bodyTimeout = longestBody
 		}
 		if !r.bare {
@@ -332,7 +464,8 @@ func TestPagesAreTheList(t *testing.T) {
 		whole = append(whole, r.Run)
 	}
 	for query := "?limit=4"; ; {
-		p := decode[page[view.Record]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: query}).body)
+		p := decode[page[view.Record]](t,
+			b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: query}).body)
 		for _, r := range p.Items {
 			paged = append(paged, r.Run)
 		}
@@ -346,7 +479,8 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var tasks []string
 	for query := "?limit=2"; ; {
-		p := decode[page[view.Task]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/tasks", query: query}).body)
+		p := decode[page[view.Task]](t, b.call(call{scope: ScopeRead, method: "GET",
+			route: "/tasks", query: query}).body)
 		for _, task := range p.Items {
 			tasks = append(tasks, task.Name)
 		}
@@ -360,7 +494,8 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var slots []string
 	for query := "?until=2026-03-02T12:00:00Z&limit=5"; ; {
-		p := decode[page[view.Upcoming]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/upcoming", query: query}).body)
+		p := decode[page[view.Upcoming]](t,
+			b.call(call{scope: ScopeRead, method: "GET", route: "/upcoming", query: query}).body)
 		for _, slot := range p.Items {
 			slots = append(slots, slot.Slot+" "+slot.Task)
 		}
@@ -377,7 +512,8 @@ func TestPagesAreTheList(t *testing.T) {
 // A long answer is compressed for a client that asks for it; a stream never is.
 func TestLongAnswersAreCompressed(t *testing.T) {
 	b := newBox(t, shop)
-	long, short := b.Ended("hourly", 60, outcome.Succeeded, strings.Repeat("hallo\n", 1000)), b.Ended("hourly", 120, outcome.Succeeded, "hallo\n")
+	long, short := b.Ended("hourly", 60, outcome.Succeeded, strings.Repeat("hallo\n", 1000)),
+		b.Ended("hourly", 120, outcome.Succeeded, "hallo\n")
 	b.Remember(long, short)
 	for _, tt := range []struct {
 		about, path, accepts string

@@ -24,10 +24,12 @@ func TestRunsOfOtherServers(t *testing.T) {
 	running, ended := controltest.Running("hourly"), b.Ended("a/b", 60, outcome.Failed, "")
 	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}}, ended)
 	b.wants("the servers", b.call(call{scope: ScopeRead, method: "GET", route: "/servers"}), 200, `"name": "web-2"`, running.Run)
-	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""), b.Ended("hourly", 120, outcome.Failed, ""))
+	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""),
+		b.Ended("hourly", 120, outcome.Failed, ""))
 	var all []string
 	for query := "?all_servers=true&limit=1"; query != ""; {
-		got := decode[page[view.Record]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: query}).body)
+		got := decode[page[view.Record]](t,
+			b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: query}).body)
 		for _, r := range got.Items {
 			all = append(all, r.Server+" "+r.Task+" "+string(r.Outcome))
 		}
@@ -38,18 +40,27 @@ func TestRunsOfOtherServers(t *testing.T) {
 	if want := []string{"web-1 hourly succeeded", "web-2 a/b failed", "web-1 hourly failed"}; !slices.Equal(all, want) {
 		t.Errorf("what ran everywhere: %q, want %q", all, want)
 	}
-	b.wants("what failed everywhere of a task", b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
-	b.wants("what was skipped everywhere", b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true&outcome=skipped"}), 400, "servers do not tell each other")
+	b.wants("what failed everywhere of a task",
+		b.call(call{scope: ScopeRead, method: "GET", route: "/runs",
+			query: "?all_servers=true&outcome=failed&task=hourly"}), 200, `"next": null`, `"server": "web-1"`)
+	b.wants("what was skipped everywhere",
+		b.call(call{scope: ScopeRead, method: "GET", route: "/runs", query: "?all_servers=true&outcome=skipped"}), 400,
+		"servers do not tell each other")
 	b.wants("the tasks", b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"}), 200, `"host": "web-2"`, ended.ID)
 	there := func(command, run string) string {
 		return "is on web-2: `sched " + command + " " + humanize.ShortRun(run) + "` there"
 	}
 	for _, run := range []string{running.Run, ended.ID} {
-		b.wants("the run", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{run}}), 200, `"server": "web-2"`)
-		b.wants("its log", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{run}}), 409, there("logs", run))
-		b.wants("its log as it comes", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{run}}), 409, there("logs", run))
-		b.wants("its retry", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry", values: []string{run}}), 409, there("retry", run))
-		b.wants("its end", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop", values: []string{run}}), 409, there("stop", run))
+		b.wants("the run", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{run}}),
+			200, `"server": "web-2"`)
+		b.wants("its log", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log",
+			values: []string{run}}), 409, there("logs", run))
+		b.wants("its log as it comes", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream",
+			values: []string{run}}), 409, there("logs", run))
+		b.wants("its retry", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/retry",
+			values: []string{run}}), 409, there("retry", run))
+		b.wants("its end", b.call(call{scope: ScopeOperate, method: "POST", route: "/runs/{id}/stop",
+			values: []string{run}}), 409, there("stop", run))
 	}
 	b.looksAtEverything(running.Run)
 	b.looksAtEverything(ended.ID)

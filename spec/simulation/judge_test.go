@@ -182,7 +182,8 @@ func (w *world) settled(key slotKey) bool {
 	return slices.ContainsFunc(w.servers, func(s *server) bool {
 		_, last := s.rows()
 		row := last[key]
-		return row.Outcome == outcome.Missed || row.Outcome == outcome.Lost || strings.HasPrefix(row.Reason, "nobody knew")
+		return row.Outcome == outcome.Missed || row.Outcome == outcome.Lost ||
+			strings.HasPrefix(row.Reason, "nobody knew")
 	})
 }
 
@@ -191,10 +192,13 @@ func (w *world) settled(key slotKey) bool {
 func (w *world) judgeOverlaps() {
 	for _, c := range w.commands {
 		for _, o := range c.suspicious {
-			lostData := slices.ContainsFunc(w.dataLoss, func(at time.Time) bool { return at.After(o.other.begun.Add(-time.Minute)) && at.Before(c.begun) })
-			silent := c.begun.Sub(o.leased) >= mutex.DefaultLease-5*time.Second && o.other.server.wasSilent(o.leased, c.begun, o.other.task.StopOnLostLease)
+			lostData := slices.ContainsFunc(w.dataLoss,
+				func(at time.Time) bool { return at.After(o.other.begun.Add(-time.Minute)) && at.Before(c.begun) })
+			silent := c.begun.Sub(o.leased) >= mutex.DefaultLease-5*time.Second &&
+				o.other.server.wasSilent(o.leased, c.begun, o.other.task.StopOnLostLease)
 			if !lostData && !silent {
-				w.fail("%s on %s ran beside %s on %s, whose lease began %s before", c.slot, c.server.name, o.other.slot, o.other.server.name,
+				w.fail("%s on %s ran beside %s on %s, whose lease began %s before",
+					c.slot, c.server.name, o.other.slot, o.other.server.name,
 					c.begun.Sub(o.leased).Round(time.Second))
 			}
 		}
@@ -205,5 +209,6 @@ func (w *world) judgeOverlaps() {
 // no answer in a time.
 func (s *server) wasSilent(from, to time.Time, frozenOnly bool) bool {
 	frozen := slices.ContainsFunc(s.freezes, func(f span) bool { return f.from.Before(to) && f.to.After(from) })
-	return frozen || !frozenOnly && slices.ContainsFunc(s.silences, func(at time.Time) bool { return at.After(from) && !at.After(to.Add(3*time.Second)) })
+	return frozen || !frozenOnly && slices.ContainsFunc(s.silences,
+		func(at time.Time) bool { return at.After(from) && !at.After(to.Add(3*time.Second)) })
 }

@@ -190,10 +190,12 @@ func (p *process) plan() (starts []schedule.Slot) {
 
 func (p *process) newAccount() *tick.Ledger {
 	a := &tick.Ledger{
-		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true, Minute: p.minute, Server: p.name,
+		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true,
+		Minute: p.minute, Server: p.name,
 		Covers: !(p.minute.Before(p.newest) && p.world.defects["again"]),
 		ReadPauses: func() tick.Paused {
-			return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" }, Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
+			return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" },
+				Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
 		},
 		Problem: func(format string, args ...any) { p.world.note(p.server, format, args...) },
 	}
@@ -350,7 +352,8 @@ func (p *process) run(record state.Row, task *schedule.Task, lock mutex.Lock) {
 // execute is a run from its row to its end: see run.Run.supervise.
 func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	r := p.world.dice(p.name, record.Task, record.Slot, p.minute)
-	lost, renewer := p.leases.Renew(context.Background(), run.LeaseOf{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
+	lost, renewer := p.leases.Renew(context.Background(),
+		run.LeaseOf{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
 	defer renewer.End()
 	p.pause(time.Duration(1e6 + r.IntN(3e9)))
 	p.step("ready ", task.Name)

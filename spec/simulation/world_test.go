@@ -85,7 +85,8 @@ var tasks = []string{
 // newWorld makes the world of a seed. A part of the kinds of faults is left out, so that the others
 // meet more often.
 func newWorld(t *testing.T, seed uint64, dir string, template string, d defects) *world {
-	w := &world{T: t, seed: seed, defects: d, node: newNode(), begun: time.Now(), slots: map[slotKey]*slotLog{}, late: map[string]bool{}}
+	w := &world{T: t, seed: seed, defects: d, node: newNode(), begun: time.Now(), slots: map[slotKey]*slotLog{},
+		late: map[string]bool{}}
 	r := w.dice("world")
 	w.faulty = w.begun.Add(61 * time.Minute)
 	w.end = w.faulty.Add(6 * time.Minute)
@@ -157,7 +158,8 @@ func (w *world) note(s *server, format string, args ...any) {
 	if s != nil {
 		who, at = s.name, s.now().Format("15:04:05")
 	}
-	w.log = append(w.log, fmt.Sprintf("%s %s %s %s", time.Now().Format("15:04:05.000000"), who, at, fmt.Sprintf(format, args...)))
+	w.log = append(w.log, fmt.Sprintf("%s %s %s %s", time.Now().Format("15:04:05.000000"), who, at,
+		fmt.Sprintf(format, args...)))
 }
 
 // A server is a machine with a clock, a state folder, and a cron.
@@ -193,7 +195,8 @@ func newServer(w *world, i int, dir, template, yaml string, r *rand.Rand) *serve
 		s.offset = between(r, -6*time.Minute, 6*time.Minute)
 	}
 	if r.IntN(3) == 0 {
-		s.jumps = append(s.jumps, jump{w.aSpan(r, 10*time.Second, 20*time.Minute), between(r, -15*time.Minute, 15*time.Minute)})
+		s.jumps = append(s.jumps, jump{w.aSpan(r, 10*time.Second, 20*time.Minute),
+			between(r, -15*time.Minute, 15*time.Minute)})
 	}
 	if r.IntN(3) == 0 {
 		s.off = append(s.off, w.aSpan(r, 10*time.Second, 25*time.Minute))
@@ -211,7 +214,8 @@ func newServer(w *world, i int, dir, template, yaml string, r *rand.Rand) *serve
 	}
 	os.Chmod(s.dir, 0o700)
 	var err error
-	s.schedule, err = load.Text([]byte(yaml), filepath.Join(dir, "schedule.yaml"), load.Options{Server: func(string) string { return s.name }})
+	s.schedule, err = load.Text([]byte(yaml), filepath.Join(dir, "schedule.yaml"),
+		load.Options{Server: func(string) string { return s.name }})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -18,7 +18,8 @@ import (
 )
 
 // events are the events of the model, in the order of their numbers.
-var events = []string{"PLAN", "BACK", "MISSED", "BEGIN", "SKIP", "TO_SUPERVISOR", "TO_FINISH", "TO_TICK", "RETRY", "START", "FORK", "AGAIN", "DEFER", "FINISH", "END"}
+var events = []string{"PLAN", "BACK", "MISSED", "BEGIN", "SKIP", "TO_SUPERVISOR", "TO_FINISH", "TO_TICK", "RETRY",
+	"START", "FORK", "AGAIN", "DEFER", "FINISH", "END"}
 
 // A tree has a node for each beginning of a shape. Node 0 is the empty beginning.
 type tree struct {

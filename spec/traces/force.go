@@ -137,7 +137,8 @@ func reportForced(all []*story) (refused int) {
 		case !s.accepted:
 			refused++
 			cut := map[bool]string{false: ", when its time was over"}[s.searched]
-			fmt.Printf("refused%s: the %s of %s, at step %d of %d:\n", cut, s.model, s.example, s.reached+1, len(s.steps))
+			fmt.Printf("refused%s: the %s of %s, at step %d of %d:\n",
+				cut, s.model, s.example, s.reached+1, len(s.steps))
 			for _, t := range s.steps[max(0, s.reached-8):min(len(s.steps), s.reached+1)] {
 				fmt.Printf("  %9.3f s  %s\n", t.at.Seconds(), t.text)
 			}

@@ -70,7 +70,8 @@ func (f *Folder) Load() (valid *schedule.Schedule, invalid, err error) {
 
 // View returns a source that reads a schedule of the folder.
 func (f *Folder) View(s *schedule.Schedule) view.Source {
-	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true}, Now: Now, Server: "web-1"}
+	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true},
+		Now: Now, Server: "web-1"}
 }
 
 // Actor returns somebody who asks ticks for something.
@@ -89,7 +90,8 @@ func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
 // Noon. Remember puts the record into the history.
 func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string) state.Row {
 	slot := Noon.Add(-time.Duration(ago) * time.Minute)
-	r := state.Row{ID: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Result: state.Result{Ended: slot, Outcome: as}, Server: "web-1", Attempt: state.Attempt{Number: 1}}
+	r := state.Row{ID: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot,
+		Result: state.Result{Ended: slot, Outcome: as}, Server: "web-1", Attempt: state.Attempt{Number: 1}}
 	if r.Ran() {
 		r.Started, r.Ended = slot.Add(time.Second), slot.Add(3*time.Second)
 	}

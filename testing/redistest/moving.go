@@ -68,7 +68,8 @@ func (g *Sentinels) AwaitFailover(t testing.TB) {
 			return strings.Contains(ask(t, s, "sentinel", "get-master-addr-by-name", "mymaster"), port)
 		})
 	}
-	until(t, "the replica is the primary", func() bool { return strings.Contains(ask(t, g.Replica, "info", "replication"), "role:master") })
+	until(t, "the replica is the primary",
+		func() bool { return strings.Contains(ask(t, g.Replica, "info", "replication"), "role:master") })
 }
 
 // A Cluster is a Redis Cluster of three primaries.
@@ -83,7 +84,8 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	c := &Cluster{}
 	var addresses []string
 	for range 3 {
-		node := Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}, args...)...)
+		node := Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "no"}, args...)...)
 		c.Nodes, addresses = append(c.Nodes, node), append(addresses, node.Address)
 	}
 	create := append([]string{"--cluster", "create"}, addresses...)
@@ -167,9 +169,11 @@ func MakeCertificates(t testing.TB) Certificates {
 	t.Helper()
 	dir := t.TempDir()
 	caKey, key := privateKey(t), privateKey(t)
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of a test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "redis"}, NotAfter: time.Now().Add(time.Hour),
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of a test"},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "redis"},
+		NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"redis.internal"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	write := func(name, kind string, der []byte, err error) string {
@@ -202,5 +206,6 @@ func privateKey(t testing.TB) *ecdsa.PrivateKey {
 // Options are the options of a redis-server that speaks TLS alone, and asks each client for a
 // certificate.
 func (c Certificates) Options() []string {
-	return []string{"--port", "0", "--tls-port", "{port}", "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA, "--tls-auth-clients", "yes"}
+	return []string{"--port", "0", "--tls-port", "{port}", "--tls-cert-file", c.Cert, "--tls-key-file",
+		c.Key, "--tls-ca-cert-file", c.CA, "--tls-auth-clients", "yes"}
 }

@@ -49,12 +49,14 @@ var Postgres = Kind{
 	Name: "PostgreSQL", Scheme: "postgres", owner: "postgres", wants: []string{"initdb", "postgres", "psql"},
 	setup: func(s *Server) [][]string {
 		os.WriteFile(s.file("password"), []byte("secret\n"), 0o644)
-		return [][]string{{"initdb", "--no-sync", "-D", s.file("data"), "-U", "sched", "-A", "scram-sha-256", "--pwfile", s.file("password"),
+		return [][]string{{"initdb", "--no-sync", "-D", s.file("data"), "-U", "sched", "-A", "scram-sha-256",
+			"--pwfile", s.file("password"),
 			"-E", "UTF8", "--locale=C"}}
 	},
 	serve: func(s *Server, port string) []string {
 		s.Socket = s.file(".s.PGSQL." + port)
-		return []string{"postgres", "-D", s.file("data"), "-k", s.dir, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off",
+		return []string{"postgres", "-D", s.file("data"), "-k", s.dir, "-p", port, "-c",
+			"listen_addresses=127.0.0.1", "-c", "fsync=off",
 			"-c", "shared_buffers=16MB", "-c", "max_connections=300"}
 	},
 	ready: "database system is ready to accept connections",
@@ -65,12 +67,15 @@ var MariaDB = Kind{
 	setup: func(s *Server) [][]string {
 		os.WriteFile(s.file("init"), []byte("CREATE DATABASE IF NOT EXISTS sched;\nCREATE USER IF NOT EXISTS sched IDENTIFIED BY 'secret';\n"+
 			"GRANT ALL ON *.* TO sched WITH GRANT OPTION;\n"), 0o644)
-		return [][]string{{"mariadb-install-db", "--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir}}
+		return [][]string{{"mariadb-install-db", "--no-defaults", "--skip-test-db",
+			"--auth-root-authentication-method=normal", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir}}
 	},
 	serve: func(s *Server, port string) []string {
 		s.Socket = s.file("s")
-		return []string{"mariadbd", "--no-defaults", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir, "--socket=" + s.Socket, "--port=" + port, "--bind-address=127.0.0.1",
-			"--pid-file=" + s.file("pid"), "--init-file=" + s.file("init"), "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
+		return []string{"mariadbd", "--no-defaults", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir, "--socket=" +
+			s.Socket, "--port=" + port, "--bind-address=127.0.0.1",
+			"--pid-file=" + s.file("pid"), "--init-file=" + s.file("init"), "--innodb-buffer-pool-size=16M",
+			"--innodb-log-file-size=8M",
 			"--innodb-flush-log-at-trx-commit=2", "--performance-schema=OFF", "--max-connections=300"}
 	},
 	ready: "ready for connections",
@@ -227,8 +232,9 @@ func (s *Server) Secure() (ca string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        true, BasicConstraintsValid: true}
 	certificate, err := x509.CreateCertificate(crand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		s.t.Fatal(err)
@@ -243,7 +249,8 @@ func (s *Server) Secure() (ca string) {
 		}
 	}
 	if s.Name == Postgres.Name {
-		s.args = append(s.args, "-c", "ssl=on", "-c", "ssl_cert_file="+s.file("ca.pem"), "-c", "ssl_key_file="+s.file("key.pem"))
+		s.args = append(s.args, "-c", "ssl=on", "-c", "ssl_cert_file="+s.file("ca.pem"), "-c",
+			"ssl_key_file="+s.file("key.pem"))
 	} else {
 		s.args = append(s.args, "--ssl-cert="+s.file("ca.pem"), "--ssl-key="+s.file("key.pem"))
 	}
@@ -334,7 +341,8 @@ func (s *Server) run() bool {
 	args := s.args
 	if s.clock != "" {
 		Require(s.t, "faketime")
-		args = append([]string{"env", "LD_PRELOAD=" + newest("/usr/lib/*/faketime/libfaketimeMT.so.1")[0], "FAKETIME=" + s.clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"}, args...)
+		args = append([]string{"env", "LD_PRELOAD=" + newest("/usr/lib/*/faketime/libfaketimeMT.so.1")[0], "FAKETIME=" +
+			s.clock, "FAKETIME_DONT_FAKE_MONOTONIC=1"}, args...)
 	}
 	s.shell = s.Command("/bin/sh", append([]string{"-c", script, s.file("log")}, args...)...)
 	in, _ := s.shell.StdinPipe()
@@ -351,7 +359,8 @@ func (s *Server) run() bool {
 		switch {
 		case bytes.Contains(log, []byte(s.ready)):
 			return true
-		case syscall.Kill(s.pid, 0) != nil, bytes.Contains(log, []byte("Address already in use")), bytes.Contains(log, []byte("could not create any TCP/IP")):
+		case syscall.Kill(s.pid, 0) != nil, bytes.Contains(log, []byte("Address already in use")),
+			bytes.Contains(log, []byte("could not create any TCP/IP")):
 			s.Kill()
 			return false
 		}
@@ -449,9 +458,11 @@ func (s *Server) Exec(statements string) string {
 func (s *Server) exec(database, statements string) string {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Address)
-	client := exec.Command("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port, "-U", "sched", "-d", database, "-c", statements)
+	client := exec.Command("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port, "-U", "sched", "-d",
+		database, "-c", statements)
 	if s.Name == MariaDB.Name {
-		client = exec.Command("mariadb", "--no-defaults", "-N", "-B", "-h", "127.0.0.1", "-P", port, "-u", "sched", "-D", database, "-e", statements)
+		client = exec.Command("mariadb", "--no-defaults", "-N", "-B", "-h", "127.0.0.1", "-P", port, "-u", "sched",
+			"-D", database, "-e", statements)
 	}
 	client.Env = append(os.Environ(), "PGPASSWORD=secret", "MYSQL_PWD=secret")
 	out, err := client.CombinedOutput()

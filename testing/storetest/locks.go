@@ -315,7 +315,8 @@ func race(t *testing.T, open openLocks, name string) (slow string) {
 }
 
 func testNames(t *testing.T, open openLocks) {
-	names := []string{"a", "a/b", "a:b", "a.b", "a-b", "a_b", "a/b/c", "a.lock", "claims", "claims/a", "0", strings.Repeat("x", 128)}
+	names := []string{"a", "a/b", "a:b", "a.b", "a-b", "a_b", "a/b/c", "a.lock", "claims", "claims/a", "0",
+		strings.Repeat("x", 128)}
 	locks := map[string]mutex.Lock{}
 	run := func(i int) string { return fmt.Sprintf("run-%d", i) }
 	for i, name := range names {

@@ -151,7 +151,8 @@ func testLog(t *testing.T, open func() mutex.Store) {
 	for _, tt := range []struct {
 		skip, count int
 		want        string
-	}{{0, 3, "[19 18 17]"}, {0, 100, "[19 18 17 16 15 14 13 12]"}, {3, 2, "[16 15]"}, {7, 5, "[12]"}, {8, 5, "[]"}, {0, 0, "[]"}} {
+	}{{0, 3, "[19 18 17]"}, {0, 100, "[19 18 17 16 15 14 13 12]"}, {3, 2, "[16 15]"}, {7, 5, "[12]"},
+		{8, 5, "[]"}, {0, 0, "[]"}} {
 		if got := tail(tt.skip, tt.count); got != tt.want {
 			t.Errorf("%d after %d: %s, not %s", tt.count, tt.skip, got, tt.want)
 		}

@@ -85,7 +85,8 @@ func row(key yamldoc.Entry) string {
 	case t.Without != "":
 		says = append(says, "Without it: "+t.Without+".")
 	}
-	return ".TP\n.B " + roff(key.Name) + "\n" + roff(strings.Join(says, " ")) + "\n.br\nAs in: " + roff(key.Name+": "+t.Example) + "\n"
+	return ".TP\n.B " + roff(key.Name) + "\n" + roff(strings.Join(says, " ")) + "\n.br\nAs in: " +
+		roff(key.Name+": "+t.Example) + "\n"
 }
 
 // roff writes a text so that troff shows it as it is.

@@ -79,7 +79,8 @@ func of(info *buildinfo.BuildInfo, version string) bom {
 		}
 	}
 	b.Components = append(b.Components, component{
-		Type: "library", Ref: "std", Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"),
+		Type: "library", Ref: "std", Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
+		PURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"),
 	})
 	for _, m := range info.Deps {
 		b.Components = append(b.Components, library(m))

@@ -29,14 +29,21 @@ func due(t *testing.T, line, zone, from, to string) (walls string) {
 // follow the wall clock.
 func TestClockChanges(t *testing.T) {
 	for _, row := range []struct{ what, line, zone, from, to, want string }{
-		{"in a gap, right after it", "30 2 * * *", "Europe/Berlin", "2026-03-29 00:00", "2026-03-29 03:00", "Sun 29 03:00 CEST\n"},
-		{"several times in a gap count once", "0,30 2 * * *", "Europe/Berlin", "2026-03-29 00:00", "2026-03-29 03:00", "Sun 29 03:00 CEST\n"},
+		{"in a gap, right after it", "30 2 * * *", "Europe/Berlin", "2026-03-29 00:00",
+			"2026-03-29 03:00", "Sun 29 03:00 CEST\n"},
+		{"several times in a gap count once", "0,30 2 * * *", "Europe/Berlin", "2026-03-29 00:00",
+			"2026-03-29 03:00", "Sun 29 03:00 CEST\n"},
 		{"in a gap, with a star", "*/30 2 * * *", "Europe/Berlin", "2026-03-29 00:00", "2026-03-29 03:00", ""},
-		{"in an hour that comes twice, once", "30 2 * * *", "Europe/Berlin", "2026-10-25 00:00", "2026-10-25 03:00", "Sun 25 02:30 CEST\n"},
-		{"in an hour that comes twice, with a star", "30 * * * *", "Europe/Berlin", "2026-10-25 00:00", "2026-10-25 02:00", "Sun 25 02:30 CEST\nSun 25 02:30 CET\n"},
-		{"half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03 15:00", "2026-10-03 17:00", "Sun 04 02:30 +11\n"},
-		{"a whole day: cron goes on from the new time", "0 9 * * *", "Pacific/Apia", "2011-12-29 18:00", "2011-12-31 00:00", "Thu 29 09:00 -10\nSat 31 09:00 +14\n"},
-		{"the span begins in an hour that comes twice", "30 2 * * *", "Europe/Berlin", "2026-10-25 01:15", "2026-10-25 03:00", ""},
+		{"in an hour that comes twice, once", "30 2 * * *", "Europe/Berlin", "2026-10-25 00:00",
+			"2026-10-25 03:00", "Sun 25 02:30 CEST\n"},
+		{"in an hour that comes twice, with a star", "30 * * * *", "Europe/Berlin", "2026-10-25 00:00",
+			"2026-10-25 02:00", "Sun 25 02:30 CEST\nSun 25 02:30 CET\n"},
+		{"half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03 15:00",
+			"2026-10-03 17:00", "Sun 04 02:30 +11\n"},
+		{"a whole day: cron goes on from the new time", "0 9 * * *", "Pacific/Apia", "2011-12-29 18:00",
+			"2011-12-31 00:00", "Thu 29 09:00 -10\nSat 31 09:00 +14\n"},
+		{"the span begins in an hour that comes twice", "30 2 * * *", "Europe/Berlin", "2026-10-25 01:15",
+			"2026-10-25 03:00", ""},
 	} {
 		if got := due(t, row.line, row.zone, row.from, row.to); got != row.want {
 			t.Errorf("%s:\n%swant\n%s", row.what, got, row.want)
@@ -46,8 +53,10 @@ func TestClockChanges(t *testing.T) {
 
 func TestDays(t *testing.T) {
 	for _, row := range []struct{ line, from, to, want string }{
-		{"0 0 1,15 * 5", "2026-05-01 00:00", "2026-05-16 00:00", "Fri 01 00:00 UTC\nFri 08 00:00 UTC\nFri 15 00:00 UTC\n"},
-		{"0 0 */14 * 5", "2026-05-01 00:00", "2026-05-31 00:00", "Fri 01 00:00 UTC\nFri 15 00:00 UTC\nFri 29 00:00 UTC\n"},
+		{"0 0 1,15 * 5", "2026-05-01 00:00", "2026-05-16 00:00",
+			"Fri 01 00:00 UTC\nFri 08 00:00 UTC\nFri 15 00:00 UTC\n"},
+		{"0 0 */14 * 5", "2026-05-01 00:00", "2026-05-31 00:00",
+			"Fri 01 00:00 UTC\nFri 15 00:00 UTC\nFri 29 00:00 UTC\n"},
 		{"0 0 * * SUN", "2026-05-01 00:00", "2026-05-08 00:00", "Sun 03 00:00 UTC\n"},
 		{"0 0 * * 7", "2026-05-01 00:00", "2026-05-08 00:00", "Sun 03 00:00 UTC\n"},
 		{"@weekly", "2026-05-01 00:00", "2026-05-08 00:00", "Sun 03 00:00 UTC\n"},
@@ -63,8 +72,10 @@ func TestDays(t *testing.T) {
 // Parse refuses the lines that Debian's crontab(1) refuses, and takes the other lines below.
 func TestParse(t *testing.T) {
 	for _, line := range []string{
-		"60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *", "* * * 13 *", "* * * * 8", "5/15 * * * *", "*/0 * * * *", "? * * * *",
-		"* * L * *", "* * * * 5L", "H * * * *", "~ * * * *", "1, * * * *", ",1 * * * *", "1- * * * *", "* * * * monday", "* * * *", "* * * * * *", "",
+		"60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *", "* * * 13 *", "* * * * 8", "5/15 * * * *",
+		"*/0 * * * *", "? * * * *",
+		"* * L * *", "* * * * 5L", "H * * * *", "~ * * * *", "1, * * * *", ",1 * * * *", "1- * * * *", "* * * * monday",
+		"* * * *", "* * * * * *", "",
 		"@reboot", "@Daily", "+5 * * * *", "*/+5 * * * *", "5-+7 * * * *",
 	} {
 		if times, err := Parse(line); err == nil {
@@ -72,8 +83,9 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"*/90 * * * *": "0 * * * *", "5-1 * * * *": " * * * *", "* * * JAN-mar Sun-tue": "* * * 1-3 0-2", "0-59 0-23 1-31 1-12 0-7": "* * * * *",
-		"1-9/4,30,31 * * * 5-7": "1,5,9,30,31 * * * 0,5,6", "@hourly": "0 * * * *", "* * * * 6-0": "* * * * ",
+		"*/90 * * * *": "0 * * * *", "5-1 * * * *": " * * * *", "* * * JAN-mar Sun-tue": "* * * 1-3 0-2",
+		"0-59 0-23 1-31 1-12 0-7": "* * * * *",
+		"1-9/4,30,31 * * * 5-7":   "1,5,9,30,31 * * * 0,5,6", "@hourly": "0 * * * *", "* * * * 6-0": "* * * * ",
 	} {
 		times, err := Parse(line)
 		if err != nil || times.String() != want {

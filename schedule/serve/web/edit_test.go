@@ -43,7 +43,8 @@ func TestATaskIsMadeChangedAndDeletedWithPages(t *testing.T) {
 	b.has("/new", b.get("/new", 200), `<textarea name="keys"`)
 	keys := "every: day at 9:00\r\ncommand: \"printf 'a\tb'\" # a <tab>\r\n"
 	asks := url.Values{"name": {"team/report"}, "keys": {keys}}
-	b.has("what would be", b.send("POST", "/edit", asks, 200), `<span class="good">+every: day at 9:00</span>`, "2026-03-02 09:00:00 UTC", "2026-03-06 09:00:00 UTC", "not 2026-03-07 09", ">Save<")
+	b.has("what would be", b.send("POST", "/edit", asks, 200), `<span class="good">+every: day at 9:00</span>`,
+		"2026-03-02 09:00:00 UTC", "2026-03-06 09:00:00 UTC", "not 2026-03-07 09", ">Save<")
 	b.get("/tasks/team%2Freport", 404)
 	asks.Set("reason", "the board wants it")
 	if to := b.send("POST", "/tasks/team%2Freport/save", asks, 303); to != "/tasks/team%2Freport" {
@@ -57,11 +58,14 @@ func TestATaskIsMadeChangedAndDeletedWithPages(t *testing.T) {
 	asks = url.Values{"name": {"team/report"}, "tag": {tag}, "keys": {strings.Replace(keys, "9:00", "8:30", 1)}}
 	b.has("what changes", b.send("POST", "/edit", asks, 200), `<span class="bad">-every: day at 9:00</span>`, `<span class="good">+every: day at 8:30</span>`, "2026-03-02 08:30:00 UTC")
 	b.send("POST", "/tasks/team%2Freport/save", asks, 303)
-	b.has("a save of an older one", b.send("POST", "/tasks/team%2Freport/save", asks, http.StatusPreconditionFailed), "somebody has changed team/report")
-	b.has("a look at an older one", b.send("POST", "/edit", asks, 200), "somebody has changed team/report", "not >Save<", "8:30")
+	b.has("a save of an older one", b.send("POST", "/tasks/team%2Freport/save", asks, http.StatusPreconditionFailed),
+		"somebody has changed team/report")
+	b.has("a look at an older one", b.send("POST", "/edit", asks, 200),
+		"somebody has changed team/report", "not >Save<", "8:30")
 
 	b.send("POST", "/tasks/team%2Freport/delete", url.Values{"tag": {tag}}, http.StatusPreconditionFailed)
-	b.send("POST", "/tasks/team%2Freport/delete", url.Values{"tag": {b.tagOn("/tasks/team%2Freport")}, "reason": {"nobody reads it"}}, 303)
+	b.send("POST", "/tasks/team%2Freport/delete",
+		url.Values{"tag": {b.tagOn("/tasks/team%2Freport")}, "reason": {"nobody reads it"}}, 303)
 	b.get("/tasks/team%2Freport", 404)
 	b.has("/audit", b.get("/audit", 200), "the board wants it", "nobody reads it")
 }
@@ -71,9 +75,12 @@ func TestATaskIsMadeChangedAndDeletedWithPages(t *testing.T) {
 func TestADraftHasItsProblemsAtTheirLines(t *testing.T) {
 	b := newEditor(t, serve.ScopeEdit)
 	asks := url.Values{"name": {"a"}, "keys": {"every: hour\ncomand: <b>\n"}}
-	b.has("the draft", b.send("POST", "/edit", asks, 200), "<dt>Line 2<dd><code>comand: &lt;b&gt;</code>", "did you mean", "not >Save<", "comand: &lt;b&gt;\n</textarea>")
-	b.has("a name", b.send("POST", "/edit", url.Values{"name": {"../a"}, "keys": {"every: hour\n"}}, 200), "cannot be a name")
-	b.has("a task of another file", b.send("POST", "/edit", url.Values{"name": {"fixed"}, "keys": {"every: hour\n"}}, 200), "fixed is defined at schedule.yaml:4")
+	b.has("the draft", b.send("POST", "/edit", asks, 200), "<dt>Line 2<dd><code>comand: &lt;b&gt;</code>",
+		"did you mean", "not >Save<", "comand: &lt;b&gt;\n</textarea>")
+	b.has("a name", b.send("POST", "/edit", url.Values{"name": {"../a"}, "keys": {"every: hour\n"}}, 200),
+		"cannot be a name")
+	b.has("a task of another file", b.send("POST", "/edit", url.Values{"name": {"fixed"}, "keys": {"every: hour\n"}},
+		200), "fixed is defined at schedule.yaml:4")
 	b.has("its page", b.get("/tasks/fixed", 200), "It cannot be edited here: fixed is defined at schedule.yaml:4")
 	b.send("POST", "/tasks/a/save", asks, http.StatusUnprocessableEntity)
 }

@@ -51,13 +51,18 @@ tasks:
 	once.Reason = "exit code 7"
 	slow := b.Ended("slow", 60, outcome.Succeeded, "")
 	slow.Ended = slow.Ended.Add(20 * time.Minute)
-	b.Remember(b.Ended("report", 240, outcome.Succeeded, ""), b.Ended("report", 180, outcome.Failed, ""), b.Ended("report", 120, outcome.Failed, ""), last,
-		once, b.Ended("well", 60, outcome.Succeeded, ""), b.Ended("slept", 120, outcome.Missed, ""), b.Ended("slept", 60, outcome.Succeeded, ""),
-		b.Ended("slow", 240, outcome.Succeeded, ""), b.Ended("slow", 180, outcome.Succeeded, ""), b.Ended("slow", 120, outcome.Succeeded, ""), slow,
+	b.Remember(b.Ended("report", 240, outcome.Succeeded, ""), b.Ended("report", 180, outcome.Failed, ""),
+		b.Ended("report", 120, outcome.Failed, ""), last,
+		once, b.Ended("well", 60, outcome.Succeeded, ""), b.Ended("slept", 120, outcome.Missed, ""),
+		b.Ended("slept", 60, outcome.Succeeded, ""),
+		b.Ended("slow", 240, outcome.Succeeded, ""), b.Ended("slow", 180, outcome.Succeeded, ""),
+		b.Ended("slow", 120, outcome.Succeeded, ""), slow,
 		b.Ended("long-ago", 60*24*7, outcome.Failed, ""), b.Ended("long-ago", 60, outcome.Succeeded, ""))
 	b.ticked()
-	b.has("/", b.get("/", 200), `<p class="verdict bad">`, "trouble: report timed out", "3 in a row since", ">09:00 UTC</time>, for 2 h 59 m", "two\nthree\n&lt;b&gt;four", "not one\n",
-		"/runs/"+last.ID, "once, the last 1 h 59 m ago (exit code 7)", "gave up", "</span> well</span> since", "missed the slot of 2026-03-01 10:00:00 UTC",
+	b.has("/", b.get("/", 200), `<p class="verdict bad">`, "trouble: report timed out", "3 in a row since",
+		">09:00 UTC</time>, for 2 h 59 m", "two\nthree\n&lt;b&gt;four", "not one\n",
+		"/runs/"+last.ID, "once, the last 1 h 59 m ago (exit code 7)", "gave up", "</span> well</span> since",
+		"missed the slot of 2026-03-01 10:00:00 UTC",
 		"its last run took 20 m 2 s, usually 2.0 s", "not >long-ago</a></th></th>")
 	b.has("/", b.get("/", 200), "not took unusually long")
 }

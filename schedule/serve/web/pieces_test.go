@@ -53,7 +53,8 @@ func TestWhatIsDueEveryMinuteIsAFewBars(t *testing.T) {
 	if first := strings.Index(list, "/runs/"+failed.ID); first < 0 || strings.Contains(list[:first], all[0].ID) {
 		t.Error("the list does not begin with the failure")
 	}
-	b.has("of a time without runs", b.get("/timeline?hours=6&at="+controltest.Noon.AddDate(0, -1, 0).Format(time.RFC3339), 200), "no runs yet", "not <path")
+	b.has("of a time without runs", b.get("/timeline?hours=6&at="+controltest.Noon.AddDate(0, -1,
+		0).Format(time.RFC3339), 200), "no runs yet", "not <path")
 	b.has("of a week", b.get("/timeline?hours=168", 200), "1 failed")
 }
 
@@ -93,13 +94,16 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 // Runs one after the other do not overlap, even if the last one goes on after the hour. The text
 // counts records that are drawn beside the hours, too.
 func TestWhatIsToldOfHours(t *testing.T) {
-	line := &timeline{taskList: taskList{&page{}}, from: controltest.Noon.Add(-12 * time.Hour), to: controltest.Noon.Add(12 * time.Hour)}
-	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}
+	line := &timeline{taskList: taskList{&page{}}, from: controltest.Noon.Add(-12 * time.Hour),
+		to: controltest.Noon.Add(12 * time.Hour)}
+	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30,
+		Runs: 2, Took: 75 * time.Minute}
 	all := line.ofHours([]state.Hour{hour})
 	if slices.ContainsFunc(all, func(p piece) bool { return p.class == "good over" }) {
 		t.Error("runs that did not overlap are outlined")
 	}
-	missed := state.Row{Result: state.Result{Outcome: outcome.Missed}, Slot: controltest.Noon.Add(-14 * time.Hour), LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
+	missed := state.Row{Result: state.Result{Outcome: outcome.Missed}, Slot: controltest.Noon.Add(-14 * time.Hour),
+		LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
 	before := missed
 	before.LastSlot = missed.Slot.Add(time.Hour)
 	if got, want := sumOf(append(all, line.ofRecords([]state.Row{missed, before})...)).String(), "2 succeeded, 5 missed"; got != want {

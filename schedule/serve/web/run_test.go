@@ -18,7 +18,8 @@ func TestAFailedRunLeadsToItsFirstError(t *testing.T) {
 		"no sign": {"fine\n", ""},
 	} {
 		b := newBox(t, shop, serve.ScopeRead)
-		r, good := b.Ended("hourly", 60, outcome.Failed, tt.printed), b.Ended("hourly", 120, outcome.Succeeded, tt.printed)
+		r, good := b.Ended("hourly", 60, outcome.Failed, tt.printed),
+			b.Ended("hourly", 120, outcome.Succeeded, tt.printed)
 		b.Remember(r, good)
 		page := b.get("/runs/"+r.ID, 200)
 		if has := strings.Contains(page, "first error: "); has != (tt.want != "") {
@@ -47,7 +48,8 @@ func TestTheWholeLogIsSearched(t *testing.T) {
 	at := "/runs/" + r.ID
 	b.has("without a search", b.get(at, 200), "the end", "not >line</span> 777\n", "64 KiB of")
 	found := b.get(at+"?q=LINE+777", 200)
-	b.has("a search", found, "11 lines with", "<span>777</span> <code>line 777</code>", "<span>7779</span>", `value="LINE 777"`, "End the search")
+	b.has("a search", found, "11 lines with", "<span>777</span> <code>line 777</code>", "<span>7779</span>",
+		`value="LINE 777"`, "End the search")
 	_, rest, _ := strings.Cut(found, `<li><a href="`)
 	link, _, _ := strings.Cut(rest, `"`)
 	link, anchor, _ := strings.Cut(strings.ReplaceAll(link, "&amp;", "&"), "#")
@@ -61,7 +63,8 @@ func TestTheWholeLogIsSearched(t *testing.T) {
 // A run leads to the runs of its task before and after it.
 func TestARunLeadsToItsNeighbours(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
-	one, two, three := b.Ended("hourly", 180, outcome.Succeeded, ""), b.Ended("hourly", 120, outcome.Failed, ""), b.Ended("hourly", 60, outcome.Succeeded, "")
+	one, two, three := b.Ended("hourly", 180, outcome.Succeeded, ""), b.Ended("hourly", 120, outcome.Failed, ""),
+		b.Ended("hourly", 60, outcome.Succeeded, "")
 	b.Remember(one, b.Ended("a/b", 150, outcome.Failed, ""), two, b.Ended("hourly", 90, outcome.Skipped, ""), three)
 	b.has("in the middle", b.get("/runs/"+two.ID, 200), `<a href="/runs/`+one.ID+`" rel="prev">`, `<a href="/runs/`+three.ID+`" rel="next">`)
 	b.has("the first", b.get("/runs/"+one.ID, 200), `not rel="prev"`, `<a href="/runs/`+two.ID+`" rel="next">`)

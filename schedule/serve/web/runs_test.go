@@ -66,7 +66,8 @@ func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	}
 	b.Remember(append(all, b.Ended("hourly", 200, outcome.Skipped, ""))...)
 	page := b.get("/runs", 200)
-	b.has("/runs", page, "5 slots", "still running, for 0 <small>and 4 other reasons</small>", "2026-03-01 11:46:00 UTC", "2026-03-01 11:50:00 UTC", "not "+all[2].ID)
+	b.has("/runs", page, "5 slots", "still running, for 0 <small>and 4 other reasons</small>",
+		"2026-03-01 11:46:00 UTC", "2026-03-01 11:50:00 UTC", "not "+all[2].ID)
 	if n := strings.Count(page, `class="folded"`); n != 1 {
 		t.Errorf("%d lines are folded, want 1", n)
 	}

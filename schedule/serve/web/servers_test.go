@@ -23,22 +23,28 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
 	running, ended := controltest.Running("hourly"), b.Ended("a/b", 60, outcome.Failed, "")
-	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
+	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: controltest.Noon, File: "/srv/shop.yaml",
+		Digest: "0123", Running: []cluster.Running{running}}
 	b.Elsewhere(other, ended)
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
 	b.has("/tasks", b.get("/tasks", 200), "running", ">a/b</a>", "failed")
 	b.Remember(b.Ended("hourly", 30, outcome.Succeeded, ""), b.Ended("hourly", 90, outcome.Skipped, ""))
 	b.has("the runs", b.get("/runs", 200), `href="?all_servers=true">all servers</a>`, "skipped", "not <th>Server", "not "+ended.ID)
-	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.ID+`">`, "succeeded", "not >skipped<")
+	b.has("those of all servers", b.get("/runs?all_servers=true", 200), "<th>Server",
+		`<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.ID+`">`, "succeeded", "not >skipped<")
 	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all_servers=true&amp;task=a%2Fb">on all servers</a>`)
 	for _, run := range []string{running.Run, ended.ID} {
-		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there", "not Stop…", "not Retry…", `not id="log"`)
+		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there",
+			"not Stop…", "not Retry…", `not id="log"`)
 		b.get("/runs/"+run+"/log", 409)
 	}
-	b.has("the page of one that has ended", b.get("/runs/"+ended.ID, 200), "is on web-2: `sched retry "+humanize.ShortRun(ended.ID)+"` there")
-	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
+	b.has("the page of one that has ended", b.get("/runs/"+ended.ID, 200),
+		"is on web-2: `sched retry "+humanize.ShortRun(ended.ID)+"` there")
+	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200),
+		"is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
 	redis.Close()
-	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded", "other servers are left out")
+	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded",
+		"other servers are left out")
 	b.has("the tasks without the store", b.get("/tasks", 200), ">hourly</a>", "other servers are left out")
 	b.get("/servers", 503)
 }
@@ -57,7 +63,8 @@ func TestTheProgressOfARunIsToldByItsUsualTime(t *testing.T) {
 		running := controltest.Running("hourly")
 		running.Since = running.Since.Add(-passed)
 		b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon, Running: []cluster.Running{running}})
-		b.has("a task that never ran", b.get("/runs/"+running.Run, 200), "running</span> for "+humanize.Duration(passed), "not <progress")
+		b.has("a task that never ran", b.get("/runs/"+running.Run, 200),
+			"running</span> for "+humanize.Duration(passed), "not <progress")
 		b.Remember(b.Ended("hourly", 180, outcome.Succeeded, ""), b.Ended("hourly", 120, outcome.Succeeded, ""))
 		b.has(passed.String(), b.get("/runs/"+running.Run, 200), says)
 	}
@@ -115,5 +122,6 @@ func TestAStoreThatIsDownIsOneBanner(t *testing.T) {
 			t.Errorf("%s says %d times that the store does not answer", path, n)
 		}
 	}
-	b.has("/tasks", b.get("/tasks", 200), "what is paused is what this machine knew last; other servers are left out: redis at")
+	b.has("/tasks", b.get("/tasks", 200),
+		"what is paused is what this machine knew last; other servers are left out: redis at")
 }

@@ -20,7 +20,8 @@ func TestTheOverviewOfSeveralSchedules(t *testing.T) {
 	var token string
 	for _, name := range []string{"shop", "mail", "secret"} {
 		f := controltest.NewFolder(t, text)
-		server, err := serve.New(serve.Config{StateDir: f.State(), Version: "1", Now: controltest.Now, Problem: t.Logf, Mount: "/s/" + name, BasePath: "/s/" + name,
+		server, err := serve.New(serve.Config{StateDir: f.State(), Version: "1",
+			Now: controltest.Now, Problem: t.Logf, Mount: "/s/" + name, BasePath: "/s/" + name,
 			Schedules: serve.Schedules{Load: f.Load, Check: f.Check, View: f.View, Actor: f.Actor, Runs: f.Runs}})
 		if err == nil && token == "" {
 			token, err = serve.AddToken(f.State(), serve.Token{Name: "ada", Scope: serve.ScopeRead})
@@ -39,8 +40,10 @@ func TestTheOverviewOfSeveralSchedules(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	folders[1].Write("schedule.yaml", "tasks: [")
-	if status, page := get("/", token); status != http.StatusOK || !strings.Contains(page, `<a href="/s/shop/">shop</a>`) || strings.Contains(page, "mail") ||
-		strings.Contains(page, "secret") || !strings.Contains(page, "old.yaml is not served") || !strings.Contains(page, `action="/logout"`) ||
+	if status, page := get("/", token); status != http.StatusOK ||
+		!strings.Contains(page, `<a href="/s/shop/">shop</a>`) || strings.Contains(page, "mail") ||
+		strings.Contains(page, "secret") || !strings.Contains(page, "old.yaml is not served") ||
+		!strings.Contains(page, `action="/logout"`) ||
 		!strings.Contains(page, `src="/assets/live.js" defer data-base=""`) || !strings.Contains(page, `id="live"`) || !strings.Contains(page, `id="schedules" data-live`) {
 		t.Errorf("%d: %s", status, page)
 	}

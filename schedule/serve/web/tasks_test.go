@@ -61,14 +61,16 @@ func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
 	failed := b.Ended("hourly", 60, outcome.Failed, "")
 	b.Remember(failed, b.Ended("nasty", 30, outcome.Succeeded, ""), b.Ended("a/b", 30, outcome.TimedOut, ""))
 	asks := b.get("/act?do=retry&task=hourly&task=nasty&task=a/b&back=sort%3Dname", 200)
-	b.has("the question", asks, "Retry 2 tasks", `name="target" value="`+failed.ID+`"`, "Left out", "nasty</a>: its last run did not fail", `href="/tasks?sort=name"`)
+	b.has("the question", asks, "Retry 2 tasks", `name="target" value="`+failed.ID+`"`, "Left out",
+		"nasty</a>: its last run did not fail", `href="/tasks?sort=name"`)
 	b.has("/audit", b.get("/audit", 200), "Nobody has changed anything")
 
 	var targets []string
 	for _, m := range regexp.MustCompile(`name="target" value="([^"]*)"`).FindAllStringSubmatch(asks, -1) {
 		targets = append(targets, m[1])
 	}
-	to := b.send("POST", "/act", url.Values{"do": {"retry"}, "target": targets, "reason": {"the disk was full"}, "back": {"sort=name"}}, 303)
+	to := b.send("POST", "/act", url.Values{"do": {"retry"}, "target": targets, "reason": {"the disk was full"},
+		"back": {"sort=name"}}, 303)
 	if to != "/tasks?sort=name" {
 		t.Errorf("it leads to %s", to)
 	}
@@ -76,7 +78,8 @@ func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
 		t.Errorf("%d retries are in the audit log, want 2", n)
 	}
 
-	b.has("all of a filter", b.get("/act?do=pause&all=yes&tag=x", 200), "Pause 1 task<", "hourly</b></a> will not start", "not nasty", "until somebody resumes it")
+	b.has("all of a filter", b.get("/act?do=pause&all=yes&tag=x", 200), "Pause 1 task<",
+		"hourly</b></a> will not start", "not nasty", "until somebody resumes it")
 	b.send("POST", "/act", url.Values{"do": {"pause"}, "target": {"hourly", "a/b"}, "for": {"3600"}}, 303)
 	b.has("/pauses", b.get("/pauses", 200), "hourly", "a/b", "in 1 h 0 m")
 
@@ -106,7 +109,8 @@ func TestARunThatHasNotEndedIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	row := state.Row{ID: outcome.NewID(), Task: "hourly", Mutex: "hourly", Slot: controltest.Noon.Add(-time.Minute), Server: "web-1", Snapshot: json.RawMessage(`{"name":"hourly"}`),
+	row := state.Row{ID: outcome.NewID(), Task: "hourly", Mutex: "hourly",
+		Slot: controltest.Noon.Add(-time.Minute), Server: "web-1", Snapshot: json.RawMessage(`{"name":"hourly"}`),
 		Wait: state.Wait{For: state.ForTime, NotBefore: controltest.Noon.Add(time.Hour)}}
 	if _, err := db.Runs().Request(t.Context(), row); err != nil {
 		t.Fatal(err)

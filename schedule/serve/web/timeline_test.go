@@ -47,5 +47,6 @@ tasks:
 	if got := of("?tag=one"); got != "one c d " {
 		t.Error(got)
 	}
-	b.has("without tags", newBox(t, "tasks: [{name: a, every: day, command: \"true\"}]\n", serve.ScopeRead).get("/timeline", 200), `not class="group"`)
+	b.has("without tags", newBox(t, "tasks: [{name: a, every: day, command: \"true\"}]\n",
+		serve.ScopeRead).get("/timeline", 200), `not class="group"`)
 }

@@ -49,7 +49,8 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		status int
 		texts  []string
 	}{
-		{"/tasks", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`, "1 succeeded, 1 failed", "/runs/" + bad.ID}},
+		{"/tasks", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`,
+			"1 succeeded, 1 failed", "/runs/" + bad.ID}},
 		{"/tasks?state=trouble", 200, []string{">hourly</a>", "not >a/b</a>"}},
 		{"/tasks?q=A/B", 200, []string{"not >hourly</a>", ">a/b</a>", `value="A/B"`}},
 		{"/tasks?tag=x&state=ok", 200, []string{"No task is chosen by this filter", `aria-current="true">x <b>1</b>`}},
@@ -58,13 +59,18 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/timeline", 200, []string{"hourly", "/runs/" + good.ID, "2026-03-01 13:00 UTC: due", `class="now"`}},
 		{"/timeline?hours=168&at=2026-02-01T00:00:00Z", 200, []string{"hourly", `not class="now"`}},
 		{"/timeline?hours=x&at=300000-01-01", 200, []string{`class="now"`}},
-		{"/forecast", 200, []string{"Sun 2026-03-01 12:00 UTC to Sun 2026-03-08 12:00 UTC", "1 run at most, ", `<option value="7d" selected>`, "of 1 task from their history", "/timeline?hours=6&amp;at=2026-03-01T12%3A30%3A00Z"}},
-		{"/forecast?since=2026-03-10&for=36h", 200, []string{"Tue 2026-03-10 00:00 UTC to Wed 2026-03-11 12:00 UTC", `<option value="36h" selected>`, `value="2026-03-10"`}},
+		{"/forecast", 200, []string{"Sun 2026-03-01 12:00 UTC to Sun 2026-03-08 12:00 UTC", "1 run at most, ",
+			`<option value="7d" selected>`, "of 1 task from their history",
+			"/timeline?hours=6&amp;at=2026-03-01T12%3A30%3A00Z"}},
+		{"/forecast?since=2026-03-10&for=36h", 200,
+			[]string{"Tue 2026-03-10 00:00 UTC to Wed 2026-03-11 12:00 UTC",
+				`<option value="36h" selected>`, `value="2026-03-10"`}},
 		{"/forecast?for=32d", 400, []string{"32 d 0 h is too long for a forecast"}},
 		{"/forecast?for=%3Cscript%3E", 400, []string{"is not a duration"}},
 		{"/forecast?since=300000-01-01", 400, []string{"is not a day"}},
 		{"/forecast?since=9000-01-01", 400, []string{"the year 9000 cannot be foreseen"}},
-		{"/tasks/hourly", 200, []string{"schedule.yaml:4", "0 * * * *", "exit code 7", "Trigger…", "Pause…", "none of its conditions is in the way", "2026-03-01 13:00:00 UTC"}},
+		{"/tasks/hourly", 200, []string{"schedule.yaml:4", "0 * * * *", "exit code 7", "Trigger…", "Pause…",
+			"none of its conditions is in the way", "2026-03-01 13:00:00 UTC"}},
 		{"/tasks/a%2Fb", 200, []string{"<h1>a/b</h1>", "skipped"}},
 		{"/tasks/off", 200, []string{"It does not run here: it is switched off", "not Trigger…"}},
 		{"/tasks/hourli", 404, []string{"did you mean &#34;hourly&#34;?"}},
@@ -122,9 +128,12 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 			b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
 			damage(b)
 			b.has("/", b.get("/", 200), "sched.db", ">hourly</a>", "2026-03-01 13:00:00 UTC")
-			b.has("/tasks", b.get("/tasks", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00:00 UTC")
-			b.has("/timeline", b.get("/timeline", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00 UTC: due")
-			b.has("/forecast", b.get("/forecast", 200), "the history cannot be read", "Runs at once, by hour", "of 3 unknown")
+			b.has("/tasks", b.get("/tasks", 200), "the history cannot be read", ">hourly</a>",
+				"2026-03-01 13:00:00 UTC")
+			b.has("/timeline", b.get("/timeline", 200), "the history cannot be read", ">hourly</a>",
+				"2026-03-01 13:00 UTC: due")
+			b.has("/forecast", b.get("/forecast", 200), "the history cannot be read",
+				"Runs at once, by hour", "of 3 unknown")
 			for _, path := range []string{"/tasks/hourly", "/runs", "/runs/ffffffff"} {
 				b.has(path, b.get(path, 503), "sched.db", "To the overview")
 			}
@@ -186,7 +195,8 @@ func TestAFormAsks(t *testing.T) {
 	retry := b.send("POST", "/runs/"+done.ID+"/retry", nil, 303)
 	b.has(retry, b.get(retry, 200), "waiting", "retry of")
 	b.send("POST", "/runs/"+done.ID+"/stop", nil, 303) // it has ended: the page shows how
-	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400), "is not a number of seconds")
+	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400),
+		"is not a number of seconds")
 }
 
 // A form has a field for each param. Of a param that nobody has changed nothing is kept.
@@ -201,12 +211,14 @@ func TestAFormAsksForParams(t *testing.T) {
 	b.has("the dialog", b.get("/tasks/import", 200), `<input name="param import DAY" title="default yesterday" value="yesterday"`,
 		`<option selected>full</option><option>&lt;b&gt;</option>`, "default full, one of full, &lt;b&gt;")
 	b.has("no default", b.get("/act?do=trigger&task=restore", 200), `name="param restore DAY" title="no default, matches [0-9-]+" required`)
-	form := url.Values{"param import DAY": {"today"}, "before import DAY": {"yesterday"}, "param import MODE": {"full"}, "before import MODE": {"full"}, "param restore DAY": {"1"}}
+	form := url.Values{"param import DAY": {"today"}, "before import DAY": {"yesterday"}, "param import MODE": {"full"},
+		"before import MODE": {"full"}, "param restore DAY": {"1"}}
 	run := b.send("POST", "/tasks/import/trigger", form, 303)
 	b.has(run, b.get(run, 200), "trigger by ada with DAY=today", "<code>DAY=today</code>", "not MODE")
 	b.has("/audit", b.get("/audit", 200), "with DAY=today")
 	b.send("POST", "/act", url.Values{"do": {"trigger"}, "target": {"restore"}, "param restore DAY": {"2026-11-01"}}, 303)
-	b.has("a bad value", b.send("POST", "/tasks/restore/trigger", url.Values{"param restore DAY": {"$(reboot)"}}, 400), "does not match the pattern [0-9-]+")
+	b.has("a bad value", b.send("POST", "/tasks/restore/trigger", url.Values{"param restore DAY": {"$(reboot)"}}, 400),
+		"does not match the pattern [0-9-]+")
 	b.has("no value", b.send("POST", "/tasks/restore/trigger", nil, 400), "needs a value for DAY")
 
 	done := b.Ended("import", 60, outcome.Failed, "")
@@ -227,7 +239,8 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 		status int // of a form that is sent all the same
 	}{
 		{"somebody with read", serve.ScopeRead, func(*serve.Config) {}, http.StatusForbidden},
-		{"anybody where the server is read-only", serve.ScopeEdit, func(c *serve.Config) { c.ReadOnly = true }, http.StatusNotFound},
+		{"anybody where the server is read-only", serve.ScopeEdit,
+			func(c *serve.Config) { c.ReadOnly = true }, http.StatusNotFound},
 	} {
 		b := newBox(t, shop, tt.scope, tt.config)
 		r := b.Ended("hourly", 60, outcome.Failed, "")
@@ -312,7 +325,8 @@ func TestAForecastSaysWhatToDo(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	b.has("/forecast", b.get("/forecast", 200), "1 task has no successful run on record", "paused without an end", "<small>sched resume a</small>")
+	b.has("/forecast", b.get("/forecast", 200), "1 task has no successful run on record", "paused without an end",
+		"<small>sched resume a</small>")
 	b.has("/api/v1/forecast", b.get("/api/v1/forecast", 200), `"hint": "sched resume a"`)
 }
 
@@ -327,12 +341,14 @@ tasks:
 	source := pause.Source{Dir: b.State()}
 	from := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second) // after both clocks: a pause that was over for long is forgotten
 	if err := source.Pause(func(pause.Pauses) pause.Pauses {
-		return pause.Pauses{"a": {{Version: 1, By: "ada", Server: "web-1", Since: from, Until: from.Add(time.Hour), Planned: true, Reason: "patch day"}}}
+		return pause.Pauses{"a": {{Version: 1, By: "ada", Server: "web-1",
+			Since: from, Until: from.Add(time.Hour), Planned: true, Reason: "patch day"}}}
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/", "/tasks/a"} {
-		b.has(path, b.get(path, 200), "paused by ada on web-1 from ", ": patch day", "paused by schedule.yaml from ", "planned</span>")
+		b.has(path, b.get(path, 200), "paused by ada on web-1 from ", ": patch day",
+			"paused by schedule.yaml from ", "planned</span>")
 	}
 	page := b.get("/pauses", 200)
 	b.has("/pauses", page, "patch day", "backup", "planned</span>")
@@ -353,7 +369,8 @@ func TestSlowReaders(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")
 	for i := range tasksOfAPage {
-		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", i, strings.Repeat("x", 100_000))
+		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n",
+			i, strings.Repeat("x", 100_000))
 	}
 	b := newBox(t, text.String(), serve.ScopeRead)
 	for range 5 {
