@@ -310,7 +310,7 @@ func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error)
 }
 
 func (p *process) delay(slot schedule.Slot, why error) (delayed bool) {
-	p.as(func() { _, delayed = p.account.Delay(slot, why.Error(), false) })
+	p.as(func() { _, delayed = p.account.Delay(slot, state.ForStore, why.Error()) })
 	p.world.note(p.server, "delays %s of %s: %t", slot.Task.Name, slot.At.Format("15:04"), delayed)
 	p.server.busy.Store(true)
 	return delayed
