@@ -8,9 +8,10 @@ import (
 	"sched/schedule/humanize"
 )
 
-// This file decides which of the slots of a minute start, and in which order. Ticks act on
-// its decisions, and the forecast uses the same code to foresee them. The caller passes in the
-// state of a moment (the time, the pauses, the locks), as values or as functions.
+// This file decides which of the slots of a minute start, in which order, and how long the others
+// may wait. Ticks act on its decisions, and the forecast uses the same code to foresee them. The
+// caller passes in the state of a moment (the time, the pauses, the locks), as values or as
+// functions.
 
 // A SlotCheck returns the reason why a task that is due at a time must not start at this moment; ""
 // when it may.
@@ -39,7 +40,8 @@ func TooLate(slot Slot, now time.Time) string {
 	case overrun(slot, now):
 		return "it could not start before its next slot"
 	case deadline > 0 && late > deadline:
-		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", humanize.Duration(deadline), humanize.Duration(late))
+		return fmt.Sprintf("it could not start within %s of its time, and %s have passed",
+			humanize.Duration(deadline), humanize.Duration(late))
 	}
 	return ""
 }
@@ -51,7 +53,7 @@ func overrun(slot Slot, now time.Time) bool {
 		return false
 	}
 	next, ok := slot.Task.When.Next(slot.At)
-	return ok && !now.Before(next) && len(slot.Task.When.Slots(slot.At)) > 1
+	return ok && !now.Before(next) && slot.Task.GivesWay(slot.At)
 }
 
 // TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task
@@ -75,15 +77,16 @@ func Split(slots []Slot) (background, foreground []Slot) {
 	return partition(slots, func(t *Task) bool { return t.Background })
 }
 
-func partition(slots []Slot, first func(*Task) bool) (yes, no []Slot) {
+// partition returns the slots whose tasks match, and the other slots.
+func partition(slots []Slot, matches func(*Task) bool) (matching, others []Slot) {
 	for _, slot := range slots {
-		if first(slot.Task) {
-			yes = append(yes, slot)
+		if matches(slot.Task) {
+			matching = append(matching, slot)
 		} else {
-			no = append(no, slot)
+			others = append(others, slot)
 		}
 	}
-	return yes, no
+	return matching, others
 }
 
 // UntilSecond cuts slots, which are in the order of their times, behind the last slot that is due
@@ -97,8 +100,9 @@ func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 	return slots, nil
 }
 
-// ConditionalLast splits background slots that start together. A slot with condition commands
-// starts when the commands have answered, and no other slot waits for it.
+// ConditionalLast separates slots that start together: those without condition commands, and those
+// with them. A conditional slot starts when its commands have answered, and no other slot waits for
+// it.
 func ConditionalLast(slots []Slot) (free, conditional []Slot) {
 	return partition(slots, func(t *Task) bool { return len(t.ConditionCommands) == 0 })
 }
@@ -129,4 +133,50 @@ func (q *ForegroundQueue) Reorder(slots []Slot, i int, behind func(Slot) bool) {
 	}
 	first, _ := UntilSecond(slots[i:], slots[i].At)
 	slices.SortStableFunc(first, func(a, b Slot) int { return q.last[a.Task] - q.last[b.Task] })
+}
+
+// LateWithin is how old a slot may be that could not start in its minute, because no tick came or
+// the store did not answer, and that runs now.
+func (t *Task) LateWithin() time.Duration {
+	if t.StartDeadline > 0 && !t.RunMissed {
+		return min(t.MissedWithin, t.StartDeadline)
+	}
+	return t.MissedWithin
+}
+
+// CatchUp returns the task as it runs for missed slots if all of them run: in the background, and
+// each run after the runs of earlier slots, because all of them hold the mutex of the task. If the
+// task itself takes no lock, the mutex is one of this server alone, so that its runs do not wait
+// for runs of other servers of the store. The server is "" if no other server shares the store.
+func (t *Task) CatchUp(s *Schedule, server string) *Task {
+	catchUp := *t
+	catchUp.CatchesUp = true
+	catchUp.Background = true
+	catchUp.WithoutOverlapping, catchUp.MayQueue, catchUp.Replace = true, true, false
+	catchUp.MaxWait = t.MissedWithin
+	catchUp.Maintenance = s.Maintenance
+	if t.EvenInMaintenance {
+		catchUp.Maintenance = ""
+	}
+	if server != "" && !t.WithoutOverlapping && !t.OneServer {
+		catchUp.Mutex += "@" + server
+	}
+	return &catchUp
+}
+
+// GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,
+// because the next slot is near.
+func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
+
+// WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
+func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
+
+// WaitUntil returns when a run of a slot that begins to wait at from stops waiting: after MaxWait,
+// or at the slot's StartDeadline if that comes first.
+func (t *Task) WaitUntil(slot, from time.Time) time.Time {
+	until := from.Add(t.MaxWait)
+	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
+		return latest
+	}
+	return until
 }

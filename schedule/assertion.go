@@ -26,8 +26,8 @@ type rule interface {
 	prove(in span) *Break
 }
 
-// A form is one kind of assertion: its grammar, an example, and what makes a rule of the words that
-// the groups of the grammar have found.
+// A form is one kind of assertion. Its grammar matches a whole text, and rule makes a rule of the
+// words that the named groups of the grammar have found.
 type form struct {
 	grammar *regexp.Regexp
 	example string
@@ -38,38 +38,45 @@ const (
 	nameWord   = `[A-Za-z0-9][A-Za-z0-9._:/-]*`
 	chosenWord = `(?P<chosen>all tasks|tag \S+|` + nameWord + `)`
 	timeWord   = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9]`
-	windowWord = `between (?P<from>` + timeWord + `) and (?P<to>` + timeWord + `)(?: (?P<zone>UTC|[A-Z][A-Za-z_]+/\S+))?`
-	daysWord   = `(?P<days>day|weekday|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)`
+	windowWord = `between (?P<from>` + timeWord + `) and (?P<to>` + timeWord + `)` +
+		`(?: (?P<zone>UTC|[A-Z][A-Za-z_]+/\S+))?`
+	daysWord = `(?P<days>day|weekday|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)`
 )
 
-// forms returns all kinds of assertions. Each form matches a whole text. They are made at the first
-// use: most ticks read no assertion.
+// forms returns all kinds of assertions. They are made at the first use, because most ticks read no
+// assertion.
 var forms = sync.OnceValue(func() []form {
+	grammar := func(parts ...string) *regexp.Regexp {
+		return regexp.MustCompile("^" + strings.Join(parts, "") + "$")
+	}
 	return []form{
 		{
-			regexp.MustCompile(`^` + chosenWord + ` starts ` + windowWord + `(?: every ` + daysWord + `)?$`),
-			"backup starts between 01:00 and 05:00 Europe/Berlin every day",
-			func(words map[string]string) (rule, error) { return newWindowRule(words, false) },
+			grammar: grammar(chosenWord, ` starts `, windowWord, `(?: every `, daysWord, `)?`),
+			example: "backup starts between 01:00 and 05:00 Europe/Berlin every day",
+			rule:    newWindowRule,
 		},
 		{
-			regexp.MustCompile(`^` + chosenWord + ` never starts ` + windowWord + `(?: on ` + daysWord + `s)?$`),
-			"tag heavy never starts between 08:00 and 18:00 on weekdays",
-			func(words map[string]string) (rule, error) { return newWindowRule(words, true) },
+			grammar: grammar(chosenWord, ` never starts `, windowWord, `(?: on `, daysWord, `s)?`),
+			example: "tag heavy never starts between 08:00 and 18:00 on weekdays",
+			rule:    newNeverRule,
 		},
 		{
-			regexp.MustCompile(`^(?P<task>` + nameWord + `) starts(?: within (?P<span>\S+))? after (?P<before>` + nameWord + `)$`),
-			"report starts within 4h after backup",
-			newOrderRule,
+			grammar: grammar(`(?P<task>`, nameWord, `) starts(?: within (?P<span>\S+))?`,
+				` after (?P<before>`, nameWord, `)`),
+			example: "report starts within 4h after backup",
+			rule:    newOrderRule,
 		},
 		{
-			regexp.MustCompile(`^never more than (?P<count>\d{1,6}) of ` + chosenWord + ` in (?:one (?P<unit>minute|hour|day)|(?P<span>\S+))$`),
-			"never more than 3 of tag heavy in one minute",
-			newCountRule,
+			grammar: grammar(`never more than (?P<count>\d{1,6}) of `, chosenWord,
+				` in (?:one (?P<unit>minute|hour|day)|(?P<span>\S+))`),
+			example: "never more than 3 of tag heavy in one minute",
+			rule:    newCountRule,
 		},
 		{
-			regexp.MustCompile(`^` + chosenWord + ` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<span>\S+))$`),
-			"cleanup runs at least every 7 days",
-			newGapRule,
+			grammar: grammar(chosenWord,
+				` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<span>\S+))`),
+			example: "cleanup runs at least every 7 days",
+			rule:    newGapRule,
 		},
 	}
 })
@@ -116,18 +123,31 @@ type windowRule struct {
 	chosen string
 	window Window
 	zone   *time.Location // nil: the zone of each task
-	never  bool           // the tasks start outside the window on the days; else they start only inside it
-	each   bool           // the tasks also start at least once in the window of each of the days
 	days   Days
+
+	never bool // on these days the tasks start only outside the window; else they start only inside it
+	each  bool // the tasks also start at least once in the window of each of these days
 }
 
-func newWindowRule(words map[string]string, never bool) (rule, error) {
-	r := windowRule{chosen: words["chosen"], never: never, each: !never && words["days"] != ""}
-	r.window = Window{minuteOfDay(words["from"]), minuteOfDay(words["to"])}
-	var err error
+func newWindowRule(words map[string]string) (rule, error) {
+	r, err := readWindowRule(words)
+	r.each = words["days"] != ""
+	return r, err
+}
+
+func newNeverRule(words map[string]string) (rule, error) {
+	r, err := readWindowRule(words)
+	r.never = true
+	return r, err
+}
+
+// readWindowRule reads the words that both forms of a windowRule have.
+func readWindowRule(words map[string]string) (r windowRule, err error) {
+	r.chosen = words["chosen"]
+	r.window = Window{From: minuteOfDay(words["from"]), To: minuteOfDay(words["to"])}
 	if zone := words["zone"]; zone != "" {
 		if r.zone, err = time.LoadLocation(zone); err != nil {
-			return nil, fmt.Errorf("%s is no time zone", zone)
+			return r, fmt.Errorf("%s is no time zone", zone)
 		}
 	}
 	switch day := words["days"]; day {
@@ -188,7 +208,8 @@ func newCountRule(words map[string]string) (rule, error) {
 	if err == nil && length > longestCounted {
 		err = fmt.Errorf("starts are counted in 31 days at most, not in %s", words["span"])
 	}
-	return countRule{words["chosen"], most, length, cmp.Or(words["span"], "one "+words["unit"])}, err
+	text := cmp.Or(words["span"], "one "+words["unit"])
+	return countRule{chosen: words["chosen"], most: most, length: length, words: text}, err
 }
 
 // A gapRule bounds how much time passes from one start of a task to the next: a duration, or a

@@ -37,7 +37,8 @@ func (s *Schedule) Prove(from, to time.Time) []Proof {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, a := range s.Assertions {
 		group.Go(func() error {
-			proofs[i] = Proof{a, from, to, a.rule.prove(span{s, from, to})}
+			broken := a.rule.prove(span{Schedule: s, from: from, to: to})
+			proofs[i] = Proof{Assertion: a, From: from, To: to, Break: broken}
 			return nil
 		})
 	}
@@ -68,38 +69,36 @@ func (in span) starts(t *Task) iter.Seq[time.Time] {
 // hold.
 func (in span) choose(chosen string) ([]*Task, *Break) {
 	var tasks []*Task
-	wrong := "no task is called " + chosen
+	why := "no task is called " + chosen
 	if strings.Contains(chosen, " ") {
-		wrong = "no task in use has the " + chosen
+		why = "no task in use has the " + chosen
 	}
 	for _, t := range in.Tasks {
 		tag, isTag := strings.CutPrefix(chosen, "tag ")
 		switch {
 		case chosen != "all tasks" && t.Name != chosen && (!isTag || !slices.Contains(t.Tags, tag)):
 		case t.Name == chosen && !in.InUse(t):
-			wrong = chosen + " is " + in.Inactive(t)
+			why = chosen + " is " + in.Inactive(t)
 		case t.Name == chosen && len(t.When.Crons) == 0:
-			wrong = chosen + " has no times in this file: it starts at boots, or is triggered"
+			why = chosen + " has no times in this file: it starts at boots, or is triggered"
 		case in.InUse(t) && len(t.When.Crons) > 0:
 			tasks = append(tasks, t)
 		}
 	}
 	if len(tasks) == 0 {
-		return nil, &Break{Why: wrong}
+		return nil, &Break{Why: why}
 	}
 	return tasks, nil
 }
 
 // ofEach returns the first break that prove finds for one of the chosen tasks.
 func (in span) ofEach(chosen string, prove func(*Task) *Break) (first *Break) {
-	tasks, wrong := in.choose(chosen)
-	if wrong != nil {
-		return wrong
+	tasks, broken := in.choose(chosen)
+	if broken != nil {
+		return broken
 	}
 	for _, t := range tasks {
-		if b := prove(t); b != nil && (first == nil || b.At.Before(first.At)) {
-			first = b
-		}
+		first = earlier(first, prove(t))
 	}
 	return first
 }
@@ -126,7 +125,8 @@ func (r windowRule) ofTask(in span, t *Task) *Break {
 		case r.never && inside && r.days.Contain(r.opened(local).Weekday()):
 			return breakAt(at, zone, "%s starts inside %s on", t.Name, r.window)
 		case !r.never && !inside:
-			return r.first(breakAt(at, zone, "%s starts outside %s on", t.Name, r.window), r.missing(t, next, local.AddDate(0, 0, 1)))
+			outside := breakAt(at, zone, "%s starts outside %s on", t.Name, r.window)
+			return earlier(outside, r.missing(t, next, local.AddDate(0, 0, 1)))
 		case !r.each || !inside:
 			continue
 		}
@@ -148,9 +148,9 @@ func (r windowRule) zoneOf(t *Task) *time.Location {
 	return t.When.Location
 }
 
-// first returns the earlier one of two breaks.
-func (r windowRule) first(a, b *Break) *Break {
-	if b != nil && b.At.Before(a.At) {
+// earlier returns the earlier of two breaks. Nil is no break.
+func earlier(a, b *Break) *Break {
+	if a == nil || b != nil && b.At.Before(a.At) {
 		return b
 	}
 	return a
@@ -176,8 +176,9 @@ func (r windowRule) opened(local time.Time) time.Time {
 	return day
 }
 
-// missing returns the first day from next until before until, on whose window the task must start
-// and does not.
+// missing returns a break for the first day on which the task must start in the window, of the days
+// from next until the day before until; nil if there is no such day. The caller knows that the task
+// does not start in the windows of those days.
 func (r windowRule) missing(t *Task, next, until time.Time) *Break {
 	if !r.each {
 		return nil
@@ -190,20 +191,21 @@ func (r windowRule) missing(t *Task, next, until time.Time) *Break {
 			}
 			year, month, d := ends.Date()
 			at := time.Date(year, month, d, r.window.To/60, r.window.To%60, 0, 0, r.zoneOf(t))
-			return &Break{At: at.UTC(), Why: fmt.Sprintf("%s does not start inside %s on %s", t.Name, r.window, day.Format("Mon 2006-01-02"))}
+			why := fmt.Sprintf("%s does not start inside %s on %s", t.Name, r.window, day.Format("Mon 2006-01-02"))
+			return &Break{At: at.UTC(), Why: why}
 		}
 	}
 	return nil
 }
 
 func (r orderRule) prove(in span) *Break {
-	tasks, wrong := in.choose(r.task)
-	if wrong != nil {
-		return wrong
+	tasks, broken := in.choose(r.task)
+	if broken != nil {
+		return broken
 	}
-	before, wrong := in.choose(r.before)
-	if wrong != nil {
-		return wrong
+	before, broken := in.choose(r.before)
+	if broken != nil {
+		return broken
 	}
 	task, zone := tasks[0], tasks[0].When.Location
 	early := in
@@ -218,7 +220,8 @@ func (r orderRule) prove(in span) *Break {
 			coming, more = next()
 		}
 		if r.within > 0 && at.Sub(last) > r.within {
-			return breakAt(at, zone, "%s does not start within %s before %s does on", r.before, humanize.Duration(r.within), r.task)
+			return breakAt(at, zone, "%s does not start within %s before %s does on",
+				r.before, humanize.Duration(r.within), r.task)
 		} else if r.within == 0 && noon(last.In(zone)) != noon(at.In(zone)) {
 			return breakAt(at, zone, "%s has not started on the day when %s does on", r.before, r.task)
 		}
@@ -230,9 +233,9 @@ func (r orderRule) prove(in span) *Break {
 const countedAtOnce = 24 * 60 * 60
 
 func (r countRule) prove(in span) *Break {
-	tasks, wrong := in.choose(r.chosen)
-	if wrong != nil {
-		return wrong
+	tasks, broken := in.choose(r.chosen)
+	if broken != nil {
+		return broken
 	}
 	type second struct {
 		at    time.Time
@@ -241,7 +244,7 @@ func (r countRule) prove(in span) *Break {
 	var recent []second // the seconds with a start in the last r.length, in order
 	total := 0
 	var counts [countedAtOnce]int
-	for part := in; part.from.Before(in.to); part.from = part.to {
+	for part := in; part.from.Before(in.to); part.from = part.to { // part is a day of the span
 		part.to = part.from.Add(countedAtOnce * time.Second)
 		if part.to.After(in.to) {
 			part.to = in.to
@@ -263,7 +266,8 @@ func (r countRule) prove(in span) *Break {
 			}
 			recent, total = append(recent, second{at, count}), total+count
 			if total > r.most {
-				return breakAt(at, in.Location, "%s of %s within %s, the last one on", humanize.Count(total, "start"), r.chosen, r.words)
+				return breakAt(at, in.Location, "%s of %s within %s, the last one on",
+					humanize.Count(total, "start"), r.chosen, r.words)
 			}
 		}
 	}

@@ -66,14 +66,15 @@ func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 		if !ok {
 			return time.Time{}, false
 		}
-		local := next.In(t.When.Location)
-		switch {
-		case t.UnmetCondition(next) == "":
+		if t.UnmetCondition(next) == "" {
 			return next, true
-		case !t.Conditions.Days.Contain(local.Weekday()) || t.Conditions.Holidays.On(local) != "": // nor in the rest of the day
+		}
+		local := next.In(t.When.Location)
+		wholeDay := !t.Conditions.Days.Contain(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
+		if wholeDay { // go on at the next midnight
 			year, month, day := local.Date()
 			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)
-		default: // nor in the rest of the minute
+		} else { // go on at the next minute
 			after = next.Truncate(time.Minute).Add(time.Minute - 1)
 		}
 		if after.Before(next) { // clocks that skip midnight
@@ -187,11 +188,11 @@ type Holidays map[Date]string
 // On returns the date and name of the holiday on which at falls, or "". A date with a year wins.
 func (h Holidays) On(at time.Time) string {
 	day := dateOf(at)
-	name, is := h[day]
-	if every, yearly := h[Date{0, day.Month, day.Day}]; name == "" && yearly {
-		name, is = every, true
+	name, isHoliday := h[day]
+	if yearlyName, isYearly := h[Date{Month: day.Month, Day: day.Day}]; name == "" && isYearly {
+		name, isHoliday = yearlyName, true
 	}
-	if !is {
+	if !isHoliday {
 		return ""
 	}
 	return strings.TrimSpace(day.String() + " " + name)
@@ -201,7 +202,8 @@ func (h Holidays) On(at time.Time) string {
 // every year never pass.
 func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
-	if newest := s.NewestHoliday; used && newest.Year > 0 && newest.Compare(dateOf(now.In(s.Location))) < 0 {
+	newest, today := s.NewestHoliday, dateOf(now.In(s.Location))
+	if used && newest.Year > 0 && newest.Compare(today) < 0 {
 		return []Problem{{
 			Place: s.NewestHolidayAt,
 			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),

@@ -12,25 +12,26 @@ import (
 )
 
 // A Pause is an entry of `pauses`: a time in which tasks do not start, once or again and again. The
-// fields with a JSON name are the part that a run knows that waits.
+// fields with a JSON name are in the snapshot of a waiting run.
 type Pause struct {
-	From  time.Time     `json:"from,omitzero"` // of a pause that comes once
+	// A pause that comes once has From and Until. A pause that comes again has Every, Zone and For.
+	From  time.Time     `json:"from,omitzero"`
 	Until time.Time     `json:"until,omitzero"`
-	Every string        `json:"every,omitempty"` // when a pause begins that comes again, in words; else empty
+	Every string        `json:"every,omitempty"` // when the pause begins, in words
 	Zone  string        `json:"zone,omitempty"`  // of Every
-	For   time.Duration `json:"for,omitempty"`   // how long such a pause lasts
+	For   time.Duration `json:"for,omitempty"`   // how long the pause lasts
 
 	Everything bool   `json:"everything,omitempty"` // it is for all tasks but those with even_when_paused
 	File       string `json:"file"`                 // the name of the schedule's file
 	Stop       bool   `json:"stop,omitempty"`       // ticks stop the runs that had begun before it
 	Reason     string `json:"reason,omitempty"`
 
-	When  cron.When `json:"-"` // when it begins, of a pause that comes again; read anew from Every in a snapshot
+	When  cron.When `json:"-"` // Every, as it was read; empty in a snapshot, where begins reads Every anew
 	Tasks []string  `json:"-"` // the names of tasks; with Tags empty: it is for all tasks
 	Tags  []string  `json:"-"`
 	Place Place     `json:"-"`
 
-	last atomic.Pointer[pauseSpan] // what At answered last: it is asked for one slot after another
+	last atomic.Pointer[pauseSpan] // the last answer of At, which is asked for one slot after another
 }
 
 // A pauseSpan is the answer of At for all times from begins to before ends.
@@ -49,7 +50,7 @@ func (p *Pause) IsFor(t *Task) bool {
 	return slices.Contains(p.Tasks, t.Name) || slices.ContainsFunc(t.Tags, hasTag)
 }
 
-// begins returns when a pause begins that comes again.
+// begins returns when the pause begins, if it comes again.
 func (p *Pause) begins() cron.When {
 	if p.When.Crons == nil { // of a snapshot
 		when := cron.When{}
@@ -60,7 +61,8 @@ func (p *Pause) begins() cron.When {
 	return p.When
 }
 
-// At returns from when until when the pause lasts that covers a time; ok is false if none does.
+// At returns when the pause that covers the time at began, and when it ends. ok is false if the
+// pause does not cover that time.
 func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
 	if p.Every == "" {
 		return p.From, p.Until, !at.Before(p.From) && at.Before(p.Until)
@@ -88,8 +90,8 @@ func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
 	return from, until, true
 }
 
-// Next returns the first time after at at which the pause begins; ok is false if it does not begin
-// again.
+// Next returns when the pause next begins after the time at, and when it ends then. ok is false if
+// it does not begin again.
 func (p *Pause) Next(at time.Time) (from, until time.Time, ok bool) {
 	if p.Every == "" {
 		return p.From, p.Until, p.From.After(at)
@@ -109,9 +111,11 @@ func (p *Pause) String() string {
 // PausesOver warns of entries of `pauses` that will never come again.
 func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
 	for _, p := range s.Pauses {
-		_, _, more := p.Next(now)
-		if _, _, is := p.At(now); !is && !more {
-			warnings = append(warnings, Problem{Place: p.Place, Text: fmt.Sprintf("the pause %s is over", p), Hint: "remove it"})
+		_, _, lasts := p.At(now)
+		_, _, comesAgain := p.Next(now)
+		if !lasts && !comesAgain {
+			text := fmt.Sprintf("the pause %s is over", p)
+			warnings = append(warnings, Problem{Place: p.Place, Text: text, Hint: "remove it"})
 		}
 	}
 	return warnings
@@ -125,28 +129,33 @@ func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
 		if !due || t.RunAfterPause {
 			continue
 		}
-		by := t.plannedPause(next)
-		for n, at := 0, next; due && n < slotsToLook; n++ {
-			p := t.plannedPause(at)
-			if p == nil {
-				by = nil
-				break
-			}
-			_, until, _ := p.At(at)
-			at, due = t.NextRun(until.Add(-1))
-		}
-		if by != nil {
-			warnings = append(warnings, t.Problem(t.timingKey(), "change the times of the task or of the pause, or write `missed: after_pause`",
-				"it never runs: each time it is due it is paused, the next time by the pause %s", by))
+		if first := t.plannedPause(next); first != nil && t.onlyInPauses(next) {
+			warnings = append(warnings, t.Problem(t.timingKey(),
+				"change the times of the task or of the pause, or write `missed: after_pause`",
+				"it never runs: each time it is due it is paused, the next time by the pause %s", first))
 		}
 	}
 	return warnings
 }
 
+// onlyInPauses reports whether a pause of the file covers the slot at, and the next slot after the
+// end of that pause, and so on for slotsToLook pauses.
+func (t *Task) onlyInPauses(at time.Time) bool {
+	for n, due := 0, true; due && n < slotsToLook; n++ {
+		pause := t.plannedPause(at)
+		if pause == nil {
+			return false
+		}
+		_, until, _ := pause.At(at)
+		at, due = t.NextRun(until.Add(-1))
+	}
+	return true
+}
+
 // plannedPause returns the pause of the file that covers a time of the task; nil for none.
 func (t *Task) plannedPause(at time.Time) *Pause {
 	for _, p := range t.Pauses {
-		if _, _, is := p.At(at); is {
+		if _, _, covers := p.At(at); covers {
 			return p
 		}
 	}

@@ -59,7 +59,7 @@ type Schedule struct {
 
 	Sources []*yamldoc.Source // the files that were read, the main one first: what Archive is made of
 
-	NewestHoliday   Date  // of Holidays: with a year where one has a year
+	NewestHoliday   Date  // the last of the Holidays that have a year; Year is 0 if none has one
 	NewestHolidayAt Place // its place in the file
 
 	Assertions []Assertion // what the file says of its own due times
@@ -121,15 +121,15 @@ func inOrder(due []Slot) {
 	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) })
 }
 
-// together is how many minutes Minutes looks ahead: a trade of searches against memory.
-const together = 6 * 60
+// minutesAhead is how many minutes Minutes collects at a time: a trade of searches against memory.
+const minutesAhead = 6 * 60
 
 // Minutes yields each minute in which something is due, with its slots, from the minute of from
 // until to. The caller may use the slots until the next minute.
 func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
 	return func(yield func(time.Time, []Slot) bool) {
-		var minutes [together][]Slot
-		for from = from.UTC().Truncate(time.Minute); from.Before(to); from = from.Add(together * time.Minute) {
+		var minutes [minutesAhead][]Slot
+		for from = from.UTC().Truncate(time.Minute); from.Before(to); from = from.Add(minutesAhead * time.Minute) {
 			s.collect(&minutes, from, to)
 			for i, due := range minutes {
 				inOrder(due)
@@ -142,11 +142,11 @@ func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
 }
 
 // collect fills in the slots of the minutes that begin with from, as far as they come before to.
-func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
+func (s *Schedule) collect(minutes *[minutesAhead][]Slot, from, to time.Time) {
 	for i := range minutes {
 		minutes[i] = minutes[i][:0]
 	}
-	if end := from.Add(together * time.Minute); end.Before(to) {
+	if end := from.Add(minutesAhead * time.Minute); end.Before(to) {
 		to = end
 	}
 	for t := range s.ActiveTasks() {
@@ -195,7 +195,8 @@ func (s *Schedule) Inactive(t *Task) string {
 	case !s.InUse(t):
 		return "not for " + s.Environment
 	case !s.Here(t):
-		return fmt.Sprintf("not for this server: servers is %s, and this is %s", strings.Join(t.Servers, ", "), s.Machine)
+		return fmt.Sprintf("not for this server: servers is %s, and this is %s",
+			strings.Join(t.Servers, ", "), s.Machine)
 	}
 	return ""
 }

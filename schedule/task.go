@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,65 +23,91 @@ type Task struct {
 	Tags        []string `json:"tags,omitempty"`
 
 	When              cron.When          `json:"-"`
-	Spread            time.Duration      `json:"-"` // When.Shift is less than that; 0: no shift
+	Spread            time.Duration      `json:"-"` // bounds When.Shift from above; 0: no shift
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
-	Servers           []string           `json:"-"` // patterns of servers that run it (package placement); empty: every server
+	Servers           []string           `json:"-"` // patterns of package placement; empty: every server
 	Conditions        Conditions         `json:"-"`
-	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they run
+	ConditionCommands []ConditionCommand `json:"-"` // in the order in which they run; all must allow the slot
 
-	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
-	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused
+	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // runs while the maintenance file exists
+	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // runs while everything is paused
 
-	Pauses []*Pause `json:"pauses,omitempty"` // that the file plans for it
+	Pauses []*Pause `json:"pauses,omitempty"` // the file plans them for this task
 
-	StartDeadline time.Duration `json:"-"`                         // how late after its slot it may start; 0: at any time
-	RunMissed     bool          `json:"-"`                         // missed: once, after_pause or all, so the newest slot that no tick covered runs later
-	RunAfterPause bool          `json:"run_after_pause,omitempty"` // missed: after_pause, so RunMissed, and the newest slot of a pause or a maintenance, too
-	RunAllMissed  bool          `json:"-"`                         // missed: all, so RunMissed, and not the newest slot alone
-	MaxMissed     int           `json:"-"`                         // of RunAllMissed: how many slots of a gap run
-	MissedWithin  time.Duration `json:"-"`                         // how old such a slot may be
-	CatchesUp     bool          `json:"catches_up,omitempty"`      // this is what CatchUp returned
+	// StartDeadline is how late after its slot a run may start; 0 for at any time.
+	StartDeadline time.Duration `json:"-"`
+
+	// RunMissed: the newest slot that no tick covered runs later (missed: once, after_pause, all).
+	RunMissed bool `json:"-"`
+
+	// RunAfterPause: the newest slot of a pause or a maintenance runs later, too (after_pause).
+	RunAfterPause bool `json:"run_after_pause,omitempty"`
+
+	// RunAllMissed: not the newest slot alone runs later, but all that no tick covered (all).
+	RunAllMissed bool `json:"-"`
+
+	MaxMissed    int           `json:"-"`                    // RunAllMissed runs so many slots of a gap at most
+	MissedWithin time.Duration `json:"-"`                    // how old a slot may be that runs later
+	CatchesUp    bool          `json:"catches_up,omitempty"` // the task was made by CatchUp
 
 	Expect Expect `json:"-"`
 
 	Command Command           `json:"command"`
 	Folder  string            `json:"folder"`        // of the schedule, absolute
-	Dir     string            `json:"dir"`           // in which the command runs, absolute
-	Env     map[string]string `json:"env,omitempty"` // of the file, the defaults, the group and the task, merged
+	Dir     string            `json:"dir"`           // the working directory of the command, absolute
+	Env     map[string]string `json:"env,omitempty"` // merged from the file, the defaults, the group and the task
 
 	// EnvFiles are absolute paths of files with more variables. The variables may be secret, so no
 	// snapshot has them.
 	EnvFiles     []string `json:"env_file,omitempty"`
-	EnvOverrides []string `json:"env_over,omitempty"` // the variables of Env that win over those files
+	EnvOverrides []string `json:"env_over,omitempty"` // the names in Env that win over EnvFiles
 	Params       []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
 	As           As       `json:"as,omitzero"`
 	Limits       Limits   `json:"limits,omitzero"`
 
-	Background         bool          `json:"background,omitempty"`
-	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`
-	Replace            bool          `json:"replace,omitempty"`     // a run ends the run of the task that has the mutex, and waits for that
-	MaxWait            time.Duration `json:"-"`                     // how long a run waits for what others have; 0: it is skipped
-	MayQueue           bool          `json:"-"`                     // runs may wait for the mutex or for a seat of the pool: of this task, or of one that shares them
-	Maintenance        string        `json:"maintenance,omitempty"` // the maintenance file that counts when a run that waits has its turn; "" for none
-	Mutex              string        `json:"mutex"`                 // the task's name unless the file says otherwise
-	Pool               Pool          `json:"pool,omitzero"`         // without a name: none
-	OneServer          bool          `json:"one_server,omitempty"`
-	Prefer             []string      `json:"-"`                             // of one_server: the names of servers to which the others leave its slots for a second
-	RunWhenStoreDown   bool          `json:"run_when_store_down,omitempty"` // store_down: run
-	WaitWhenStoreDown  bool          `json:"-"`                             // store_down: wait; with neither it is skipped then
-	StopOnLostLease    bool          `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop; else it runs on
+	Background         bool `json:"background,omitempty"`
+	WithoutOverlapping bool `json:"without_overlapping,omitempty"`
+
+	// Replace: a run ends the run of the task that has the mutex, and waits until that has ended.
+	Replace bool `json:"replace,omitempty"`
+
+	// MaxWait is how long a run waits for a mutex or a seat that others have; 0: it is skipped.
+	MaxWait time.Duration `json:"-"`
+
+	// MayQueue: runs of this task may wait, or runs of a task that shares its mutex or its pool.
+	MayQueue bool `json:"-"`
+
+	// Maintenance is the maintenance file that counts when a waiting run gets its turn; "" for
+	// none.
+	Maintenance string `json:"maintenance,omitempty"`
+
+	Mutex     string `json:"mutex"`         // the task's name unless the file says otherwise
+	Pool      Pool   `json:"pool,omitzero"` // without a name: none
+	OneServer bool   `json:"one_server,omitempty"`
+
+	// Prefer names the servers that come first. The other servers leave a slot to them for a second
+	// (one_server).
+	Prefer []string `json:"-"`
+
+	// Without the store a run is skipped, unless one of these fields is true (store_down).
+	RunWhenStoreDown  bool `json:"run_when_store_down,omitempty"`
+	WaitWhenStoreDown bool `json:"-"`
+
+	StopOnLostLease bool `json:"stop_on_lost_lease,omitempty"` // false: the run goes on (on_lost_lease)
 
 	Timeout      time.Duration `json:"timeout,omitempty"` // of one attempt; 0: none
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
 	Retry        Retry         `json:"retry"`
 	SuccessCodes []int         `json:"success_codes"`
-	WarnCodes    []int         `json:"warn_codes,omitempty"`  // a success, too, but with a warning
-	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: none do
+	WarnCodes    []int         `json:"warn_codes,omitempty"`  // exit codes of a success with a warning
+	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: never
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
-	OTLP         string        `json:"otlp,omitempty"`  // the URL of a collector of traces, unexpanded; empty for none
-	Sender       Sender        `json:"sender,omitzero"` // set if it has notifications, traces or triggers, or waits
+	OTLP         string        `json:"otlp,omitempty"` // the URL of a collector of traces, unexpanded; empty for none
+
+	// Sender is set if the task has notifications, traces or triggers, or if its runs may wait.
+	Sender Sender `json:"sender,omitzero"`
 
 	Place   Place           `json:"-"` // its place in the file
 	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them
@@ -135,8 +161,12 @@ type Retry struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	Backoff  float64       `json:"backoff,omitempty"` // at least 1
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
-	Jitter   float64       `json:"jitter,omitempty"` // from 0 to 1: the part of a wait by which it may be shorter or longer
-	Lost     bool          `json:"lost,omitempty"`   // a lost run counts as a failed attempt, and is tried again by the tick that finds it
+
+	// Jitter is the part of a wait, from 0 to 1, by which the wait may be shorter or longer.
+	Jitter float64 `json:"jitter,omitempty"`
+
+	// Lost: a lost run counts as a failed attempt. The tick that finds the run tries it again.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Wait returns how long to wait after attempt n (from 1) has failed: at most a year if there is no
@@ -156,8 +186,8 @@ func (r Retry) WaitOf(run string, n int) time.Duration {
 	if r.Jitter == 0 {
 		return r.Wait(n)
 	}
-	part := float64(hash(fmt.Sprint(run, "\x00", n))>>11) / (1 << 53) // of [0, 1)
-	return r.atMost(time.Duration(float64(r.Wait(n)) * (1 + r.Jitter*(2*part-1))))
+	fraction := float64(hash(fmt.Sprint(run, "\x00", n))>>11) / (1 << 53) // in [0, 1)
+	return r.capped(time.Duration(float64(r.Wait(n)) * (1 + r.Jitter*(2*fraction-1))))
 }
 
 // Longest returns the longest wait between two attempts.
@@ -165,23 +195,24 @@ func (r Retry) Longest() time.Duration {
 	if r.Attempts < 2 {
 		return 0
 	}
-	return r.atMost(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
+	return r.capped(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
 }
 
 // Longest returns how long a run can take with all its attempts and waits; 0 if unbounded.
 func (t *Task) Longest() time.Duration {
-	const most = 1000 // attempts; nobody waits for the end of more
-	if t.Timeout == 0 || t.Retry.Attempts > most {
+	const maxAttempts = 1000 // nobody waits for the end of more
+	if t.Timeout == 0 || t.Retry.Attempts > maxAttempts {
 		return 0
 	}
 	total := time.Duration(t.Retry.Attempts) * (t.Timeout + t.KillAfter)
 	for n := 1; n < t.Retry.Attempts; n++ {
-		total += t.Retry.atMost(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
+		total += t.Retry.capped(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
 	}
 	return total
 }
 
-func (r Retry) atMost(d time.Duration) time.Duration {
+// capped returns the wait d, or MaxDelay if that is shorter.
+func (r Retry) capped(d time.Duration) time.Duration {
 	if r.MaxDelay > 0 {
 		return min(d, r.MaxDelay)
 	}
@@ -194,61 +225,6 @@ type Output struct {
 	Limit  int64  `json:"limit,omitempty"` // in bytes
 	File   string `json:"file,omitempty"`  // absolute
 	Append bool   `json:"append,omitempty"`
-}
-
-// Hooks are what a task does around its command, each list in order.
-type Hooks struct {
-	Before     []Hook `json:"before,omitempty"`
-	After      []Hook `json:"after,omitempty"`
-	OnSuccess  []Hook `json:"on_success,omitempty"`
-	OnWarning  []Hook `json:"on_warning,omitempty"`
-	OnFailure  []Hook `json:"on_failure,omitempty"`
-	OnRecovery []Hook `json:"on_recovery,omitempty"`
-	OnSkip     []Hook `json:"on_skip,omitempty"`
-	OnOverdue  []Hook `json:"on_overdue,omitempty"`
-}
-
-// MaxFailureStreak is the most failures in a row that sched counts.
-const MaxFailureStreak = 100
-
-// A Hook is a command, a notification (Notify), or the start of another task (Trigger).
-type Hook struct {
-	Run     Command       `json:"run,omitzero"`
-	Notify  *Notification `json:"notify,omitempty"`
-	Trigger string        `json:"trigger,omitempty"` // the name of the task
-	Place   Place         `json:"-"`                 // of Trigger
-	After   int           `json:"after,omitempty"`   // of on_failure and on_recovery: fires from so many failures in a row on; 0 is 1
-}
-
-// IsCommand reports whether the hook is a command.
-func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
-
-// All returns the hooks with their keys.
-func (h Hooks) All() iter.Seq2[string, Hook] {
-	return func(yield func(string, Hook) bool) {
-		for _, of := range []struct {
-			key  string
-			list []Hook
-		}{{"before", h.Before}, {"after", h.After}, {"on_success", h.OnSuccess}, {"on_warning", h.OnWarning},
-			{"on_failure", h.OnFailure}, {"on_recovery", h.OnRecovery}, {"on_skip", h.OnSkip}, {"on_overdue", h.OnOverdue}} {
-			for _, hook := range of.list {
-				if !yield(of.key, hook) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// NeedSchedule reports whether one of the hooks needs to know its schedule: to name it, or to start
-// another of its tasks.
-func (h Hooks) NeedSchedule() bool {
-	for _, hook := range h.All() {
-		if !hook.IsCommand() {
-			return true
-		}
-	}
-	return false
 }
 
 // A Pool limits how many runs of its tasks go on at once.
@@ -269,7 +245,7 @@ func (c Command) Argv() []string {
 	if len(c.List) > 0 {
 		return c.List
 	}
-	return append(append([]string(nil), c.Shell...), c.Line)
+	return slices.Concat(c.Shell, []string{c.Line})
 }
 
 // As says as whom the commands and hooks of a task run, and with what umask and priority. A field
@@ -292,38 +268,6 @@ type Limits struct {
 
 // NeedsCgroup reports whether a cgroup keeps the limits better than the processes themselves.
 func (l Limits) NeedsCgroup() bool { return l.Memory > 0 || l.CPU > 0 }
-
-// TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
-var TriggerKeys = []string{"after", "on_success", "on_warning", "on_failure", "on_recovery"}
-
-// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
-func (t *Task) Triggers() (all []Trigger) {
-	for key, hook := range t.Hooks.All() {
-		if hook.Trigger != "" {
-			all = append(all, Trigger{t.Name, key, hook.Trigger, hook.Place})
-		}
-	}
-	return all
-}
-
-// A Trigger is a hook that starts another task.
-type Trigger struct {
-	From  string // the task whose hook it is
-	Key   string // of the hook, such as on_success
-	Task  string // that it starts
-	Place Place
-}
-
-// Triggers returns the triggers of all tasks by the task that they start, in file order.
-func (s *Schedule) Triggers() map[string][]Trigger {
-	by := map[string][]Trigger{}
-	for _, t := range s.Tasks {
-		for _, trigger := range t.Triggers() {
-			by[trigger.Task] = append(by[trigger.Task], trigger)
-		}
-	}
-	return by
-}
 
 // MomentText writes a time that the file has, on the wall clock of the zone: a midnight as a date.
 func MomentText(at time.Time, zone *time.Location) string {

@@ -1,11 +1,110 @@
 package schedule
 
 import (
+	"iter"
 	"strings"
 	"time"
 
 	"sched/schedule/yamldoc"
 )
+
+// Hooks are what a task does around its command, each list in order.
+type Hooks struct {
+	Before     []Hook `json:"before,omitempty"`
+	After      []Hook `json:"after,omitempty"`
+	OnSuccess  []Hook `json:"on_success,omitempty"`
+	OnWarning  []Hook `json:"on_warning,omitempty"`
+	OnFailure  []Hook `json:"on_failure,omitempty"`
+	OnRecovery []Hook `json:"on_recovery,omitempty"`
+	OnSkip     []Hook `json:"on_skip,omitempty"`
+	OnOverdue  []Hook `json:"on_overdue,omitempty"`
+}
+
+// MaxFailureStreak is the most failures in a row that sched counts.
+const MaxFailureStreak = 100
+
+// A Hook is a command, a notification (Notify), or the start of another task (Trigger).
+type Hook struct {
+	Run     Command       `json:"run,omitzero"`
+	Notify  *Notification `json:"notify,omitempty"`
+	Trigger string        `json:"trigger,omitempty"` // the name of the task
+	Place   Place         `json:"-"`                 // of Trigger
+
+	// After is from which failure in a row on the hook fires (on_failure, on_recovery); 0 is 1.
+	After int `json:"after,omitempty"`
+}
+
+// IsCommand reports whether the hook is a command.
+func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
+
+// All yields the hooks with their keys.
+func (h Hooks) All() iter.Seq2[string, Hook] {
+	lists := []struct {
+		key   string
+		hooks []Hook
+	}{
+		{"before", h.Before},
+		{"after", h.After},
+		{"on_success", h.OnSuccess},
+		{"on_warning", h.OnWarning},
+		{"on_failure", h.OnFailure},
+		{"on_recovery", h.OnRecovery},
+		{"on_skip", h.OnSkip},
+		{"on_overdue", h.OnOverdue},
+	}
+	return func(yield func(string, Hook) bool) {
+		for _, list := range lists {
+			for _, hook := range list.hooks {
+				if !yield(list.key, hook) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// NeedSchedule reports whether one of the hooks needs to know its schedule: to name it, or to start
+// another of its tasks.
+func (h Hooks) NeedSchedule() bool {
+	for _, hook := range h.All() {
+		if !hook.IsCommand() {
+			return true
+		}
+	}
+	return false
+}
+
+// TriggerKeys are the keys whose hooks may trigger: the hooks after a run.
+var TriggerKeys = []string{"after", "on_success", "on_warning", "on_failure", "on_recovery"}
+
+// A Trigger is a hook that starts another task.
+type Trigger struct {
+	From  string // the task whose hook it is
+	Key   string // of the hook, such as on_success
+	Task  string // the task that the hook starts
+	Place Place
+}
+
+// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
+func (t *Task) Triggers() (triggers []Trigger) {
+	for key, hook := range t.Hooks.All() {
+		if hook.Trigger != "" {
+			triggers = append(triggers, Trigger{From: t.Name, Key: key, Task: hook.Trigger, Place: hook.Place})
+		}
+	}
+	return triggers
+}
+
+// Triggers returns the triggers of all tasks by the task that they start, in file order.
+func (s *Schedule) Triggers() map[string][]Trigger {
+	byTask := map[string][]Trigger{}
+	for _, t := range s.Tasks {
+		for _, trigger := range t.Triggers() {
+			byTask[trigger.Task] = append(byTask[trigger.Task], trigger)
+		}
+	}
+	return byTask
+}
 
 // An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}.
 type Expansion = yamldoc.Expansion
@@ -23,11 +122,14 @@ type Notification struct {
 	Sentry  string   `json:"sentry,omitempty"`  // the DSN of a project, for its Crons
 	OTLP    string   `json:"otlp,omitempty"`    // the URL of a collector of traces; in no hook, but in the task
 
-	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io, and of Sentry; else none
-	Monitor  *Monitor `json:"monitor,omitempty"`   // what Sentry expects of the task; nil if it cannot be told
+	// On is when a message is sent: for Sentry, and for a ping that speaks the protocol of
+	// healthchecks.io. Other notifications have none.
+	On []Moment `json:"on,omitempty"`
+
+	Monitor  *Monitor `json:"monitor,omitempty"`   // for Sentry; nil if no cron expression says the times of the task
 	Format   string   `json:"format,omitempty"`    // of a webhook: slack, text, teams, discord, or empty
-	MailURL  string   `json:"mail_url,omitempty"`  // of the server, for Mail; empty: sendmail of this machine
-	MailFrom string   `json:"mail_from,omitempty"` // the sender, for Mail; empty: the machine decides
+	MailURL  string   `json:"mail_url,omitempty"`  // the server for Mail; empty: sendmail of this machine
+	MailFrom string   `json:"mail_from,omitempty"` // the sender for Mail; empty: the machine decides
 
 	When   Occasion `json:"when,omitempty"`
 	AtMost Limit    `json:"at_most,omitzero"`
@@ -41,7 +143,7 @@ type Monitor struct {
 	Longest time.Duration `json:"longest,omitempty"` // how long a run may take; 0: Sentry decides
 }
 
-// A Moment is when a ping with `on` is sent.
+// A Moment is an event of a run at which a ping with `on` is sent.
 type Moment string
 
 const (
