@@ -32,7 +32,10 @@ func (l *loader) useOf(name string, n *node) use {
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
 	if !slices.Contains(schedule.TriggerKeys, h.key) {
-		l.Problemf(n, "move it to "+strings.Join(schedule.TriggerKeys[:len(schedule.TriggerKeys)-1], ", ")+" or on_recovery", "a trigger comes after a run, and in %s none has ended", h.key)
+		keys := schedule.TriggerKeys
+		last := len(keys) - 1
+		l.Problemf(n, "move it to "+strings.Join(keys[:last], ", ")+" or "+keys[last],
+			"a trigger comes after a run, and in %s none has ended", h.key)
 		return
 	}
 	if !l.RefuseBool(n, "name the task that is started") {
@@ -60,12 +63,14 @@ func checkChains(l *loader) {
 			l.problemOf(t, unknownTask(l, t.name), "trigger: there is no task %q", t.name)
 		}
 		if byHand[t.name] {
-			l.problemOf(t, "give its params defaults", "trigger: %s has a param without a default, and a hook gives it no value", t.name)
+			l.problemOf(t, "give its params defaults",
+				"trigger: %s has a param without a default, and a hook gives it no value", t.name)
 		}
 	}
 	for _, t := range l.chains.timeless {
 		if !triggered[t.name] && !byHand[t.name] {
-			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`", "the task has no time: neither cron nor every is given")
+			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`",
+				"the task has no time: neither cron nor every is given")
 		}
 	}
 	refuseCycles(l)
@@ -135,7 +140,9 @@ func refuseCycle(l *loader, first *schedule.Task, path []schedule.Trigger, closi
 	for _, trigger := range path {
 		fmt.Fprintf(&b, " → %s (%s at %s)", trigger.Task, trigger.Key, trigger.Place)
 	}
-	l.problemOf(use{place: last.Place, task: closing.Name, in: closing}, "take one of these triggers away; where it is inherited, `"+last.Key+": false` does", "trigger: a chain without an end: %s", b.String())
+	l.problemOf(use{place: last.Place, task: closing.Name, in: closing},
+		"take one of these triggers away; where it is inherited, `"+last.Key+": false` does",
+		"trigger: a chain without an end: %s", b.String())
 }
 
 // warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded
@@ -148,7 +155,8 @@ func warnOfSwitchedOff(l *loader) {
 		}
 		for _, trigger := range l.chains.triggers {
 			if trigger.name == t.Name {
-				l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away", "%strigger: %s is switched off, so it is skipped each time", trigger.section, t.Name)
+				l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away",
+					"%strigger: %s is switched off, so it is skipped each time", trigger.section, t.Name)
 			}
 		}
 	}
@@ -163,8 +171,10 @@ func warnOfElsewhere(l *loader, t *schedule.Task) {
 	for _, trigger := range l.chains.triggers {
 		source := func(other *schedule.Task) bool { return other.Name == trigger.task && l.schedule.Active(other) }
 		if trigger.name == t.Name && slices.ContainsFunc(l.schedule.Tasks, source) {
-			l.WarnAt(trigger.place, trigger.task, "give both the same `servers`: a task is started where the one before it ran",
-				"%strigger: %s is %s; so it is skipped each time that %s ends here", trigger.section, t.Name, l.schedule.Inactive(t), trigger.task)
+			l.WarnAt(trigger.place, trigger.task,
+				"give both the same `servers`: a task is started where the one before it ran",
+				"%strigger: %s is %s; so it is skipped each time that %s ends here",
+				trigger.section, t.Name, l.schedule.Inactive(t), trigger.task)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func setCommand(l *loader, t *taskDraft, n *node) {
 // runs before skip.
 func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() && l.Key == "when" {
-		l.Problemf(n, "write [] against one that is inherited, or `enabled: false` for a task that never runs", "when: %s may mean that the task never runs, or that nobody is asked", n.Value)
+		l.Problemf(n, "write [] against one that is inherited, or `enabled: false` for a task that never runs",
+			"when: %s may mean that the task never runs, or that nobody is asked", n.Value)
 		return
 	}
 	var commands []schedule.ConditionCommand
@@ -110,7 +111,8 @@ func readShell(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 // readVariables reads a mapping of variables, and returns them together with the inherited ones.
 func readVariables(r *yamldoc.Reader, n *yamldoc.Node, inherited map[string]string) map[string]string {
 	if n.IsList() {
-		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", r.Key)
+		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"",
+			"%s must be a mapping of keys and values, not a list", r.Key)
 		return inherited
 	}
 	if !r.RequireMapping(n, r.Key) {
@@ -140,7 +142,8 @@ func readVariable(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 		return "", r.RequireValue(n, `write "" for an empty one`)
 	}
 	if strings.Contains(n.Value, "${file:") {
-		r.Problemf(n, "put the variable into a file for `env_file`, or let the command read this one", "%s: what is in env is written down with every run, which is no place for the text of a file", r.Key)
+		r.Problemf(n, "put the variable into a file for `env_file`, or let the command read this one",
+			"%s: what is in env is written down with every run, which is no place for the text of a file", r.Key)
 		return "", false
 	}
 	return r.Expanded(n)
@@ -160,11 +163,13 @@ func readAccount(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 		return "", false
 	}
 	if user, group, both := strings.Cut(text, ":"); both && r.Key == "user" && user != "" && group != "" {
-		r.Problemf(n, "write user: "+yamldoc.Shorten(user)+" and group: "+yamldoc.Shorten(group), "user %s names a group, too", yamldoc.Quote(text))
+		r.Problemf(n, "write user: "+yamldoc.Shorten(user)+" and group: "+yamldoc.Shorten(group),
+			"user %s names a group, too", yamldoc.Quote(text))
 		return "", false
 	}
 	if strings.ContainsAny(text, ": \t\r\n/,") {
-		r.Problemf(n, "write a name as in /etc/passwd or /etc/group, or a number", "%s %s cannot be a name", r.Key, yamldoc.Quote(text))
+		r.Problemf(n, "write a name as in /etc/passwd or /etc/group, or a number",
+			"%s %s cannot be a name", r.Key, yamldoc.Quote(text))
 		return "", false
 	}
 	return text, true

@@ -176,7 +176,8 @@ func setHolidays(l *loader, s *settings, n *node) {
 	named := map[string]bool{}
 	n.Each(func(item *node) bool {
 		if !item.IsScalar() {
-			l.Problemf(item, "a date with its name is written as `- 2026-12-25 Christmas`", "%s must be dates and files, not %s", l.Key, item.Describe())
+			l.Problemf(item, "a date with its name is written as `- 2026-12-25 Christmas`",
+				"%s must be dates and files, not %s", l.Key, item.Describe())
 			return false
 		}
 		text, ok := l.NonEmptyText(item)
@@ -212,7 +213,8 @@ func holidayFile(l *loader, item *node, named map[string]bool) *yamldoc.Source {
 	}
 	named[path] = true
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		l.Problemf(item, "a path that begins with a digit is written with ./ before it", "%s %s: there is no such file", l.Key, yamldoc.Quote(item.Value))
+		l.Problemf(item, "a path that begins with a digit is written with ./ before it",
+			"%s %s: there is no such file", l.Key, yamldoc.Quote(item.Value))
 		return nil
 	}
 	return l.Open(path)
@@ -254,7 +256,8 @@ func (l *loader) holiday(at yamldoc.Place, text string) bool {
 	date, ok := parseDate(word)
 	switch {
 	case !ok:
-		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year", "%s: %s is not a date", l.Key, yamldoc.Quote(word))
+		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year",
+			"%s: %s is not a date", l.Key, yamldoc.Quote(word))
 		return false
 	case !exists(date):
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)
@@ -278,7 +281,8 @@ func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 		case !ok:
 			return false
 		case word != "holidays":
-			l.Problemf(item, "write `except: holidays`; for days of the week there is `days:`", "%s: %s is not known", l.Key, item.Describe())
+			l.Problemf(item, "write `except: holidays`; for days of the week there is `days:`",
+				"%s: %s is not known", l.Key, item.Describe())
 		case l.schedule.Holidays == nil:
 			l.Problemf(item, "add `holidays:` to the top of the main file", "there are no holidays")
 		}

@@ -55,7 +55,8 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	switch {
 	case n.IsList():
-		l.Problemf(n, "a list to be run without a shell is written {run: […]}", "a hook of %s must be text or a mapping, not a list", l.Key)
+		l.Problemf(n, "a list to be run without a shell is written {run: […]}",
+			"a hook of %s must be text or a mapping, not a list", l.Key)
 		return schedule.Hook{}, false
 	case n.IsMapping():
 		h := hookDraft{shell: shell, key: l.Key}
@@ -66,7 +67,9 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 		}
 		return finishHook(l, n, &h)
 	}
-	if !l.RefuseBool(n, "leave the key out for no hook, or write false against one that is inherited; the command is written \""+n.Value+"\"") {
+	hint := "leave the key out for no hook, or write false against one that is inherited; " +
+		"the command is written \"" + n.Value + "\""
+	if !l.RefuseBool(n, hint) {
 		return schedule.Hook{}, false
 	}
 	command, ok := readCommand(l.Reader, n, shell)
@@ -79,9 +82,11 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	case n.IsEmpty():
 		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
 	case len(h.kinds) == 0:
-		l.Problemf(n, "say what it is: run, trigger, ping, webhook, mail or sentry", "a hook of %s does nothing", l.Key)
+		l.Problemf(n, "say what it is: run, trigger, ping, webhook, mail or sentry",
+			"a hook of %s does nothing", l.Key)
 	case len(h.kinds) > 1:
-		l.Problemf(n, "make a list of them, each on its own", "a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
+		l.Problemf(n, "make a list of them, each on its own",
+			"a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
 	case h.kinds[0] == "run":
 		return schedule.Hook{Run: h.run, After: h.after}, true
 	case h.kinds[0] == "trigger":
@@ -122,7 +127,8 @@ func readMailURL(l *loader, n *node) (string, bool) {
 	_, rest, _ := strings.Cut(url, "://")
 	user, _, hasUser := strings.Cut(rest, "@")
 	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
-		l.Warnf(n, "write ${VAR} or ${file:PATH} in its place", "%s has the password in it, and with it each run in the history", l.Key)
+		l.Warnf(n, "write ${VAR} or ${file:PATH} in its place",
+			"%s has the password in it, and with it each run in the history", l.Key)
 	}
 	return url, ok
 }
@@ -134,9 +140,9 @@ func readMailFrom(l *loader, n *node) (string, bool) {
 }
 
 // readTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
-// check the notification that as makes of it. If the expanded text is empty, the result is empty,
-// too.
-func readTarget(l *loader, n *node, as func(string) schedule.Notification) (string, bool) {
+// check the notification that notificationTo makes of it. If the expanded text is empty, the result
+// is empty, too.
+func readTarget(l *loader, n *node, notificationTo func(string) schedule.Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {
 		return text, ok
@@ -145,7 +151,7 @@ func readTarget(l *loader, n *node, as func(string) schedule.Notification) (stri
 	if value = strings.TrimSpace(value); !ok || value == "" {
 		return "", ok
 	}
-	if problem, hint := l.options.CheckNotification(as(value)); problem != "" {
+	if problem, hint := l.options.CheckNotification(notificationTo(value)); problem != "" {
 		l.Problemf(n, hint, "%s: %s", l.Key, problem)
 		return "", false
 	}
@@ -154,28 +160,35 @@ func readTarget(l *loader, n *node, as func(string) schedule.Notification) (stri
 
 func setPing(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "ping")
-	h.notify.Ping, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Ping: text} })
+	h.notify.Ping, _ = readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{Ping: text}
+	})
 }
 
 func setWebhook(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "webhook")
-	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Webhook: text} })
+	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{Webhook: text}
+	})
 }
 
 func setSentry(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "sentry")
 	if h.key != "after" {
-		l.Problemf(n, "move it to `after`: it tells of the start of a run, too", "sentry belongs in after, not in %s", h.key)
+		l.Problemf(n, "move it to `after`: it tells of the start of a run, too",
+			"sentry belongs in after, not in %s", h.key)
 		return
 	}
 	h.notify.On = []schedule.Moment{schedule.OnStart, schedule.OnSuccess, schedule.OnFailure}
-	h.notify.Sentry, _ = readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{Sentry: text} })
+	h.notify.Sentry, _ = readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{Sentry: text}
+	})
 }
 
 // startMargin is how late a run may start for Sentry, besides the spread of its task.
 const startMargin = 5 * time.Minute
 
-// setMonitors tells the hooks for Sentry what is expected of the task.
+// setMonitors gives the hooks for Sentry what Sentry shall expect of the task.
 func setMonitors(t *taskDraft) {
 	for i, hook := range t.Hooks.After {
 		if hook.Notify == nil || hook.Notify.Sentry == "" {
@@ -191,19 +204,26 @@ func setMonitors(t *taskDraft) {
 // everyCron finds expressions that every cron understands in the same way.
 var everyCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
 
-// monitorOf returns nil if Sentry could not know when the task is due: it takes one expression, and
-// neither conditions nor a first and a last time.
+// monitorOf returns what Sentry shall expect of the task; nil if Sentry cannot know when the task
+// is due. Sentry knows one cron expression. It knows no conditions, and no first and last time.
 func monitorOf(t *schedule.Task) *schedule.Monitor {
 	texts := t.When.Texts()
 	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero() || t.Bounds() != ""
 	if len(texts) != 1 || conditional || !everyCron.MatchString(texts[0]) {
 		return nil
 	}
-	return &schedule.Monitor{Cron: texts[0], Zone: t.When.Location.String(), Margin: startMargin + t.Spread, Longest: t.Longest()}
+	return &schedule.Monitor{
+		Cron:    texts[0],
+		Zone:    t.When.Location.String(),
+		Margin:  startMargin + t.Spread,
+		Longest: t.Longest(),
+	}
 }
 
 func readOTLP(l *loader, n *node) (string, bool) {
-	return readTarget(l, n, func(text string) schedule.Notification { return schedule.Notification{OTLP: text} })
+	return readTarget(l, n, func(text string) schedule.Notification {
+		return schedule.Notification{OTLP: text}
+	})
 }
 
 // setAddresses reads one address or a list. Addresses that are empty when they are expanded are
@@ -215,7 +235,9 @@ func setAddresses(l *loader, h *hookDraft, n *node) {
 	}
 	h.notify.MailURL, h.notify.MailFrom = l.mail.url, l.mail.from
 	n.Each(func(item *node) bool {
-		text, ok := readTarget(l, item, func(text string) schedule.Notification { return schedule.Notification{Mail: []string{text}} })
+		text, ok := readTarget(l, item, func(text string) schedule.Notification {
+			return schedule.Notification{Mail: []string{text}}
+		})
 		if text != "" {
 			h.notify.Mail = append(h.notify.Mail, text)
 		}
@@ -230,10 +252,12 @@ func allowOnly(l *loader, n *node, h *hookDraft, kinds ...string) {
 	}
 }
 
-func setMoments(l *loader, h *hookDraft, n *node) {
+// setOn reads the key `on`: at which moments a ping is sent.
+func setOn(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping")
 	if h.key != "after" {
-		l.Problemf(n, "move it to `after`: it is sent when the run starts, too", "a ping with on belongs in after, not in %s", h.key)
+		l.Problemf(n, "move it to `after`: it is sent when the run starts, too",
+			"a ping with on belongs in after, not in %s", h.key)
 		return
 	}
 	if !l.RefuseEmptyList(n, "leave the key out for a ping when the run ends") {
@@ -246,7 +270,7 @@ func setMoments(l *loader, h *hookDraft, n *node) {
 	})
 }
 
-// webhookFormats are whose formats a webhook may have.
+// webhookFormats are the formats that a webhook may have.
 var webhookFormats = []string{"slack", "text", "teams", "discord"}
 
 func setFormat(l *loader, h *hookDraft, n *node) {
@@ -261,7 +285,8 @@ func setAfter(l *loader, h *hookDraft, n *node) {
 	h.after, _ = l.Integer(n, 1, schedule.MaxFailureStreak)
 }
 
-func setOccasion(l *loader, h *hookDraft, n *node) {
+// setWhen reads the key `when`: after which runs a notification is sent.
+func setWhen(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping", "webhook", "mail")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
 	switch {
@@ -269,9 +294,11 @@ func setOccasion(l *loader, h *hookDraft, n *node) {
 	case h.key == "before" || h.key == "on_skip" || h.key == "on_overdue":
 		l.Problemf(n, "", "when is about how a run ended, and in %s none has", h.key)
 	case h.after > 1 && h.key == "on_failure" && word == string(schedule.Changed):
-		l.Problemf(n, "remove one of the two", "when: changed tells of the first failure, so after: %d does not go with it", h.after)
+		l.Problemf(n, "remove one of the two",
+			"when: changed tells of the first failure, so after: %d does not go with it", h.after)
 	case h.notify.On != nil:
-		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so when: %s does not go with it", word)
+		l.Problemf(n, "remove one of the two",
+			"a ping with on tells of every run, so when: %s does not go with it", word)
 	}
 	h.notify.When = schedule.Occasion(word)
 }
@@ -282,8 +309,8 @@ const (
 	mostInLimit  = 100
 )
 
-// setLimit reads `N per DURATION`.
-func setLimit(l *loader, h *hookDraft, n *node) {
+// setAtMost reads the key `at_most`: N per DURATION.
+func setAtMost(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping", "webhook", "mail")
 	text, ok := l.NonEmptyText(n)
 	if !ok {

@@ -54,7 +54,8 @@ func matches(l *loader, n *node) []string {
 		return nil
 	}
 	if strings.Contains(pattern, "**") {
-		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", yamldoc.Quote(pattern))
+		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`",
+			"include %s: ** is not supported", yamldoc.Quote(pattern))
 		return nil
 	}
 	hasWildcard := strings.ContainsAny(pattern, `*?[`)

@@ -110,7 +110,8 @@ func File(file string, opts Options) (*schedule.Schedule, error) {
 // read reads the main file, which is YAML or a crontab.
 func (l *loader) read(main *yamldoc.Source) (*schedule.Schedule, error) {
 	l.File = main.Name
-	switch format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.options.System, l.isUser); format {
+	format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.options.System, l.isUser)
+	switch format {
 	case crontab.NotCrontab:
 		l.readMain(main.Data)
 	case crontab.Unclear:
@@ -171,7 +172,13 @@ func newLoader(file string, opts Options) (*loader, error) {
 	}
 	folder := filepath.Dir(path)
 	l := &loader{
-		Reader:   yamldoc.NewReader(yamldoc.Options{Folder: folder, Getenv: opts.Getenv, Root: opts.Root, Texts: opts.Texts, Synonyms: synonyms}),
+		Reader: yamldoc.NewReader(yamldoc.Options{
+			Folder:   folder,
+			Getenv:   opts.Getenv,
+			Root:     opts.Root,
+			Texts:    opts.Texts,
+			Synonyms: synonyms,
+		}),
 		options:  opts,
 		folder:   folder,
 		schedule: &schedule.Schedule{File: path},

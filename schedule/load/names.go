@@ -53,7 +53,8 @@ func requireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
 	case text == "":
 		r.Problemf(n, "", "%s is empty", r.Key)
 	case !valid:
-		r.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s is not a valid name", what)
+		r.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit",
+			"%s is not a valid name", what)
 	default:
 		r.Problemf(n, "", "%s is longer than 128 characters", what)
 	}
@@ -112,7 +113,8 @@ func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	}
 	name, ok := r.Expanded(n)
 	if ok && name != "" && !placement.ValidName(name) {
-		r.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", r.Key, yamldoc.Quote(name))
+		r.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit",
+			"%s %s is not a valid name", r.Key, yamldoc.Quote(name))
 		return "", false
 	}
 	return name, ok
@@ -140,7 +142,9 @@ func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
 }
 
 // readPatterns reads patterns that check accepts. The hint is for the values true and false.
-func readPatterns(r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
+func readPatterns(
+	r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string),
+) (all []string, ok bool) {
 	ok = n.Each(func(item *yamldoc.Node) bool {
 		if !r.RefuseBool(item, hint) {
 			return false
@@ -192,7 +196,9 @@ func durationTo(least, most time.Duration, name string) func(*yamldoc.Reader, *y
 
 // durationOrNone returns the reader of a duration, or of none, an older word for false. A duration
 // that is shorter than least would do what effect says; false is for a task that without describes.
-func durationOrNone(least time.Duration, without, effect string) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
+func durationOrNone(
+	least time.Duration, without, effect string,
+) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
 	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 		if n.IsScalar() && n.Value == "none" {
 			return 0, true

@@ -18,7 +18,8 @@ func setParams(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	if n.IsList() {
-		l.Problemf(n, "write {NAME: default}, or a line `NAME: default` for each, without \"-\"", "params must be a mapping of keys and values, not a list")
+		l.Problemf(n, "write {NAME: default}, or a line `NAME: default` for each, without \"-\"",
+			"params must be a mapping of keys and values, not a list")
 		return
 	}
 	if !l.RequireMapping(n, "params") {
@@ -89,7 +90,8 @@ func readParam(l *loader, name string, n *node) (schedule.Param, bool) {
 		return p, true
 	}
 	if problem := p.Refuses(*p.Default); problem != "" {
-		l.Problemf(firstOf(n, n, "default"), "the default must be a value that people may set, too", "the default of %s: %s", l.Key, problem)
+		l.Problemf(firstOf(n, n, "default"), "the default must be a value that people may set, too",
+			"the default of %s: %s", l.Key, problem)
 		return p, false
 	}
 	return p, true
@@ -100,7 +102,8 @@ func readParam(l *loader, name string, n *node) (schedule.Param, bool) {
 func setDefault(l *loader, p *schedule.Param, n *node) {
 	text, ok := l.Text(n)
 	if ok && strings.Contains(text, "${") {
-		l.Problemf(n, "write a plain text, and let the command find the rest", "%s: ${…} is not expanded in a param", l.Key)
+		l.Problemf(n, "write a plain text, and let the command find the rest",
+			"%s: ${…} is not expanded in a param", l.Key)
 		return
 	}
 	if ok {
@@ -115,7 +118,8 @@ func readPattern(r *reader, n *node) (string, bool) {
 	}
 	if _, err := regexp.Compile(text); err != nil {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		r.Problemf(n, "write it in the syntax of RE2", "%s %s is no regular expression: %s", r.Key, yamldoc.Quote(text), reason)
+		r.Problemf(n, "write it in the syntax of RE2",
+			"%s %s is no regular expression: %s", r.Key, yamldoc.Quote(text), reason)
 		return "", false
 	}
 	return text, true
@@ -141,7 +145,8 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 		if p.Default != nil {
 			t.Env[p.Name] = *p.Default
 		} else if t.timing.isSet() {
-			l.Problemf(at, "give it a default, or take the time of the task away", "params.%s has no default, and the task has a time: nobody gives it a value then", p.Name)
+			l.Problemf(at, "give it a default, or take the time of the task away",
+				"params.%s has no default, and the task has a time: nobody gives it a value then", p.Name)
 		}
 		if slices.Contains(t.ownEnv, p.Name) {
 			l.Problemf(at, "keep one of the two", "%s is in env and in params", p.Name)

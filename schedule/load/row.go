@@ -5,7 +5,11 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// The rows of keys.go and subkeys.go are made with the functions of this file.
+// The rows of keys.go and subkeys.go are made with the functions of this file:
+//
+//   - row and taskRow make a row.
+//   - replaces and replacesBy say that the value of a key is a field of a type T.
+//   - by gives a key a setter of its own.
 
 type (
 	reader        = yamldoc.Reader
@@ -14,13 +18,13 @@ type (
 	keys[T any]   = yamldoc.Table[*loader, T]
 	key[T any]    = yamldoc.Key[*loader, T]
 	setter[T any] = func(*loader, *T, *node)
-	is            = yamldoc.Type
+	is            = yamldoc.Type // which values a key may have
 )
 
-// An access is how a key gets to its value in a T: how it is read, and how it is shown.
+// An access says how the value of a key is read into a T, and how it is shown.
 type access[T any] struct {
 	set     setter[T]
-	show    func(*T) any // see Settings; nil for a key that is not shown
+	show    func(*T) any // for Settings; nil for a key that is not shown
 	isEarly bool         // it is set before the other keys
 }
 
@@ -83,9 +87,17 @@ func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)
 	return by(set).shows(func(t *T) any { return shown(*field(t)) })
 }
 
-// row makes one row of a table: in is its scope, 0 for any, doc its meaning in one phrase.
-func row[T any](name string, in scope, a access[T], doc string, types is) key[T] {
-	return key[T]{Name: name, In: in, Set: a.set, Early: a.isEarly, Show: a.show, Doc: doc, Type: types}
+// row makes a row of a table without scopes. doc is the meaning of the key in one phrase, and
+// valueType says which values the key may have.
+func row[T any](name string, a access[T], doc string, valueType is) key[T] {
+	return key[T]{Name: name, Set: a.set, Early: a.isEarly, Show: a.show, Doc: doc, Type: valueType}
+}
+
+// taskRow makes a row of taskKeys: in are the mappings that may have the key.
+func taskRow(name string, in scope, a access[taskDraft], doc string, valueType is) key[taskDraft] {
+	made := row(name, a, doc, valueType)
+	made.In = in
+	return made
 }
 
 // takenAway reports whether n is the word false in a mapping that can inherit. bare is a mapping of
@@ -112,15 +124,15 @@ func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 // isBool reports whether the field itself is true or false: for such a key false is a value like
 // any other.
 func isBool(field any) bool {
-	_, is := field.(*bool)
-	return is
+	_, ok := field.(*bool)
+	return ok
 }
 
 // A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
 type Mapping string
 
-// The mappings are a closed list. Those after Included are values of keys of their name; a Hook is
-// one of each hook key.
+// The mappings are a closed list. A mapping after Included is the value of the key of its name;
+// InHook is a value of each key of hooks.
 const (
 	Top      Mapping = "schedule"
 	InTask   Mapping = "task"

@@ -24,7 +24,8 @@ func readWaitAtMost(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
 		d, ok = r.Duration(n, 0)
 	}
 	if ok && d == 0 {
-		r.Problemf(n, "write `without_overlapping: true` for a task that does not wait", "wait_at_most %s would skip every run that has to wait", n.Value)
+		r.Problemf(n, "write `without_overlapping: true` for a task that does not wait",
+			"wait_at_most %s would skip every run that has to wait", n.Value)
 	}
 	return d, ok
 }
@@ -64,7 +65,8 @@ func overlappingHint(n *node) string {
 	if atMost := durationInText().FindString(text); atMost != "" || n.IsMapping() {
 		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
 	}
-	return "write true for a run that is skipped while another one runs, wait for a run that waits, or replace for one that ends the other"
+	return "write true for a run that is skipped while another one runs, wait for a run that waits, " +
+		"or replace for one that ends the other"
 }
 
 // settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
@@ -74,8 +76,11 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 	switch {
 	case !t.waits || !t.WithoutOverlapping:
 		t.MaxWait, t.Replace = 0, false
-		if own != nil && !own.IsFalse() && (n == nil || n.IsScalar() && n.Tag == "!!bool") { // else nobody knows whether it was to wait
-			l.Problemf(own, "add `without_overlapping: wait`, or remove it", "wait_at_most is for tasks with without_overlapping: wait or replace")
+		// After a wrong value of without_overlapping nobody knows whether the task was to wait.
+		isBool := n == nil || n.IsScalar() && n.Tag == "!!bool"
+		if own != nil && !own.IsFalse() && isBool {
+			l.Problemf(own, "add `without_overlapping: wait`, or remove it",
+				"wait_at_most is for tasks with without_overlapping: wait or replace")
 		}
 		return
 	case !t.Background:
@@ -87,8 +92,10 @@ func settleWait(l *loader, task *node, t *taskDraft) {
 			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
 	}
 	if own != nil && t.StartDeadline > 0 && t.MaxWait > t.StartDeadline {
-		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",
-			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline), placeText(l, task.Lookup("start_deadline")))
+		l.Warnf(own, "make one of the two what you mean",
+			"no run waits for %s: it may not start later than start_deadline, %s%s",
+			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline),
+			placeText(l, task.Lookup("start_deadline")))
 	}
 	if t.MaxWait == 0 {
 		t.MaxWait = waitAtMost
@@ -138,8 +145,10 @@ func setMissed(l *loader, t *taskDraft, n *node) {
 
 // checkMissed refuses bounds of what a task does not do.
 func checkMissed(l *loader, task *node, t *taskDraft) {
-	if within := task.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
-		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
+	within, counts := task.Lookup("missed_within"), t.RunMissed || t.WaitWhenStoreDown
+	if within != nil && !within.IsFalse() && !counts {
+		l.Problemf(within, "add `missed: once`, or remove it",
+			"missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
 	}
 	if most := task.Lookup("missed_at_most"); most != nil && !most.IsFalse() && !t.RunAllMissed {
 		l.Problemf(most, "add `missed: all`, or remove it", "missed_at_most is for tasks with missed: all")
@@ -171,10 +180,12 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
 	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
-		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
+		l.Problemf(lost, "write attempts: 2 or more",
+			"retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
 	}
 	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
-		l.Problemf(firstOf(n, n, "max_delay", "delay"), "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
+		l.Problemf(firstOf(n, n, "max_delay", "delay"), "",
+			"retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
 	}
 }
 
@@ -234,7 +245,8 @@ func readPercent(r *reader, n *node) (int, bool) {
 	percent, err := strconv.Atoi(digits)
 	switch {
 	case !isPart || err != nil:
-		r.Problemf(n, "write it as 80%, a part of one processor", "%s %s is not a percentage", r.Key, yamldoc.Quote(text))
+		r.Problemf(n, "write it as 80%, a part of one processor",
+			"%s %s is not a percentage", r.Key, yamldoc.Quote(text))
 	case percent < 1 || percent > mostCPU:
 		r.Problemf(n, "", "%s must be from 1%% to %d%%, not %s", r.Key, mostCPU, yamldoc.Shorten(text))
 	default:
@@ -281,8 +293,10 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 	}
 	if longest := t.Longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
 		at := firstOf(n, own, "timeout", "retry")
-		l.Problemf(at, "make one of the two shorter", "no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
-			humanize.Duration(t.Expect.Within), placeText(l, own), humanize.Duration(longest), placeText(l, n.Lookup("timeout")))
+		l.Problemf(at, "make one of the two shorter",
+			"no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
+			humanize.Duration(t.Expect.Within), placeText(l, own),
+			humanize.Duration(longest), placeText(l, n.Lookup("timeout")))
 	}
 	if t.Expect.Every == 0 || !t.timing.isSet() || t.When.Boot {
 		return

@@ -59,12 +59,15 @@ func wholeSchema() jsonObject {
 
 // entrySchema tells groups from tasks as the loader does.
 func entrySchema(task jsonObject) jsonObject {
+	isTask := anyOf(required("name"), required("command"))
 	return object("type", "object",
-		"if", anyOf(required("tasks"), required("group").with(jsonMember{"not", anyOf(required("name"), required("command"))})),
-		"then", ref(string(InGroup)), "else", task)
+		"if", anyOf(required("tasks"), required("group").with(jsonMember{"not", isTask})),
+		"then", ref(string(InGroup)),
+		"else", task)
 }
 
-// A mapping is a Mapping with its keys, and with what the keys have to do with each other.
+// A mapping is a Mapping with its keys, and with the rules for keys that need or exclude each
+// other.
 type mapping struct {
 	name  Mapping
 	keys  []yamldoc.Entry
@@ -74,9 +77,15 @@ type mapping struct {
 func mappings() []mapping {
 	notEmpty := object("minProperties", 1)
 	return []mapping{
-		{Top, topKeys.Entries(0), object("patternProperties", object("^x-", true), "dependentRequired", object("lease", list("store")))},
-		{InTask, taskKeys.Entries(inTask), object("required", list("name"), "not", required("cron", "every"))},
-		{InGroup, taskKeys.Entries(inGroup), object("required", list("group", "tasks"), "not", required("cron", "every"))},
+		{Top, topKeys.Entries(0), object(
+			"patternProperties", object("^x-", true),
+			"dependentRequired", object("lease", list("store")))},
+		{InTask, taskKeys.Entries(inTask), object(
+			"required", list("name"),
+			"not", required("cron", "every"))},
+		{InGroup, taskKeys.Entries(inGroup), object(
+			"required", list("group", "tasks"),
+			"not", required("cron", "every"))},
 		{Defaults, taskKeys.Entries(inDefaults), nil},
 		{InHistory, historyKeys.Entries(0), nil},
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
@@ -90,9 +99,14 @@ func mappings() []mapping {
 		{InLimits, limitKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
 		{InHook, hookKeys.Entries(0), object(
-			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail"), required("sentry")),
+			"oneOf", list(required("run"), required("trigger"),
+				required("ping"), required("webhook"), required("mail"), required("sentry")),
 			"dependentRequired", object("on", list("ping"), "format", list("webhook")),
-			"not", anyOf(required("on", "when"), required("on", "at_most"), required("sentry", "when"), required("sentry", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
+			"not", anyOf(
+				required("on", "when"), required("on", "at_most"),
+				required("sentry", "when"), required("sentry", "at_most"),
+				required("run", "when"), required("run", "at_most"),
+				required("trigger", "when"), required("trigger", "at_most")))},
 	}
 }
 
@@ -104,7 +118,7 @@ func (m mapping) schema() jsonObject {
 	return append(object("type", "object", "properties", properties, "additionalProperties", false), m.rules...)
 }
 
-// propertySchema is what a key may have, with what editors show of it.
+// propertySchema accepts the values of a key. It also has the texts that editors show for the key.
 func propertySchema(of Mapping, key yamldoc.Entry) jsonObject {
 	o := valueSchema(of, key)
 	if takesAway(of, key) {
@@ -271,18 +285,24 @@ func schemaKinds() jsonObject {
 		"text", object("type", scalar),
 		"remark", object("type", list("string", "number")),
 		"filled", matching(textPattern),
-		"word", object("type", list("string", "number"), "pattern", textPattern), // in a place where true was hardly meant as a name
+		"word", object("type", list("string", "number"), "pattern", textPattern), // true is hardly meant as a word
 		"words", oneOrMore(ref("word"), 0),
 		"names", oneOrMore(ref("name"), 1),
 		"someWords", oneOrMore(ref("word"), 1),
-		"servers", oneOrMore(object("type", list("string", "number"), "pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
+		"servers", oneOrMore(object(
+			"type", list("string", "number"),
+			"pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
 		"serverNames", oneOrMore(object("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
 		"name", named("string", "number"),
 		"scheduleName", anyOf(ref("name"), texts(variablePattern)),
 		"mutex", named("string", "number"),
-		"server", anyOf(object("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0), texts(variablePattern)),
+		"server", anyOf(
+			object("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0),
+			texts(variablePattern)),
 		"triggered", named("string", "number"),
-		"pools", object("type", "object", "propertyNames", object("pattern", "^"+namePattern+"$"), "additionalProperties", object("type", "integer", "minimum", 1, "maximum", 1000)),
+		"pools", object("type", "object",
+			"propertyNames", object("pattern", "^"+namePattern+"$"),
+			"additionalProperties", object("type", "integer", "minimum", 1, "maximum", 1000)),
 		"pauses", oneOrMore(ref("pause"), 0),
 		"duration", texts("^"+durationPattern+"$"),
 		"size", texts(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
@@ -293,12 +313,16 @@ func schemaKinds() jsonObject {
 		"paths", oneOrMore(ref("path"), 0),
 		"patterns", oneOrMore(ref("word"), 0),
 		"store", anyOf(ref("text"), object("type", "array", "items", matching(`.`), "minItems", 1)),
-		"holidays", oneOrMore(texts(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", texts(`^~(/|$)`)}), 0),
-		"variables", object("type", "object", "propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
+		"holidays", oneOrMore(
+			texts(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", texts(`^~(/|$)`)}), 0),
+		"variables", object("type", "object",
+			"propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
 			"additionalProperties", object("type", scalar, "not", texts(`\$\{file:`))),
 		"plain", object("type", scalar, "not", texts(variablePattern)),
 		"values", oneOrMore(ref("text"), 1),
-		"params", object("type", "object", "propertyNames", object("maxLength", 256, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$", "not", object("pattern", "^(SCHED_|LD_|DYLD_|PATH$|BASH_ENV$)")),
+		"params", object("type", "object",
+			"propertyNames", object("maxLength", 256, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$",
+				"not", object("pattern", "^(SCHED_|LD_|DYLD_|PATH$|BASH_ENV$)")),
 			"additionalProperties", anyOf(ref("plain"), ref("param"))),
 
 		"command", anyOf(ref("filled"), ref("arguments")),
@@ -306,16 +330,21 @@ func schemaKinds() jsonObject {
 		"condition", anyOf(ref("filled"), ref("arguments"), object("type", "array", "maxItems", 0)),
 		"cron", oneOrMore(texts(`^\s*(@\S+|\S+(\s+\S+){4,5})\s*$`), 1),
 		"every", texts(textPattern),
-		"moment", texts(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?$`),
+		"moment", texts(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`+
+			`([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?$`),
 		"account", object("type", list("string", "number"), "pattern", `^[^ :\t\r\n/,]+$|`+variablePattern),
 		"umask", anyOf(object("type", "integer", "minimum", 0, "maximum", 777), texts(`^(0|0o?0*[0-7]{1,3})$`)),
 
 		"windows", anyOf(ref("window"), object("type", "array", "items", ref("window"), "minItems", 1)),
-		"window", object("type", "array", "prefixItems", list(texts("^"+timePattern+"$"), texts("^("+timePattern+"|24:00)$")), "minItems", 2, "maxItems", 2),
+		"window", object("type", "array",
+			"prefixItems", list(texts("^"+timePattern+"$"), texts("^("+timePattern+"|24:00)$")),
+			"minItems", 2, "maxItems", 2),
 		"days", oneOrMore(anyOf(
-			object("enum", list("weekdays", "weekends", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")),
+			object("enum", list("weekdays", "weekends",
+				"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")),
 			texts("^("+anyCase("weekday", "weekend", "sun", "mon", "tue", "wed", "thu", "fri", "sat")+"|"+
-				"("+anyCase("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")+")[sS]?|"+anyCase("weekdays", "weekends")+"|[0-7])$"),
+				"("+anyCase("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")+")[sS]?|"+
+				anyCase("weekdays", "weekends")+"|[0-7])$"),
 			object("type", "integer", "minimum", 0, "maximum", 7)), 1),
 		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
@@ -323,7 +352,8 @@ func schemaKinds() jsonObject {
 		"hooks", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"))),
 		"hooksOfFailures", hooksSchema(hookWithout(required("on"), required("sentry"))),
 		"hooksAfterAll", hooksSchema(hookWithout(required("after"))),
-		"hooksBeforeARun", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"), required("when"), required("trigger"))),
+		"hooksBeforeARun", hooksSchema(hookWithout(
+			required("on"), required("sentry"), required("after"), required("when"), required("trigger"))),
 		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }
@@ -334,12 +364,12 @@ func hooksSchema(mapping jsonObject) jsonObject {
 	return anyOf(item, object("type", "array", "prefixItems", list(anyOf(item, object("const", false))), "items", item))
 }
 
-// hookWithout is a mapping of a hook that is not of the other schemas.
-func hookWithout(others ...any) jsonObject {
-	if len(others) == 1 {
-		return ref("hook").with(jsonMember{"not", others[0]})
+// hookWithout accepts a mapping of a hook that none of the excluded schemas accepts.
+func hookWithout(excluded ...any) jsonObject {
+	if len(excluded) == 1 {
+		return ref("hook").with(jsonMember{"not", excluded[0]})
 	}
-	return ref("hook").with(jsonMember{"not", anyOf(others...)})
+	return ref("hook").with(jsonMember{"not", anyOf(excluded...)})
 }
 
 // anyCase is the pattern of words in any case.

@@ -72,7 +72,8 @@ func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key) {
 		historyKeys.Decode(l, &s.History, n, 0)
 		if failures := s.History.KeepFailures; failures > 0 && failures < s.History.Keep {
-			l.Problemf(n, "failures are kept at least as long as other runs", "history.keep_failures is less than history.keep")
+			l.Problemf(n, "failures are kept at least as long as other runs",
+				"history.keep_failures is less than history.keep")
 		}
 	}
 }
@@ -80,7 +81,8 @@ func setHistory(l *loader, s *settings, n *node) {
 // setMetrics reads a mapping with a textfile, which is all that there is.
 func setMetrics(l *loader, s *settings, n *node) {
 	if n.IsScalar() && !n.IsNull() {
-		l.Problemf(n, "write {textfile: "+yamldoc.Shorten(n.Value)+"}", "metrics must be a mapping of keys and values, not %s", n.Describe())
+		l.Problemf(n, "write {textfile: "+yamldoc.Shorten(n.Value)+"}",
+			"metrics must be a mapping of keys and values, not %s", n.Describe())
 		return
 	}
 	if !l.RequireMapping(n, l.Key) {
@@ -131,7 +133,8 @@ func checkStore(l *loader, s settings, root *node) {
 		return
 	}
 	if s.ownName == "" {
-		l.Problemf(store, "add `name:`; servers that share a store meet under the name of their schedule", "a store needs a name")
+		l.Problemf(store, "add `name:`; servers that share a store meet under the name of their schedule",
+			"a store needs a name")
 	}
 	if l.options.CheckStore == nil {
 		return
@@ -149,7 +152,8 @@ func setPools(l *loader, s *settings, n *node) {
 		return
 	}
 	for name, value := range yamldoc.Named(l.Reader, n) {
-		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
+		// The pool is known even if its limit is wrong, so that its tasks are not refused, too.
+		pool := schedule.Pool{Name: name.Value, Seats: 1}
 		if requireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + yamldoc.Shorten(name.Value)
 			if seats, ok := l.Integer(value, 1, mostSeats); ok {
@@ -163,7 +167,8 @@ func setPools(l *loader, s *settings, n *node) {
 func warnOfUnusedPools(l *loader, names []*node) {
 	for i, pool := range l.schedule.Pools {
 		if !slices.ContainsFunc(l.schedule.Tasks, func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }) {
-			l.Warnf(names[i], "add `pool: "+yamldoc.Shorten(pool.Name)+"` to the tasks that it is for", "no task has the pool %s", yamldoc.Quote(pool.Name))
+			l.Warnf(names[i], "add `pool: "+yamldoc.Shorten(pool.Name)+"` to the tasks that it is for",
+				"no task has the pool %s", yamldoc.Quote(pool.Name))
 		}
 	}
 }
@@ -184,7 +189,8 @@ func readPool(l *loader, n *node) (schedule.Pool, bool) {
 	}
 	hint := yamldoc.DidYouMean(l.Nearest(text, names))
 	if hint == "" {
-		hint = "add `pools: {" + yamldoc.Shorten(text) + ": 1}` at the top of the file, with how many of its runs may go on at once"
+		hint = "add `pools: {" + yamldoc.Shorten(text) +
+			": 1}` at the top of the file, with how many of its runs may go on at once"
 	}
 	l.Problemf(n, hint, "pool %s is not among the pools of the file", yamldoc.Quote(text))
 	return schedule.Pool{}, false
@@ -198,7 +204,8 @@ func checkPrefer(l *loader, n *node, t *taskDraft) {
 		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
 		return
 	}
-	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) { // which servers have a label is unknown here
+	// Which servers have a label is unknown here.
+	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) {
 		return
 	}
 	for _, name := range t.Prefer {
@@ -241,7 +248,9 @@ func setAssertions(l *loader, s *settings, n *node) {
 		}
 		assertion, err := schedule.ParseAssertion(text, l.PlaceOf(item))
 		if err != nil {
-			l.Problemf(item, "write one like these: "+strings.Join(schedule.AssertionForms(), "; ")+"; other lengths are 90s, 30m, 1h30m and 14d", "%s", err)
+			examples := strings.Join(schedule.AssertionForms(), "; ")
+			hint := "write one like these: " + examples + "; other lengths are 90s, 30m, 1h30m and 14d"
+			l.Problemf(item, hint, "%s", err)
 			l.wrong.problems++
 			return false
 		}
@@ -276,7 +285,8 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 	p.When.Location = l.schedule.Location
 	switch {
 	case has("every") && has("from", "until"):
-		l.Problemf(firstOf(n, n, "from", "until"), forms, "a pause with every comes again, and has neither from nor until")
+		l.Problemf(firstOf(n, n, "from", "until"), forms,
+			"a pause with every comes again, and has neither from nor until")
 	case has("until") && has("for"):
 		l.Problemf(n.Lookup("for"), "keep one of the two", "until and for of a pause cannot both be given")
 	case !has("from", "every"):
@@ -302,7 +312,8 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 			p.Until = p.From.Add(p.For)
 		}
 		if p.until != (moment{}) && !p.From.Before(p.Until) {
-			l.Problemf(n.Lookup("until"), "make until later than from", "until contradicts from, which is not before it")
+			l.Problemf(n.Lookup("until"), "make until later than from",
+				"until contradicts from, which is not before it")
 		}
 	}
 }

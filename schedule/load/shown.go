@@ -57,7 +57,8 @@ func shownKeys[T any](table *keys[T], mapping *T) (all []shownKey) {
 // key set it.
 func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 	from, isSet := t.Origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside &&
+		(t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
 		from, isSet = t.Origins[above], true
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {

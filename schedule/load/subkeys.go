@@ -7,16 +7,19 @@ import (
 	"sched/schedule"
 )
 
-// This file has the keys of values that are mappings themselves, at the top or in a task.
+// This file has the keys of values that are mappings themselves, at the top or in a task. keys.go
+// says how a key is added, and row.go has the functions that make the rows.
 
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
-		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
+		row("keep", replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
 			"how long runs are kept", is{Of: "duration", Default: "30d", Example: "90d"}),
-		row("keep_failures", 0, replaces(func(h *schedule.History) *time.Duration { return &h.KeepFailures }, durationFrom(time.Minute)),
+		row("keep_failures",
+			replaces(func(h *schedule.History) *time.Duration { return &h.KeepFailures }, durationFrom(time.Minute)),
 			"how long failures are kept, and counted apart from successes",
 			is{Of: "duration", Without: "as long as successes, and counted with them", Example: "180d"}),
-		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, math.MaxInt32)),
+		row("runs_per_task",
+			replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, math.MaxInt32)),
 			"how many runs of a task are kept",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
 	}
@@ -24,7 +27,7 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 
 var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
 	return []key[schedule.Schedule]{
-		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, readTextfile),
+		row("textfile", replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, readTextfile),
 			"the file that each tick writes", is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
 	}
 }}
@@ -41,28 +44,31 @@ var mailKeys = keys[mailSettings]{
 
 func mailRows() []key[mailSettings] {
 	return []key[mailSettings]{
-		row("url", 0, replacesBy(func(m *mailSettings) *string { return &m.url }, readMailURL),
+		row("url", replacesBy(func(m *mailSettings) *string { return &m.url }, readMailURL),
 			"the server", is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
-		row("from", 0, replacesBy(func(m *mailSettings) *string { return &m.from }, readMailFrom),
+		row("from", replacesBy(func(m *mailSettings) *string { return &m.from }, readMailFrom),
 			"the sender", is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
 	}
 }
 
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
-		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, math.MaxInt32)),
+		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, math.MaxInt32)),
 			"how many attempts there are, the first included",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
-		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
+		row("delay", replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
 			"the wait before the second attempt", is{Of: "duration", Default: "0s", Example: "10s"}),
-		row("backoff", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Backoff }, func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
+		row("backoff",
+			replaces(func(r *schedule.Retry) *float64 { return &r.Backoff },
+				func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
 			"by what each further wait is longer than the one before",
 			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
-		row("max_delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
+		row("max_delay",
+			replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 			"the longest wait", is{Of: "duration", Without: "no bound", Example: "1m"}),
-		row("lost", 0, replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
+		row("lost", replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
 			"whether a run that was lost is tried again, too", is{Of: "flag", Default: "false", Example: "true"}),
-		row("jitter", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, readJitter),
+		row("jitter", replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, readJitter),
 			"the part of a wait by which it may be shorter or longer",
 			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
 	}
@@ -70,12 +76,14 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 
 var paramKeys = keys[schedule.Param]{Rows: func() []key[schedule.Param] {
 	return []key[schedule.Param]{
-		row("default", 0, by(setDefault),
-			"the value of a run for which nobody sets one", is{Of: "plain", Without: "each run must be given a value", Example: "yesterday"}),
-		row("values", 0, replaces(func(p *schedule.Param) *[]string { return &p.Values }, someOf("", (*reader).Text)),
+		row("default", by(setDefault),
+			"the value of a run for which nobody sets one",
+			is{Of: "plain", Without: "each run must be given a value", Example: "yesterday"}),
+		row("values", replaces(func(p *schedule.Param) *[]string { return &p.Values }, someOf("", (*reader).Text)),
 			"the values that it may have", is{Of: "values", Without: "any", Example: "[yesterday, today]"}),
-		row("pattern", 0, replaces(func(p *schedule.Param) *string { return &p.Pattern }, readPattern),
-			"a regular expression that the whole value must match", is{Of: "filled", Without: "any text of one line", Example: `'\d{4}-\d{2}-\d{2}'`}),
+		row("pattern", replaces(func(p *schedule.Param) *string { return &p.Pattern }, readPattern),
+			"a regular expression that the whole value must match",
+			is{Of: "filled", Without: "any text of one line", Example: `'\d{4}-\d{2}-\d{2}'`}),
 	}
 }}
 
@@ -88,45 +96,54 @@ type pauseDraft struct {
 
 var pauseKeys = keys[pauseDraft]{Rows: func() []key[pauseDraft] {
 	return []key[pauseDraft]{
-		row("from", 0, replaces(func(p *pauseDraft) *moment { return &p.from }, readMoment),
+		row("from", replaces(func(p *pauseDraft) *moment { return &p.from }, readMoment),
 			"when it begins, in the zone of the file", is{Of: "moment", Example: "2026-12-24 18:00"}),
-		row("until", 0, replaces(func(p *pauseDraft) *moment { return &p.until }, readMoment),
+		row("until", replaces(func(p *pauseDraft) *moment { return &p.until }, readMoment),
 			"when it ends", is{Of: "moment", Example: "2026-12-27"}),
-		row("every", 0, by(func(l *loader, p *pauseDraft, n *node) {
+		row("every", by(func(l *loader, p *pauseDraft, n *node) {
 			if _, ok := l.NonEmptyText(n); ok {
 				p.every = n
 			}
-		}), "when it begins again and again, in words, in the zone of the file", is{Of: "every", Example: "sunday at 2:00", NoFalse: true}),
-		row("for", 0, replaces(func(p *pauseDraft) *time.Duration { return &p.For }, durationTo(time.Minute, 366*24*time.Hour, "a year")),
+		}), "when it begins again and again, in words, in the zone of the file",
+			is{Of: "every", Example: "sunday at 2:00", NoFalse: true}),
+		row("for",
+			replaces(func(p *pauseDraft) *time.Duration { return &p.For },
+				durationTo(time.Minute, 366*24*time.Hour, "a year")),
 			"how long it lasts", is{Of: "duration", Example: "4h"}),
-		row("tasks", 0, replaces(func(p *pauseDraft) *[]string { return &p.Tasks }, someOf("leave the key out for all tasks", readName)),
+		row("tasks",
+			replaces(func(p *pauseDraft) *[]string { return &p.Tasks },
+				someOf("leave the key out for all tasks", readName)),
 			"the tasks that it is for", is{Of: "names", Without: "with tags neither: all tasks", Example: "[import]"}),
-		row("tags", 0, replaces(func(p *pauseDraft) *[]string { return &p.Tags }, someOf("leave the key out for all tasks", readTag)),
+		row("tags",
+			replaces(func(p *pauseDraft) *[]string { return &p.Tags },
+				someOf("leave the key out for all tasks", readTag)),
 			"the tags of the tasks that it is for", is{Of: "someWords", Example: "[database]"}),
-		row("stop", 0, replaces(func(p *pauseDraft) *bool { return &p.Stop }, (*reader).Bool),
-			"whether the runs are stopped that go on when it begins", is{Of: "flag", Default: "false", Example: "true"}),
-		row("reason", 0, replaces(func(p *pauseDraft) *string { return &p.Reason }, readDescription),
+		row("stop", replaces(func(p *pauseDraft) *bool { return &p.Stop }, (*reader).Bool),
+			"whether the runs are stopped that go on when it begins",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("reason", replaces(func(p *pauseDraft) *string { return &p.Reason }, readDescription),
 			"why", is{Of: "remark", Example: "backup of the database"}),
 	}
 }}
 
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
-		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),
+		row("within", replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),
 			"the longest that a run should take, all attempts and the waits between them together",
 			is{Of: "duration", Without: "no bound", Example: "30m"}),
-		row("every", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, durationFrom(time.Second)),
+		row("every", replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, durationFrom(time.Second)),
 			"the longest that there should be no success", is{Of: "duration", Without: "no bound", Example: "26h"}),
 	}
 }}
 
 var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
 	return []key[schedule.Limits]{
-		row("memory", 0, replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, readMemory).shows(showMemory),
+		row("memory", replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, readMemory).shows(showMemory),
 			"the memory of all its processes", is{Of: "size", Without: "no limit", Example: "512MB"}),
-		row("cpu", 0, replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
-			"the part of a processor that all its processes have", is{Of: "percent", Without: "no limit", Example: "80%"}),
-		row("files", 0, replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, math.MaxInt32)),
+		row("cpu", replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
+			"the part of a processor that all its processes have",
+			is{Of: "percent", Without: "no limit", Example: "80%"}),
+		row("files", replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, math.MaxInt32)),
 			"how many files each of its processes may have open",
 			is{Of: "integer", Least: leastFiles, Most: math.MaxInt32, Without: "as many as sched", Example: "4096"}),
 	}
@@ -134,11 +151,11 @@ var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
 
 var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	return []key[schedule.Output]{
-		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
+		row("file", replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
 			"where the copy goes", is{Of: "path", Example: "logs/report.log"}),
-		row("append", 0, replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
+		row("append", replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
 			"whether it is added to what the file holds", is{Of: "flag", Default: "false", Example: "true"}),
-		row("limit", 0, replaces(func(o *schedule.Output) *int64 { return &o.Limit }, readOutputLimit).shows(showLimit),
+		row("limit", replaces(func(o *schedule.Output) *int64 { return &o.Limit }, readOutputLimit).shows(showLimit),
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
 	}
@@ -165,31 +182,35 @@ var hookKeys = keys[hookDraft]{
 
 func hookRows() []key[hookDraft] {
 	return []key[hookDraft]{
-		row("run", 0, by(setHookCommand),
+		row("run", by(setHookCommand),
 			"a command", is{Of: "command", Example: "[logger, report ended]"}),
-		row("trigger", 0, by(setTrigger),
+		row("trigger", by(setTrigger),
 			"another task, which is started at once", is{Of: "triggered", Example: "load"}),
-		row("ping", 0, by(setPing),
+		row("ping", by(setPing),
 			"a URL that is fetched", is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
-		row("webhook", 0, by(setWebhook),
+		row("webhook", by(setWebhook),
 			"a URL to which the run is posted", is{Of: "filled", Example: "'https://example.com/hook'"}),
-		row("mail", 0, by(setAddresses),
+		row("mail", by(setAddresses),
 			"addresses that get a mail", is{Of: "someWords", Example: "[ops@example.com]"}),
-		row("sentry", 0, by(setSentry),
-			"the DSN of a project whose Crons watch the task", is{Of: "filled", Example: "'https://key@o1.ingest.sentry.io/2'"}),
-		row("on", 0, by(setMoments),
+		row("sentry", by(setSentry),
+			"the DSN of a project whose Crons watch the task",
+			is{Of: "filled", Example: "'https://key@o1.ingest.sentry.io/2'"}),
+		row("on", by(setOn),
 			"when a ping of healthchecks.io is sent",
-			is{Of: "moments", Words: []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),
-		row("format", 0, by(setFormat),
+			is{Of: "moments",
+				Words:   []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)},
+				Without: "at the end of the run", Example: "[start, success, failure]"}),
+		row("format", by(setFormat),
 			"whose format a webhook has",
 			is{Words: webhookFormats, Without: "all that there is to tell, as JSON", Example: "slack"}),
-		row("after", 0, by(setAfter),
+		row("after", by(setAfter),
 			"from how many failures in a row on it fires, in on_failure and on_recovery",
 			is{Of: "integer", Least: 1, Most: schedule.MaxFailureStreak, Default: "1", Example: "3"}),
-		row("when", 0, by(setOccasion),
+		row("when", by(setWhen),
 			"after which runs a notification is sent",
-			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always", Example: "changed"}),
-		row("at_most", 0, by(setLimit),
+			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always",
+				Example: "changed"}),
+		row("at_most", by(setAtMost),
 			"how many notifications may be sent in a time", is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
 	}
 }

@@ -88,7 +88,8 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 			l.Problemf(item, "remove the `-`", "an empty entry")
 			l.addWrong(before, nil)
 		case !item.IsMapping():
-			l.Problemf(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", item.Describe())
+			l.Problemf(item, "a task has at least a name, a command, and cron or every",
+				"a task must be a mapping of keys and values, not %s", item.Describe())
 			l.addWrong(before, nil)
 		case item.Has("tasks") || item.Has("group") && !item.Has("name") && !item.Has("command"):
 			l.readGroup(item, base)
@@ -174,14 +175,16 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 func checkCodes(l *loader, n *node, t *taskDraft) {
 	for _, code := range t.WarnCodes {
 		if slices.Contains(t.SuccessCodes, code) {
-			l.Problemf(firstOf(n, n, "warn_codes", "success_codes"), "take it out of one of the two", "warn_codes contradicts success_codes: both have %d", code)
+			l.Problemf(firstOf(n, n, "warn_codes", "success_codes"), "take it out of one of the two",
+				"warn_codes contradicts success_codes: both have %d", code)
 		}
 	}
 }
 
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
-		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it",
+			"a foreground task waits up to %s for its next attempt, and its tick with it", longest)
 	}
 }
 
@@ -190,7 +193,8 @@ func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
 	for _, hook := range t.Hooks.OnFailure {
 		if t.PauseAfter > 0 && hook.After > t.PauseAfter {
 			l.Warnf(firstOf(n, n, "pause_after", "on_failure"), "make pause_after larger, or after smaller",
-				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: it never fires", hook.After, t.PauseAfter)
+				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: it never fires",
+				hook.After, t.PauseAfter)
 		}
 	}
 }
@@ -227,7 +231,8 @@ func setTaskName(l *loader, t *taskDraft, n *node) {
 	}
 	t.Name = text
 	if first, taken := l.names[text]; taken {
-		l.Problemf(n, "names are unique in the whole schedule, groups and includes too", "the name is already taken at %s", first)
+		l.Problemf(n, "names are unique in the whole schedule, groups and includes too",
+			"the name is already taken at %s", first)
 		return
 	}
 	l.names[text] = l.PlaceOf(n)
@@ -255,7 +260,8 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		}
 		return
 	}
-	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
+	const hint = "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"
+	if !l.RefuseBool(n, hint) {
 		return
 	}
 	if text, ok := readName(l.Reader, n); ok {

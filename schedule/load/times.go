@@ -85,11 +85,13 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		crons = append(crons, expression)
 		if !inherited && expression.StepBothDays() {
 			l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
-				"cron %s: a step beside another day field means that both must match, as in cron, and not either, as in Laravel", yamldoc.Quote(n.Value))
+				"cron %s: a step beside another day field means that both must match, as in cron, "+
+					"and not either, as in Laravel", yamldoc.Quote(n.Value))
 		}
 		if !inherited && expression.BothDays() {
 			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
-				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", yamldoc.Quote(n.Value))
+				"cron %s: the day of the month and the day of the week are both restricted, and either is enough",
+				yamldoc.Quote(n.Value))
 		}
 	}
 	t.When.Crons = crons
@@ -117,14 +119,20 @@ func readMoment(r *yamldoc.Reader, n *yamldoc.Node) (moment, bool) {
 	if !ok {
 		return moment{}, false
 	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+	layouts := []string{
+		time.DateOnly,
+		"2006-01-02 15:04", time.DateTime,
+		"2006-01-02T15:04", "2006-01-02T15:04:05",
+	}
+	for _, layout := range layouts {
 		if at, err := time.Parse(layout, text); err == nil {
 			return moment{at, true}, true
 		}
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		r.Problemf(n, "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00", "%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
+		r.Problemf(n, "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00",
+			"%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
 	}
 	return moment{at: at}, err == nil
 }
@@ -138,7 +146,8 @@ func setBounds(l *loader, n *node, t *taskDraft) {
 		t.When.Until = t.until.in(t.When.Location)
 	}
 	if !t.When.From.IsZero() && !t.When.Until.IsZero() && !t.When.From.Before(t.When.Until) {
-		l.Problemf(firstOf(n, n, "until", "from"), "make until later than from", "until contradicts from, which is not before it: it would never be due")
+		l.Problemf(firstOf(n, n, "until", "from"), "make until later than from",
+			"until contradicts from, which is not before it: it would never be due")
 	}
 }
 
@@ -153,14 +162,16 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 	}
 	at := placeText(l, firstOf(n, n, "every", "cron"))
 	if t.OneServer {
-		l.Problemf(firstOf(n, n, "one_server", "every", "cron"), "remove one_server, or write `one_server: false` against one that is inherited",
+		l.Problemf(firstOf(n, n, "one_server", "every", "cron"),
+			"remove one_server, or write `one_server: false` against one that is inherited",
 			"one_server contradicts a boot%s, which only one machine has", at)
 	}
 	if spread := n.Lookup("spread"); spread != nil && t.Spread > 0 {
 		l.Problemf(spread, "keep one of the two", "spread contradicts a boot%s, which has no time", at)
 	}
 	if t.Expect.Every > 0 {
-		l.Problemf(firstOf(n, n.Lookup("expect"), "every", "cron"), "keep expect.within, and write `every: false` against one that is inherited",
+		l.Problemf(firstOf(n, n.Lookup("expect"), "every", "cron"),
+			"keep expect.within, and write `every: false` against one that is inherited",
 			"expect.every contradicts a boot%s: nobody knows when the next one is", at)
 	}
 }
@@ -219,7 +230,8 @@ func zoneHint(name string) string {
 	}
 	tries := []string{strings.Join(parts, "/"), strings.ToUpper(name)}
 	if len(parts) == 1 {
-		for _, region := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"} {
+		regions := []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"}
+		for _, region := range regions {
 			tries = append(tries, region+"/"+parts[0])
 		}
 	}
