@@ -141,7 +141,9 @@ func (s Server) Silent() bool { return s.Age >= quietAfter }
 // Announce announces that a tick of self begins or goes on, and which runs live there. Offset is
 // how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
 // round trip). Found is what is wrong with the servers. Announce takes three calls.
-func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
+func Announce(
+	ctx context.Context, store mutex.Store, clock func() time.Time, self Server,
+) (offset time.Duration, found []Finding, err error) {
 	all, now, err := readServers(ctx, store)
 	if err != nil {
 		return 0, nil, err
@@ -199,7 +201,9 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 		}
 	}
 	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })
-	slices.SortFunc(all, func(a, b Server) int { return cmp.Or(strings.Compare(a.Name, b.Name), b.Seen.Compare(a.Seen)) })
+	slices.SortFunc(all, func(a, b Server) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), b.Seen.Compare(a.Seen))
+	})
 	for i := range all {
 		all[i].Age = max(0, now.Sub(all[i].Seen))
 		if i > 0 && all[i-1].Name == all[i].Name {
@@ -251,12 +255,28 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 		}
 	}
 	for _, f := range []Finding{
-		{KindName, "another machine ticks under the name …, too", "name each with `server:` or $SCHED_SERVER"},
-		{KindEnvironment, "servers of this schedule tick in another environment: … (" + self.Name + " is in " + self.Environment + ")",
-			"give each environment a `name` or a store of its own"},
-		{KindZone, "servers of this schedule are in another time zone: … (" + self.Name + " is in " + self.Zone + ")",
-			"write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone"},
-		{KindSilent, "nothing was heard for three minutes or more of …, where tasks were running", ""},
+		{
+			Kind: KindName,
+			Text: "another machine ticks under the name …, too",
+			Hint: "name each with `server:` or $SCHED_SERVER",
+		},
+		{
+			Kind: KindEnvironment,
+			Text: "servers of this schedule tick in another environment: … " +
+				"(" + self.Name + " is in " + self.Environment + ")",
+			Hint: "give each environment a `name` or a store of its own",
+		},
+		{
+			Kind: KindZone,
+			Text: "servers of this schedule are in another time zone: … " +
+				"(" + self.Name + " is in " + self.Zone + ")",
+			Hint: "write `timezone:` into the schedule: " +
+				"without it each server takes its own, and a task runs once in each zone",
+		},
+		{
+			Kind: KindSilent,
+			Text: "nothing was heard for three minutes or more of …, where tasks were running",
+		},
 	} {
 		names := about[f.Kind]
 		slices.Sort(names)

@@ -77,9 +77,28 @@ type sharedRun struct {
 
 func shared(r state.Row) sharedRun {
 	return sharedRun{
-		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Params: r.Params, Cause: r.Cause, Background: r.Background, Server: r.Server,
-		Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Warning: r.Warned(), Reason: r.Reason, ExitCode: r.ExitCode, Attempts: r.Attempt.Number,
-		Waited: r.Wait.Waited, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU, PeakMemory: r.PeakMemory, Notes: r.Notes, Triggered: r.Triggered,
+		Run:        r.ID,
+		Task:       r.Task,
+		Mutex:      r.Mutex,
+		Slot:       r.Slot,
+		Origin:     r.Origin,
+		Params:     r.Params,
+		Cause:      r.Cause,
+		Background: r.Background,
+		Server:     r.Server,
+		Started:    r.Started,
+		Ended:      r.Ended,
+		Outcome:    r.Outcome,
+		Warning:    r.Warned(),
+		Reason:     r.Reason,
+		ExitCode:   r.ExitCode,
+		Attempts:   r.Attempt.Number,
+		Waited:     r.Wait.Waited,
+		UserCPU:    r.UserCPU,
+		SystemCPU:  r.SystemCPU,
+		PeakMemory: r.PeakMemory,
+		Notes:      r.Notes,
+		Triggered:  r.Triggered,
 	}
 }
 
@@ -92,13 +111,34 @@ func (s sharedRun) row() state.Row {
 	if s.Warning && s.Outcome == outcome.Succeeded {
 		kind = outcome.Warning
 	}
+	isBroken := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
 	return state.Row{
-		ID: s.Run, Task: s.Task, Mutex: s.Mutex, Slot: s.Slot, Scheduled: s.Origin == "", Origin: s.Origin, Params: s.Params, Cause: s.Cause,
-		Background: s.Background, Server: s.Server, Started: s.Started, Notes: s.Notes, Phase: state.Ended,
-		Triggered: slices.DeleteFunc(s.Triggered, func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }),
-		Attempt:   state.Attempt{Number: max(0, s.Attempts)}, Wait: state.Wait{Waited: max(0, s.Waited)},
-		Result: state.Result{Outcome: s.Outcome, Kind: kind, Reason: s.Reason, Ended: s.Ended, ExitCode: s.ExitCode,
-			UserCPU: max(0, s.UserCPU), SystemCPU: max(0, s.SystemCPU), PeakMemory: max(0, s.PeakMemory)},
+		ID:         s.Run,
+		Task:       s.Task,
+		Mutex:      s.Mutex,
+		Slot:       s.Slot,
+		Scheduled:  s.Origin == "",
+		Origin:     s.Origin,
+		Params:     s.Params,
+		Cause:      s.Cause,
+		Background: s.Background,
+		Server:     s.Server,
+		Phase:      state.Ended,
+		Started:    s.Started,
+		Notes:      s.Notes,
+		Triggered:  slices.DeleteFunc(s.Triggered, isBroken),
+		Attempt:    state.Attempt{Number: max(0, s.Attempts)},
+		Wait:       state.Wait{Waited: max(0, s.Waited)},
+		Result: state.Result{
+			Outcome:    s.Outcome,
+			Kind:       kind,
+			Reason:     s.Reason,
+			Ended:      s.Ended,
+			ExitCode:   s.ExitCode,
+			UserCPU:    max(0, s.UserCPU),
+			SystemCPU:  max(0, s.SystemCPU),
+			PeakMemory: max(0, s.PeakMemory),
+		},
 	}
 }
 

@@ -215,12 +215,14 @@ func (v interval) begin() string { return time.Unix(v.from, 0).UTC().Format("200
 // compare says whether the minute that begins at an instant is due.
 func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
 	since := minute + minuteSeconds - 1 - v.start(zone)
-	f := Field{Name: "interval", Text: v.String(), Value: int((since - mod(since, minuteSeconds)) / minuteSeconds), Matches: due}
+	minutes := (since - mod(since, minuteSeconds)) / minuteSeconds
+	f := Field{Name: "interval", Text: v.String(), Value: int(minutes), Matches: due}
 	not := "not "
 	if due {
 		not = ""
 	}
-	f.said = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d", f.Value, v.begin(), not, v.every/minuteSeconds)
+	f.said = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d", f.Value, v.begin(), not,
+		v.every/minuteSeconds)
 	if f.Value < 0 {
 		f.said = "it is before " + v.begin()
 	}

@@ -68,7 +68,9 @@ type frequency struct {
 	Days  int      // from one due day to the next, if days are counted from a date; 0 if the expressions say the days
 	Words string   // how often that is: "2 weeks"; empty if Days is 0
 
-	Interval time.Duration // of elapsed time from one due instant to the next; 0 unless minutes or hours are counted from From
+	// Interval is the elapsed time from one due instant to the next, if minutes or hours are
+	// counted from From; else 0.
+	Interval time.Duration
 
 	From time.Time // the start of Days or Interval, on the wall clock, as if that were UTC
 }
@@ -316,8 +318,10 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 		"hourly": "hour", "daily": "day", "nightly": "day", "midnight": "day", "weekly": "week", "monthly": "month",
 		"quarterly": "quarter", "yearly": "year", "annually": "year", "even": "2 hours",
 		"s": "seconds", "sec": "seconds", "secs": "seconds", "m": "minutes", "min": "minutes", "mins": "minutes",
-		"fortnight": "2 weeks from " + exampleDate, "fortnightly": "2 weeks from " + exampleDate, "biweekly": "2 weeks from " + exampleDate,
-		"reboot": "boot", "startup": "boot",
+		"fortnight":   "2 weeks from " + exampleDate,
+		"fortnightly": "2 weeks from " + exampleDate,
+		"biweekly":    "2 weeks from " + exampleDate,
+		"reboot":      "boot", "startup": "boot",
 		"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 	}
 })

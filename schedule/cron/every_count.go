@@ -98,7 +98,8 @@ func (p phrase) uncountable(n int, unit string) error {
 	e := wrong("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
-		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`, counted(unit), n)
+		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
+			counted(unit), n)
 	case unit == "day" || unit == "week":
 		e.SetHint(`write "%s", with a day on which it is due`, counted(unit))
 	case len(weekdayWords()[unit]) == 1:
@@ -204,7 +205,8 @@ func readStart(text string) (time.Time, error) {
 	for i := range parts {
 		n, ok := digits(parts[i])
 		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
-			return day, wrong("%q is not a date", text).SetHint("write it as %s: the year, the month, the day", exampleDate)
+			e := wrong("%q is not a date", text)
+			return day, e.SetHint("write it as %s: the year, the month, the day", exampleDate)
 		}
 		numbers[i] = n
 	}
@@ -252,7 +254,8 @@ func (p phrase) instant() (time.Time, error) {
 	case len(words) == 1:
 		return day, nil
 	case len(words) > 2:
-		return time.Time{}, wrong("%q is not one date and one time", strings.Join(words, " ")).SetHint("write %s 06:00", exampleDate)
+		e := wrong("%q is not one date and one time", strings.Join(words, " "))
+		return time.Time{}, e.SetHint("write %s 06:00", exampleDate)
 	}
 	clock, err := time.Parse("15:04", words[1])
 	if err != nil {

@@ -70,7 +70,8 @@ func spreadWeekday(words []string) []string {
 	var all []string
 	for i, word := range words {
 		all = append(all, word)
-		alone := slices.Contains(ordinalWords, word) && (i == 0 || words[i-1] == ",") && i+1 < len(words) && words[i+1] == ","
+		alone := slices.Contains(ordinalWords, word) &&
+			(i == 0 || words[i-1] == ",") && i+1 < len(words) && words[i+1] == ","
 		if !alone {
 			continue
 		}
@@ -92,7 +93,8 @@ func readMonthDay(element string) (monthDay, error) {
 	case two && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinal(nthWord, name)
 	case !two && weekdayWords()[element] != nil:
-		return monthDay{}, wrong("%q is not a day of the month", element).SetHint(`write "first %s" or "last %s"`, element, element)
+		e := wrong("%q is not a day of the month", element)
+		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
 		return monthDay{element, inDayField, "L", 100}, nil
 	case element == "first day":
@@ -103,7 +105,8 @@ func readMonthDay(element string) (monthDay, error) {
 	case len(weekdays) == 1:
 		return nthWeekday(element, nth, weekdays[0]), nil
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
-		return monthDay{}, wrong("%q is two days", element).SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
+		e := wrong("%q is two days", element)
+		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
 	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
 		return monthDay{element, inDayField, "1W", 1}, nil
 	case nthWord == "last":
@@ -130,20 +133,23 @@ func unknownOrdinal(nth, name string) error {
 	case nth == "fifth" || err == nil && n == 5:
 		e := wrong("not every month has a fifth %s", name)
 		if days := weekdayWords()[name]; len(days) == 1 {
-			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`, name, days[0])
+			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`,
+				name, days[0])
 		}
 		return e.SetHint(`write "last %s of month"`, name)
 	case err == nil && n <= 4:
 		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
 	}
-	return wrong("%q does not say which %s of the month", nth, name).SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
+	e := wrong("%q does not say which %s of the month", nth, name)
+	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
 func (p *phrase) ofMonth(of int) error {
 	days, month := p.what[:of], p.what[of+1:]
 	switch {
 	case p.on != nil:
-		return wrong(`"of" and "on" do not go together`).SetHint(`write "first monday of month" or "month on first monday"`)
+		e := wrong(`"of" and "on" do not go together`)
+		return e.SetHint(`write "first monday of month" or "month on first monday"`)
 	case len(days) == 0:
 		return wrong(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
 	case len(month) == 0:
@@ -275,7 +281,8 @@ func readDay(text string) (int, error) {
 	}
 	n, ok := digits(number)
 	if !ok {
-		return 0, wrong("%q is not a day of the month", text).SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
+		e := wrong("%q is not a day of the month", text)
+		return 0, e.SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
 		return 0, wrong("day %s is not in 1-31", text)

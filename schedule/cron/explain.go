@@ -120,7 +120,13 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 	return []Field{
 		field(minuteField, wall.Minute(), c.times.minutes),
 		field(hourField, wall.Hour(), c.times.hours),
-		{Name: "date", Text: words, Value: int(since), Matches: c.cycle.due(c.cycle.from + since), said: c.cycle.why(since)},
+		{
+			Name:    "date",
+			Text:    words,
+			Value:   int(since),
+			Matches: c.cycle.due(c.cycle.from + since),
+			said:    c.cycle.why(since),
+		},
 	}
 }
 
@@ -149,7 +155,8 @@ func (v Verdict) days() (day, weekday Field) {
 // Why says in words why the expression is due in the minute, or why it is not.
 func (v Verdict) Why() string {
 	if v.FirstPassOnly {
-		return fmt.Sprintf("%s comes twice on this day, and a job with a fixed time is due the first time only", v.Wall.Format("15:04"))
+		return fmt.Sprintf("%s comes twice on this day, and a job with a fixed time is due the first time only",
+			v.Wall.Format("15:04"))
 	}
 	mismatches := v.Mismatches()
 	if len(mismatches) == 0 {
@@ -167,7 +174,8 @@ func (v Verdict) Why() string {
 		reasons = append(reasons, strings.Join(days, " and ")+" (one of the two would be enough)")
 	}
 	if !v.SkippedTime.IsZero() {
-		reasons = append(reasons, v.SkippedTime.Format("15:04")+" did not exist on this day, and a job with a * in its minute or hour is not made up for")
+		reasons = append(reasons, v.SkippedTime.Format("15:04")+" did not exist on this day, "+
+			"and a job with a * in its minute or hour is not made up for")
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -74,7 +74,11 @@ func Parse(text, seed string) (Expression, error) {
 			return Expression{}, yearHint(err, words)
 		}
 	}
-	c := Expression{text: strings.Join(words, " "), stepBoth: fields.stepBothDays(), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
+	c := Expression{
+		text:     strings.Join(words, " "),
+		stepBoth: fields.stepBothDays(),
+		fixed:    !fields.starred(minuteField) && !fields.starred(hourField),
+	}
 	c.times, c.dates = shared.compile(&fields)
 	if !fields.clearlyHasDate() && !c.hasDate() {
 		return Expression{}, fields.impossible(words)
@@ -205,7 +209,8 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && !isWeekday(first) && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
+	return len(words) > 1 && !isWeekday(first) &&
+		strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.
@@ -320,7 +325,8 @@ func evaluateValues(element string, pos int) (due set) {
 	for v := f.min; v <= f.max; v++ {
 		clock := [len(cronFields)]int{dayField: 1, monthField: 1}
 		clock[pos] = v
-		at := time.Date(2000, time.Month(clock[monthField]), clock[dayField], clock[hourField], clock[minuteField], clock[secondField], 0, time.UTC)
+		at := time.Date(2000, time.Month(clock[monthField]), clock[dayField],
+			clock[hourField], clock[minuteField], clock[secondField], 0, time.UTC)
 		if evaluate(element, pos, at) {
 			due |= 1 << v
 		}

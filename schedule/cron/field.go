@@ -31,10 +31,16 @@ var cronFields = [6]cronField{
 	{name: "minute", pos: minuteField, min: 0, max: 59, top: 59},
 	{name: "hour", pos: hourField, min: 0, max: 23, top: 23},
 	{name: "day", pos: dayField, min: 1, max: 31, top: 31},
-	{name: "month", pos: monthField, min: 1, max: 12, top: 12,
-		names: []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}, nameSpan: "JAN-DEC"},
-	{name: "weekday", pos: weekdayField, min: 0, max: 7, top: 6,
-		names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}, nameSpan: "MON-SUN"},
+	{
+		name: "month", pos: monthField, min: 1, max: 12, top: 12,
+		names:    []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"},
+		nameSpan: "JAN-DEC",
+	},
+	{
+		name: "weekday", pos: weekdayField, min: 0, max: 7, top: 6,
+		names:    []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"},
+		nameSpan: "MON-SUN",
+	},
 }
 
 // canonical checks a field and returns it as gronx reads it: * for ?, numbers for names, steps with
@@ -193,8 +199,11 @@ func (s set) String() string {
 
 // The day fields have forms of their own, as in Quartz:
 //
-//	day     = "L" | "LW" | number "W"                 the last day, the last working day, the working day nearest to a day
-//	weekday = value "L" | value "#" ("1" … "5")       the last Friday of the month, its second Monday
+//	day     = "L"                      the last day of the month
+//	        | "LW"                     its last working day
+//	        | number "W"               its working day nearest to a day
+//	weekday = value "L"                the last Friday of the month
+//	        | value "#" ("1" … "5")    its second Monday
 //
 // A working day is Monday to Friday, and the one nearest to a day is of the same month.
 

@@ -98,7 +98,8 @@ func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 // wall, to the second. The zone of wall does not matter. For a skipped time it returns the end of
 // the gap.
 func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool) {
-	shown := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC).Unix()
+	year, month, day := wall.Date()
+	shown := time.Date(year, month, day, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC).Unix()
 	period := boundsAt(zone, shown-daySeconds)
 	for period.end <= shown-period.offset { // the wall time comes after this period
 		next := boundsAt(zone, period.end)

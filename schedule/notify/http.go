@@ -20,7 +20,8 @@ func (t Target) checkHTTP(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return t.permanent("the URL does not begin with https:// or http:// and a host", "write https://HOST/PATH; in a password %40 is @ and %2F is /")
+		return t.permanent("the URL does not begin with https:// or http:// and a host",
+			"write https://HOST/PATH; in a password %40 is @ and %2F is /")
 	}
 	return nil
 }
@@ -261,10 +262,27 @@ type webhookBody struct {
 
 func (m Message) webhookBody() webhookBody {
 	b := webhookBody{
-		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
-		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Warning: m.Warning, Reason: m.Reason,
-		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
-		HeldSince: utc(m.HeldSince), Params: m.Params,
+		ID:          m.ID,
+		Text:        m.subject(),
+		Event:       m.Event,
+		At:          utc(m.At),
+		Schedule:    m.Schedule,
+		Task:        m.Task,
+		Description: m.Description,
+		Run:         m.Run,
+		Server:      m.Server,
+		Slot:        utc(m.Slot),
+		Started:     utc(m.Started),
+		Ended:       utc(m.Ended),
+		Outcome:     m.Outcome,
+		Warning:     m.Warning,
+		Reason:      m.Reason,
+		ExitCode:    m.ExitCode,
+		Attempts:    m.Attempt,
+		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
+		OutputCut:   m.Cut,
+		HeldBack:    m.HeldBack,
+		HeldSince:   utc(m.HeldSince), Params: m.Params,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		seconds := m.Duration.Seconds()

@@ -26,7 +26,8 @@ import (
 func (t Target) checkMail() error {
 	for i, address := range t.Mail {
 		if !isAddress(address) {
-			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1), "write ops@example.com, or Ops <ops@example.com>")
+			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1),
+				"write ops@example.com, or Ops <ops@example.com>")
 		}
 	}
 	if t.MailFrom != "" && !isAddress(t.MailFrom) {
@@ -36,7 +37,9 @@ func (t Target) checkMail() error {
 		return nil
 	}
 	if _, problem := parseMailURL(t.MailURL); problem != "" {
-		return t.permanent(problem, "write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; in a password %40 is @ and %2F is /")
+		return t.permanent(problem,
+			"write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; "+
+				"in a password %40 is @ and %2F is /")
 	}
 	return nil
 }
@@ -244,8 +247,10 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	}
 	a := beginAttempt(ctx, nil)
 	var stderr firstBytes
-	command := exec.CommandContext(ctx, path, "-i", "-t")                                                            // -i: a line with a dot alone does not end the mail; -t: the addresses are in it
-	command.Env = process.MachineVariables(command.Environ(), "HOME", "USER", "LOGNAME", "SHELL", "XDG_CONFIG_HOME") // and no secret of sched
+	// -i: a line with a dot alone does not end the mail; -t: the mail has the addresses.
+	command := exec.CommandContext(ctx, path, "-i", "-t")
+	command.Env = process.MachineVariables(command.Environ(), // without the secrets of sched
+		"HOME", "USER", "LOGNAME", "SHELL", "XDG_CONFIG_HOME")
 	command.Stdin = bytes.NewReader(bytes.ReplaceAll(e.text, []byte("\r\n"), []byte("\n")))
 	command.Stderr = &stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

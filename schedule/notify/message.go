@@ -102,7 +102,8 @@ func (m Message) result() string {
 	switch {
 	case reason == "":
 		return became
-	case strings.HasPrefix(reason, "after "), strings.HasPrefix(reason, "by "): // `timed out after 20m`, `stopped by SIGTERM`
+	case strings.HasPrefix(reason, "after "), // `timed out after 20m`
+		strings.HasPrefix(reason, "by "): // `stopped by SIGTERM`
 		return became + " " + reason
 	}
 	return became + ": " + reason
@@ -244,7 +245,13 @@ func (d *Delivery) pack() (m state.Message, err error) {
 
 // unpack returns the delivery of a message of the outbox.
 func unpack(m *state.Message) (*Delivery, error) {
-	d := &Delivery{Run: m.Run, Hook: m.Hook, Message: Message{ID: m.ID, Task: m.Task}, stored: true, attempts: m.Attempts}
+	d := &Delivery{
+		Run:      m.Run,
+		Hook:     m.Hook,
+		Message:  Message{ID: m.ID, Task: m.Task},
+		stored:   true,
+		attempts: m.Attempts,
+	}
 	var to place
 	if err := json.Unmarshal(m.Target, &to); err != nil {
 		return d, err

@@ -173,7 +173,8 @@ func (a attempt) explain(err error) (reason, hint string) {
 	case errors.As(err, &notTLS):
 		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
 	case errors.As(err, &certificate):
-		return "its certificate cannot be trusted: " + redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
+		return "its certificate cannot be trusted: " +
+				redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
 			"name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
@@ -186,7 +187,8 @@ func (a attempt) explain(err error) (reason, hint string) {
 }
 
 func (a attempt) noAnswer() (reason, hint string) {
-	return "no answer within " + humanize.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
+	return "no answer within " + humanize.DurationPrecise(time.Since(a.began)),
+		"is the machine up, and no firewall between?"
 }
 
 // An Error says why a message was not delivered, or cannot be. Text and Hint are one line each and

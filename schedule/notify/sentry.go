@@ -20,8 +20,11 @@ import (
 // checkDSN checks the DSN of a project: https://KEY@HOST/PROJECT.
 func (t Target) checkDSN() error {
 	u, err := url.Parse(t.Sentry)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User.Username() == "" || !isProject(path.Base(u.Path)) {
-		return t.permanent("the DSN is not one of Sentry", "copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
+	isDSN := err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
+		u.Hostname() != "" && u.User.Username() != "" && isProject(path.Base(u.Path))
+	if !isDSN {
+		return t.permanent("the DSN is not one of Sentry",
+			"copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
 	}
 	return nil
 }
@@ -31,8 +34,12 @@ var isProject = regexp.MustCompile(`^[0-9]+$`).MatchString
 func (t Target) sendCheckIn(ctx context.Context, m Message) error {
 	u, _ := url.Parse(t.Sentry) // Check has seen it
 	key, project := u.User.Username(), path.Base(u.Path)
-	to := url.URL{Scheme: u.Scheme, Host: u.Host, Path: path.Join("/", path.Dir(u.Path), "api", project, "envelope") + "/",
-		RawQuery: url.Values{"sentry_key": {key}, "sentry_version": {"7"}}.Encode()}
+	to := url.URL{
+		Scheme:   u.Scheme,
+		Host:     u.Host,
+		Path:     path.Join("/", path.Dir(u.Path), "api", project, "envelope") + "/",
+		RawQuery: url.Values{"sentry_key": {key}, "sentry_version": {"7"}}.Encode(),
+	}
 	body, _ := json.Marshal(t.checkIn(m)) // texts and numbers
 	envelope := "{}\n{\"type\":\"check_in\"}\n" + string(body) + "\n"
 	return t.do(ctx, http.MethodPost, to.String(), "application/x-sentry-envelope", envelope)
@@ -95,7 +102,8 @@ func SharedMonitors(s *schedule.Schedule) (warnings []schedule.Problem) {
 			monitor := [2]string{hook.Notify.Sentry, slug(s.Name, t.Name)}
 			if other := first[monitor]; other != "" && other != t.Name {
 				warnings = append(warnings, t.Problem("name", "rename one of the two",
-					"it has the monitor %s in Sentry, and so has %s: their names differ only in characters that Sentry does not take", monitor[1], other))
+					"it has the monitor %s in Sentry, and so has %s: "+
+						"their names differ only in characters that Sentry does not take", monitor[1], other))
 			} else {
 				first[monitor] = t.Name
 			}

@@ -99,7 +99,8 @@ func (s *session) startTLS() error {
 		return s.permanent("offers no TLS, and the password would be sent in the open",
 			"write smtps:// if it speaks TLS on another port, or add ?tls=none if the network may be trusted")
 	case !offered:
-		return s.permanent("offers no TLS", "write smtps:// if it speaks TLS on another port, or leave ?tls=required out")
+		return s.permanent("offers no TLS",
+			"write smtps:// if it speaks TLS on another port, or leave ?tls=required out")
 	}
 	if err := s.StartTLS(s.tlsConfig()); err != nil {
 		return s.connectionError(err)
@@ -115,7 +116,8 @@ func (s *session) authenticate() error {
 	}
 	offered, mechanisms := s.Extension("AUTH")
 	if !offered {
-		return s.permanent("takes no user and password", "leave them out of the URL; or it takes them on another port, often 587 or 465")
+		return s.permanent("takes no user and password",
+			"leave them out of the URL; or it takes them on another port, often 587 or 465")
 	}
 	auth := s.server.auth(strings.Fields(mechanisms))
 	if auth == nil {
@@ -126,7 +128,8 @@ func (s *session) authenticate() error {
 		return nil
 	}
 	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 5 {
-		return s.permanent("refuses the user or the password"+s.quote(reply), "in a password %40 is @ and %2F is /; some providers want a password made for programs")
+		return s.permanent("refuses the user or the password"+s.quote(reply),
+			"in a password %40 is @ and %2F is /; some providers want a password made for programs")
 	}
 	return s.connectionError(err)
 }

@@ -104,8 +104,9 @@ func (m Message) traces() object {
 		span["status"] = status
 	}
 	span["attributes"] = ofSpan
-	spans := object{"scope": object{"name": "sched"}, "spans": []object{span}}
-	return object{"resourceSpans": []object{{"resource": object{"attributes": ofSender}, "scopeSpans": []object{spans}}}}
+	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{span}}
+	resourceSpans := object{"resource": object{"attributes": ofSender}, "scopeSpans": []object{scopeSpans}}
+	return object{"resourceSpans": []object{resourceSpans}}
 }
 
 // nanoseconds is a time as OTLP has it: since 1970, as a text.

@@ -67,16 +67,20 @@ func Check(pattern string) (problem, hint string) {
 	name, value, isLabel := strings.Cut(pattern, "=")
 	switch {
 	case strings.ContainsAny(pattern, ", "):
-		return "is neither the name of a server nor a label", "write a list: [" + strings.Join(words(pattern), ", ") + "]"
+		return "is neither the name of a server nor a label",
+			"write a list: [" + strings.Join(words(pattern), ", ") + "]"
 	case strings.HasPrefix(pattern, "!"):
 		return "is not the name of a server", "name those that run it: there is no word for all but one"
 	case strings.Contains(pattern, ":") && !isLabel:
 		name, value, _ := strings.Cut(pattern, ":")
 		return "is not the name of a server", "a label is written " + name + "=" + strings.TrimSpace(value)
 	case !isLabel && !consistsOf(pattern, globs):
-		return "is not the name of a server", "use letters, digits and . _ -; * stands for any characters, and ? for one"
+		return "is not the name of a server",
+			"use letters, digits and . _ -; * stands for any characters, and ? for one"
 	case isLabel && (!consistsOf(name, names) || !consistsOf(value, globs)):
-		return "is not a label", "write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"
+		return "is not a label",
+			"write NAME=VALUE of letters, digits and . _ -, as role=db; " +
+				"in VALUE * stands for any characters, and ? for one"
 	}
 	return "", ""
 }
@@ -124,7 +128,8 @@ func Parse(text, from string) (labels []string, wrong string) {
 			if consistsOf(name, "._-") && consistsOf(value, "._-") {
 				labels = append(labels, word)
 			} else if wrong == "" {
-				wrong = fmt.Sprintf("%s: %s is not a label: write NAME=VALUE of letters, digits and . _ -, as role=db", from, yamldoc.Quote(word))
+				wrong = fmt.Sprintf("%s: %s is not a label: write NAME=VALUE of letters, digits and . _ -, as role=db",
+					from, yamldoc.Quote(word))
 			}
 		}
 	}
@@ -133,7 +138,7 @@ func Parse(text, from string) (labels []string, wrong string) {
 }
 
 func words(text string) []string {
-	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
+	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\r\n", c) })
 }
 
 // Read reads the labels in a file, which need not exist. It never blocks, and bounds how much it
