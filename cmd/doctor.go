@@ -43,24 +43,31 @@ host of a container can mend, as of its clock, does not count.`,
 
 func (a doctorCommand) examine(asJSON bool) error {
 	a.look()
-	a.wantOrigins = true
+	a.wantOrigins = true // the checks name the place of a setting
 	subject, err := a.subject()
 	if err != nil {
 		return err
 	}
 	results := doctor.Examine(ctx, subject)
 	if asJSON {
-		err = a.printJSON(examinationJSON{doctor.Worst(results), results})
+		err = a.printJSON(examinationJSON{Result: doctor.Worst(results), Results: results})
 	} else {
 		a.printExamination(results)
 	}
-	if code := map[doctor.Level]int{doctor.Warning: exitFailed, doctor.Problem: exitUsage}[doctor.Worst(results)]; code != exitOK && err == nil {
-		return &exit{code: code}
+	if err != nil {
+		return err
 	}
-	return err
+	switch doctor.Worst(results) {
+	case doctor.Warning:
+		return &exit{code: 1}
+	case doctor.Problem:
+		return &exit{code: 2}
+	}
+	return nil
 }
 
-// subject refuses the schedule of another user: their cron and this shell differ.
+// subject is what doctor examines. It refuses the schedule of another user, because this shell has
+// nothing to do with the cron of that user.
 func (a doctorCommand) subject() (*doctor.Subject, error) {
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
@@ -75,7 +82,14 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 		program = resolved
 	}
 	return &doctor.Subject{
-		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: program, Zone: localZone().String(), Server: serverName(s.Server), Store: a.store(s),
+		Schedule: s,
+		Broken:   invalid,
+		Now:      a.now(),
+		Environ:  os.Environ(),
+		Self:     program,
+		Zone:     localZone().String(),
+		Server:   serverName(s.Server),
+		Store:    a.store(s),
 		LoadWith: func(lookup func(string) (string, bool)) error {
 			options := a.options()
 			options.Getenv = lookup
@@ -101,7 +115,11 @@ func foreignOwner(s *schedule.Schedule) (owner int, ok bool) {
 
 func (a doctorCommand) printExamination(results []doctor.Result) {
 	out := a.stdout()
-	tones := map[doctor.Level]terminal.Tone{doctor.OK: terminal.Good, doctor.Warning: terminal.Caution, doctor.Problem: terminal.Bad}
+	tones := map[doctor.Level]terminal.Tone{
+		doctor.OK:      terminal.Good,
+		doctor.Warning: terminal.Caution,
+		doctor.Problem: terminal.Bad,
+	}
 	table := out.Table()
 	defer table.Flush()
 	for _, r := range results {

@@ -100,6 +100,11 @@ func (c *console) problem(format string, args ...any) {
 	io.WriteString(c.err, text) // in one write, so that lines do not mix
 }
 
+// problemWithHint prints a line to stderr as problem does, and the hint below it.
+func (c *console) problemWithHint(hint, format string, args ...any) {
+	c.problem("%v", failed(hint, format, args...))
+}
+
 // printProblems prints all problems of a schedule, each with its hint.
 func (c *console) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {

@@ -48,8 +48,16 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// noEmptyFlag refuses a flag without a value, as with --only "$TASK" if the variable is not set: it
-// would mean every task. A reason may be empty.
+// optionalArgument returns the argument of a command that takes one or none; "" for none.
+func optionalArgument(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// noEmptyFlag refuses a flag with an empty value. `--only "$TASK"` has one if the variable is not
+// set, and would mean every task. A reason may be empty.
 func noEmptyFlag(c *cobra.Command) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "reason" && (f.Value.String() == "" || f.Value.String() == "[]") {
@@ -59,7 +67,7 @@ func noEmptyFlag(c *cobra.Command) (err error) {
 	return err
 }
 
-// seeHelp is a hint.
+// seeHelp is the hint to read the help of a command.
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
 // flagHint is the hint for an error of cobra about a flag.
@@ -182,7 +190,8 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
 	}
 	fmt.Fprint(a.err, "which one? ")
-	line, _ := bufio.NewReader(a.in).ReadString('\n') // all of it: the shell would take the rest for a command
+	// The whole line is read: the shell would take the rest for a command.
+	line, _ := bufio.NewReader(a.in).ReadString('\n')
 	line = strings.TrimSpace(line)
 	if line == "" {
 		return "", usage("type a number or a name", "no task has that name or number")
@@ -195,13 +204,14 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 	case noNumber != nil:
 		return "", err
 	case n < 1 || n > len(s.Tasks):
-		return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "no task has that name or number")
+		hint := fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks))
+		return "", usage(hint, "no task has that name or number")
 	}
 	return s.Tasks[n-1].Name, nil
 }
 
-// confirm asks a question on the terminal, unless yes is the answer already. Without a terminal
-// nobody can be asked, which is an error.
+// confirm asks a question on the terminal, and reports whether the answer was yes. It does not ask
+// if yes is true, as with --yes. It is an error if there is no terminal.
 func (c *console) confirm(question string, yes bool) (goOn bool, err error) {
 	switch {
 	case yes:
@@ -238,7 +248,8 @@ func notATime(flag, text string) error {
 	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
 }
 
-// saySkipped says which time is meant by one that the clocks skip. It says nothing for "".
+// saySkipped says which time is taken for a skipped one: the clocks skip times when summer time
+// begins. It says nothing if skipped is empty.
 func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
 		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
@@ -259,7 +270,7 @@ func (c *console) parseSpan(since, until string, zone *time.Location) (from, to 
 	return from, to, nil
 }
 
-// parsePast reads a time, or how long ago it was. It returns the zero time for "".
+// parsePast reads a time, or a duration before now. It returns the zero time for "".
 func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -274,7 +285,7 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
 }
 
-// timeForms are how a time is written, for the help.
+// timeForms lists for the help how a time can be written.
 const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
 // outcomeList names outcomes for a sentence: "succeeded, failed or skipped".
@@ -285,12 +296,12 @@ func outcomeList(outcomes []outcome.Outcome) string {
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
 func parseOutcome(word string) (outcome.Outcome, error) {
-	plain, ok := outcome.Parse(word)
+	parsed, ok := outcome.Parse(word)
 	if ok {
-		return plain, nil
+		return parsed, nil
 	}
 	hint := "the outcomes are " + outcomeList(outcome.Filters)
-	if near := humanize.Nearest(string(plain), outcome.Words(outcome.Filters)); near != "" {
+	if near := humanize.Nearest(string(parsed), outcome.Words(outcome.Filters)); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.limitGiven = c.Flags().Changed("limit")
-			return historyCommand{a}.history(strings.Join(args, ""), o)
+			return historyCommand{a}.history(optionalArgument(args), o)
 		},
 	}
 	f := c.Flags()
@@ -60,13 +59,15 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.StringSliceVar(&o.outcomes, "outcome", nil, "only slots with one of these outcomes")
 	f.StringVar(&o.since, "since", "", "only slots since then: 7d for so long ago, "+timeForms)
 	f.StringVar(&o.until, "until", "", "only slots before then")
-	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --since and --until for times of it")
+	f.StringVar(&o.timezone, "timezone", "",
+		"show times in this zone, such as America/New_York or Local, and take --since and --until for times of it")
 	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
 	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
-	f.BoolVar(&o.allServers, "all-servers", false, "what ran on all servers of the store, without slots that were skipped or missed")
+	f.BoolVar(&o.allServers, "all-servers", false,
+		"what ran on all servers of the store, without slots that were skipped or missed")
 	return c
 }
 
@@ -79,7 +80,8 @@ func (o historyOptions) check() error {
 	case o.summary && o.allServers:
 		return usage("call it on each server", "--summary is of this machine")
 	case o.changes && (o.summary || o.allServers || o.csv || filtered):
-		return usage("narrow it with a task, --since, --until and -n", "--changes is about what people changed, and not about runs")
+		return usage("narrow it with a task, --since, --until and -n",
+			"--changes is about what people changed, and not about runs")
 	case o.json && o.csv:
 		return usage("", "--json and --csv exclude each other")
 	case o.limit < 0:
@@ -108,11 +110,11 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	}
 	switch {
 	case o.summary:
-		return a.summary(s, q, o)
+		return a.showSummary(s, q, o)
 	case o.changes:
-		return a.changes(s, q, o)
+		return a.showChanges(s, q, o)
 	}
-	return a.slots(s, q, o)
+	return a.showSlots(s, q, o)
 }
 
 // historyQuery turns the flags into a query; an empty name means all tasks.
@@ -135,14 +137,16 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	return q, err
 }
 
-// A slotHistory is what became of slots. The newest of records is the first, else the last.
+// A slotHistory is what became of slots. The newest record is the first one. In each other list the
+// newest element is the last one.
 type slotHistory struct {
 	waiting    map[string][]view.Waiting // by task
 	live, lost []state.Row
 	records    []state.Row // of runs that ended, and of slots that did not run
 }
 
-func (a historyCommand) slots(s *schedule.Schedule, q state.Query, o historyOptions) error {
+// showSlots prints what became of each slot.
+func (a historyCommand) showSlots(s *schedule.Schedule, q state.Query, o historyOptions) error {
 	h, err := a.readSlots(s, q, o)
 	if err != nil {
 		return err
@@ -152,12 +156,13 @@ func (a historyCommand) slots(s *schedule.Schedule, q state.Query, o historyOpti
 	}
 	a.printSlots(s, o, h)
 	if missing := a.view(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
-		a.problem("%v", failed(a.ticksHint(), "%s", missing))
+		a.problemWithHint(a.ticksHint(), "%s", missing)
 	}
 	return nil
 }
 
-// readSlots returns an error for a task that is neither in the history nor in the schedule.
+// readSlots reads what became of the slots that a query asks for. It returns an error for a task
+// that is neither in the history nor in the schedule.
 func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o historyOptions) (h slotHistory, err error) {
 	read := a.view(s).History
 	if o.allServers {
@@ -178,10 +183,16 @@ func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o history
 			}
 		}
 	}
-	return slotHistory{waitingIn(waiting, q), matching(live, q), matching(lost, q), records}, nil
+	return slotHistory{
+		waiting: waitingIn(waiting, q),
+		live:    matching(live, q),
+		lost:    matching(lost, q),
+		records: records,
+	}, nil
 }
 
-// matching returns the rows that a query asks for. They have no outcome yet.
+// matching returns the rows that a query asks for. The rows have no outcome yet, so a query for
+// outcomes asks for none of them.
 func matching(rows []state.Row, q state.Query) []state.Row {
 	if len(q.Outcomes) > 0 {
 		return nil
@@ -189,16 +200,20 @@ func matching(rows []state.Row, q state.Query) []state.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool { return !q.Matches(row) })
 }
 
+// waitingIn returns the waiting slots that a query asks for.
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
-	in := map[string][]view.Waiting{}
-	for task, all := range waiting {
-		for _, w := range all {
-			if len(q.Outcomes) == 0 && !w.Time.Before(q.Since) && (q.Until.IsZero() || w.Time.Before(q.Until)) {
-				in[task] = append(in[task], w)
+	asked := map[string][]view.Waiting{}
+	if len(q.Outcomes) > 0 {
+		return asked // a slot that waits has no outcome yet
+	}
+	for task, slots := range waiting {
+		for _, w := range slots {
+			if !w.Time.Before(q.Since) && (q.Until.IsZero() || w.Time.Before(q.Until)) {
+				asked[task] = append(asked[task], w)
 			}
 		}
 	}
-	return in
+	return asked
 }
 
 // printRecords prints records for programs.
@@ -218,57 +233,66 @@ func (a historyCommand) printRecords(records []state.Row, o historyOptions) erro
 	return nil
 }
 
-func (a historyCommand) summary(s *schedule.Schedule, q state.Query, o historyOptions) error {
-	all, err := a.view(s).Summaries(ctx, q.Task, q.Since, q.Until)
+// showSummary prints a line for each task with what its slots add up to.
+func (a historyCommand) showSummary(s *schedule.Schedule, q state.Query, o historyOptions) error {
+	summaries, err := a.view(s).Summaries(ctx, q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
 	}
-	if q.Task != "" && len(all) == 0 {
+	if q.Task != "" && len(summaries) == 0 {
 		if _, err := view.FindTask(s, q.Task); err != nil {
 			return err
 		}
 	}
-	rows := view.SummariesOf(all)
+	rows := view.SummariesOf(summaries)
 	switch {
 	case o.json:
 		return a.printJSON(rows)
 	case o.csv:
 		return a.printCSV(rows)
 	}
-	a.printSummary(s.Location, all)
+	a.printSummary(s.Location, summaries)
 	return nil
 }
 
-func (a historyCommand) changes(s *schedule.Schedule, q state.Query, o historyOptions) error {
-	all, err := a.view(s).Changes(ctx, view.ChangeQuery{Target: q.Task, Since: q.Since, Until: q.Until, Limit: q.Limit})
+// showChanges prints what people changed.
+func (a historyCommand) showChanges(s *schedule.Schedule, q state.Query, o historyOptions) error {
+	changes, err := a.view(s).Changes(ctx, view.ChangeQuery{
+		Target: q.Task,
+		Since:  q.Since,
+		Until:  q.Until,
+		Limit:  q.Limit,
+	})
 	if err != nil {
 		return err
 	}
-	named := func(c view.Change) bool { return c.Target != view.Everything }
-	if q.Task != "" && !slices.ContainsFunc(all, named) {
+	ofTask := func(c view.Change) bool { return c.Target != view.Everything }
+	if q.Task != "" && !slices.ContainsFunc(changes, ofTask) {
 		if _, err := view.FindTask(s, q.Task); err != nil {
 			return err
 		}
 	}
-	cut := o.limit > 0 && len(all) > o.limit
+	cut := o.limit > 0 && len(changes) > o.limit
 	if cut {
-		all = all[:o.limit]
+		changes = changes[:o.limit]
 	}
 	switch {
 	case o.json:
-		err = a.printJSON(all)
-	case len(all) == 0:
+		err = a.printJSON(changes)
+	case len(changes) == 0:
 		fmt.Fprintln(a.out, "nobody has changed anything")
 	default:
-		a.printChanges(s, all)
+		a.printChanges(s, changes)
 	}
 	a.sayCut(o, cut)
 	return err
 }
 
-// sayCut says that the history has more rows than the table, unless somebody asked for so many.
+// sayCut says that the history has more rows than were printed. It says nothing if a person gave
+// the limit.
 func (a historyCommand) sayCut(o historyOptions, cut bool) {
 	if cut && !o.limitGiven {
-		a.problem("%v", failed("-n 0 shows all; --since and --until narrow them", "only the newest %d are shown", o.limit))
+		a.problemWithHint("-n 0 shows all; --since and --until narrow them",
+			"only the newest %d are shown", o.limit)
 	}
 }

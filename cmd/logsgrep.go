@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	foundLines   = 1000 // that logs --grep prints unless -n says otherwise
-	longestFound = 1000 // bytes of a line that it prints, around what fits
+	foundLines   = 1000 // logs --grep prints at most so many lines, unless -n says otherwise
+	longestFound = 1000 // it prints at most so many bytes of a line, around the match
 )
 
-// A foundLine is a line that fits, for --json.
+// A foundLine is a line that fits the pattern, for --json.
 type foundLine struct {
 	Task string `json:"task"`
 	Run  string `json:"run"`
@@ -40,17 +40,21 @@ type logsGrep struct {
 // errEnough ends a search that has printed as many lines as it may.
 var errEnough = errors.New("enough")
 
-// grep prints the lines that fit, of runs of the tasks or of the runs that are named, or of all.
+// grep prints the lines that fit the pattern of --grep. The names are of runs, or of tasks whose
+// runs are searched. Without names grep searches all runs.
 func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) error {
 	pattern, err := regexp.Compile(o.grep)
 	if err != nil {
-		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'", "--grep %s: %s", o.grep, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'",
+			"--grep %s: %s", o.grep, reason)
 	}
 	g := &logsGrep{logsCommand: a, schedule: s, options: o, pattern: pattern}
 	err = g.search(names)
 	switch {
 	case errors.Is(err, errEnough):
-		a.problem("%v", failed("-n 0 prints all; --since and --until narrow them", "only the first %s are shown", humanize.Count(g.printed, "line")))
+		a.problemWithHint("-n 0 prints all; --since and --until narrow them",
+			"only the first %s are shown", humanize.Count(g.printed, "line"))
 		return nil
 	case err == nil && g.printed == 0:
 		return failed("", "no line of %s fits %s", humanize.Count(g.searched, "run"), o.grep)
@@ -88,8 +92,8 @@ func (g *logsGrep) search(names []string) (err error) {
 	return nil
 }
 
-// tasksAndRuns tells names of tasks from names of runs. A task may have left the schedule if it is
-// in the history.
+// tasksAndRuns separates names of tasks from names of runs. A task that is only in the history
+// counts, too.
 func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run, err error) {
 	for _, name := range names {
 		if _, err := view.FindTask(g.schedule, name); err == nil {
@@ -109,8 +113,8 @@ func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run
 	return tasks, runs, nil
 }
 
-// searchRun prints the lines of a run that fit. It returns errEnough before it would print too
-// many.
+// searchRun prints the lines of a run that fit. It returns errEnough when it finds one line more
+// than it may print.
 func (g *logsGrep) searchRun(r view.Run) error {
 	g.searched++
 	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }
@@ -129,7 +133,7 @@ func (g *logsGrep) searchRun(r view.Run) error {
 	return nil
 }
 
-// print prints a line. Of a long line it prints what surrounds the match.
+// print prints a line. If the line is long, it prints only what surrounds the match.
 func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 	text := shownLine(hit.Text)
 	if at := g.pattern.FindStringIndex(text); len(text) > longestFound {
@@ -137,15 +141,22 @@ func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 		text = "…" + strings.ToValidUTF8(text[from:min(len(text), from+longestFound)], "") + "…"
 	}
 	if g.options.json {
-		return printJSONLine(g.out, foundLine{r.Task, r.Run, r.Slot, hit.Line, text})
+		return printJSONLine(g.out, foundLine{
+			Task: r.Task,
+			Run:  r.Run,
+			Slot: r.Slot,
+			Line: hit.Line,
+			Text: text,
+		})
 	}
-	where := fmt.Sprintf("%s  %s  %s:%d", humanize.SecondZone(r.Begin.Slot, g.schedule.Location), r.Task, humanize.ShortRun(r.Run), hit.Line)
+	slot := humanize.SecondZone(r.Begin.Slot, g.schedule.Location)
+	where := fmt.Sprintf("%s  %s  %s:%d", slot, r.Task, humanize.ShortRun(r.Run), hit.Line)
 	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
 	return err
 }
 
-// shownLine is a line of a log as a terminal shows it, without colours. Of a line that was drawn
-// over, all versions are there.
+// shownLine is a line of a log without colours. If a program drew over the line, as for a progress
+// bar, it has all versions.
 func shownLine(line string) string {
 	return humanize.Line(strings.TrimRight(humanize.Plain(line), "\n"))
 }

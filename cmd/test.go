@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ names under params.`,
   sched test import --env DAY=2026-11-01`,
 		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return testCommand{a}.test(strings.Join(args, ""), env)
+			return testCommand{a}.test(optionalArgument(args), env)
 		},
 	}
 	envFlag(c, &env)

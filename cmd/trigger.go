@@ -52,7 +52,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 			if cancel {
 				return triggerCommand{a}.cancel(args, o)
 			}
-			return triggerCommand{a}.trigger(strings.Join(args, ""), o)
+			return triggerCommand{a}.trigger(optionalArgument(args), o)
 		},
 	}
 	o.addFlags(c)

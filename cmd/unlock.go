@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ a crash: the kernel drops the lock of a dead run by itself.`,
 			if all == (len(args) == 1) {
 				return usage("see `sched list` for the names", "name one task, or say --all")
 			}
-			return unlockCommand{a}.unlock(strings.Join(args, ""), reason)
+			return unlockCommand{a}.unlock(optionalArgument(args), reason)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "of every task")

@@ -35,7 +35,7 @@ could stop it.`,
 		Example: `  sched why nightly-report
   sched why nightly-report --at "2026-03-29 02:30"`,
 		Args: arguments(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(strings.Join(args, ""), o) },
+		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(optionalArgument(args), o) },
 	}
 	c.Flags().StringVar(&o.at, "at", "", "explain this minute: "+timeForms)
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
