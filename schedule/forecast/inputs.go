@@ -42,7 +42,7 @@ func CheckSpan(from time.Time, span time.Duration) error {
 type Inputs struct {
 	Input
 	Notes      []Note
-	took       map[string]state.Took
+	took       map[string]state.Cost
 	maintained bool
 }
 
@@ -66,7 +66,7 @@ func (in *Inputs) readHistory(ctx context.Context, source view.Source) error {
 	records, err := source.Records(ctx)
 	if err == nil {
 		defer records.Close()
-		in.took, err = records.Took(ctx)
+		in.took, err = records.Costs(ctx)
 	}
 	if err != nil {
 		source.Problem("the history cannot be read: %v", err)
@@ -87,7 +87,7 @@ func (in *Inputs) Of(s *schedule.Schedule) *Inputs {
 
 // loadOf returns the load of a run of a task, from the loads of its past runs. The timeouts of the
 // task bound the duration.
-func loadOf(t *schedule.Task, took state.Took) Load {
+func loadOf(t *schedule.Task, took state.Cost) Load {
 	load := Load{Took: IfUnknown}
 	if took.Runs > 0 {
 		load = Load{Runs: took.Runs, Took: took.Median, CPU: took.CPU, Memory: took.Memory}

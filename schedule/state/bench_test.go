@@ -177,7 +177,7 @@ func BenchmarkAMillionRuns(b *testing.B) {
 		{"hours of a week of 50 tasks", func(db *DB) error { _, err := db.Past().Hours(ctx, names[:50], week, noon); return err }},
 		{"totals", func(db *DB) error { _, err := db.Past().Totals(ctx); return err }},
 		{"summaries of a week", func(db *DB) error { _, err := db.Past().Summaries(ctx, "", week, noon); return err }},
-		{"took of all", func(db *DB) error { _, err := db.Past().Took(ctx); return err }},
+		{"took of all", func(db *DB) error { _, err := db.Past().Costs(ctx); return err }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			defer cpu(b)()

@@ -58,7 +58,7 @@ func (f *file) do(op func(*sql.DB) error) error {
 	}
 	if f.access == writing && primary(err) == sqlite3.SQLITE_READONLY {
 		f.mu.Lock()
-		f.disconnect() //nolint: it is opened again when it is needed
+		_ = f.disconnect() // the next call opens the file again
 		f.mu.Unlock()
 	}
 	return f.explain(err)

@@ -186,7 +186,7 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 	if usual, err := db.Past().Usual(ctx, []string{"task", "other"}); err != nil || len(usual) != 1 || usual["task"] != (Usual{50, 74 * time.Second}) {
 		t.Errorf("%v, %v", usual, err)
 	}
-	took, err := db.Past().Took(ctx)
+	took, err := db.Past().Costs(ctx)
 	if one := took["task"]; err != nil || one.Runs != 50 || one.Median != 74*time.Second || one.CPU != time.Second || one.Memory != 1<<20 ||
 		!one.Slot.Equal(failed.Slot) || !strings.Contains(string(one.Snapshot), "task") {
 		t.Errorf("%+v, %v", took, err)

@@ -67,7 +67,7 @@ func (db *DB) CloseIfIdle(idle time.Duration) {
 	}
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
-	db.file.disconnect() //nolint: it is opened again when it is needed
+	_ = db.file.disconnect() // the next call that needs the file opens it again
 }
 
 // shortenedPatience is the patience after ShortenWaits.
@@ -82,7 +82,7 @@ func (db *DB) ShortenWaits() {
 		return
 	}
 	db.file.patience = min(db.file.patience, shortenedPatience)
-	db.file.disconnect() //nolint: it is opened again when it is needed
+	_ = db.file.disconnect() // the next call that needs the file opens it again
 }
 
 // SetAside returns the path to which a damaged file was renamed; empty when no file was renamed.

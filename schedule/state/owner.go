@@ -177,7 +177,7 @@ func (o *Owner) enroll(ctx context.Context, s store) error {
 		return err
 	})
 	if err != nil {
-		o.Release() //nolint: nobody knows of it
+		_ = o.Release() // nobody knows of the owner
 	}
 	return err
 }
@@ -271,7 +271,7 @@ func (s *Self) resign() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner != nil {
-		s.owner.Release() //nolint: nobody knows of it
+		_ = s.owner.Release() // nobody knows of the owner
 		s.owner = nil
 	}
 }

@@ -2,56 +2,7 @@ package state
 
 // migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
 // migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, unchained, previousSlot, runParams, plannedPauses, limits, warnings}
-
-// unchained is version 2.
-const unchained = `
-ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0;       -- 1: its hooks trigger no other task
-DROP INDEX run_hour;
-CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
-	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
-`
-
-// previousSlot is version 3.
-const previousSlot = `
-ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slot of the schedule before this one
-`
-
-// runParams is version 4.
-const runParams = `
-ALTER TABLE run ADD COLUMN params TEXT;                               -- JSON: the values of params that somebody set for it
-`
-
-// plannedPauses is version 5: a task may have several pauses, one of them at most begun by hand.
-const plannedPauses = `
-ALTER TABLE pause RENAME TO pause_before;
-CREATE TABLE pause (
-	task    TEXT NOT NULL,                                               -- * for everything
-	planned INTEGER NOT NULL DEFAULT 0,                                  -- since when it was to begin; 0: it began when it was made
-	by      TEXT NOT NULL,
-	server  TEXT NOT NULL,
-	reason  TEXT NOT NULL,
-	since   INTEGER NOT NULL,
-	until   INTEGER,                                                     -- NULL: until somebody ends it
-	ended   INTEGER,                                                     -- when somebody ended it, or took it back
-	version INTEGER NOT NULL,                                            -- of two copies the one with the larger version counts
-	stop    INTEGER NOT NULL DEFAULT 0,                                  -- 1: runs that go on when it begins are stopped
-	PRIMARY KEY (task, planned)
-) WITHOUT ROWID;
-INSERT INTO pause (task, by, server, reason, since, until, ended, version)
-	SELECT task, by, server, reason, since, until, ended, version FROM pause_before;
-DROP TABLE pause_before;
-`
-
-// limits is version 6.
-const limits = `
-ALTER TABLE run ADD COLUMN limits TEXT NOT NULL DEFAULT '';           -- how its limits were kept, in words; '' without
-`
-
-// warnings is version 7.
-const warnings = `
-CREATE INDEX run_warned ON run (slot) WHERE kind = 'warning';         -- the successes with a warning
-`
+var migrations = []string{tables, noChain, previousSlot, runParams, plannedPauses, limits, warnings}
 
 // tables is version 1. docs/internals/state.md describes the columns for people who open the file
 // with sqlite3.
@@ -63,7 +14,8 @@ CREATE TABLE definition (
 	body   TEXT NOT NULL                    -- JSON; it has the name of its task, so no two tasks share one
 );
 
--- Processes that are responsible for rows. The truth about them is the flock of the file locks/owner-ID.
+-- Processes that are responsible for rows. A process lives while it has the flock of the file
+-- locks/owner-ID.
 CREATE TABLE owner (
 	id    INTEGER PRIMARY KEY,              -- microseconds at which it began, or a little more
 	kind  TEXT NOT NULL,                    -- tick, supervisor, finish
@@ -99,7 +51,7 @@ CREATE TABLE run (
 	waited      INTEGER NOT NULL DEFAULT 0, -- how long it waited for that, in all
 	locked      INTEGER NOT NULL DEFAULT 0, -- 1: it has its mutex
 	seat        TEXT NOT NULL DEFAULT '',   -- that it has in its pool
-	stop        TEXT,                       -- JSON: who asked to stop it, where, when and why
+	stop        TEXT,                       -- JSON: who asked to stop it, when and why
 
 	attempt     INTEGER NOT NULL DEFAULT 0, -- the last that began; 0: none
 	attempt_started INTEGER,
@@ -127,8 +79,9 @@ CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot 
 	WHERE scheduled = 1 AND last_slot IS NULL;
 CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
 CREATE INDEX run_slot  ON run (slot);                                 -- the newest rows of all
-CREATE INDEX run_hour  ON run                                         -- what hours add up to, in the order of the groups
-	(slot / 3600000000, task, outcome, slot, ended - started, last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
+CREATE INDEX run_hour  ON run                                         -- what hours add up, in the order of the groups
+	(slot / 3600000000, task, outcome, slot, ended - started, last_slot, test)
+	WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
 CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
 CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how a task's last runs ended
 	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;
@@ -139,8 +92,9 @@ CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run b
 CREATE INDEX run_unpublished ON run (unpublished) WHERE unpublished = 1;
 CREATE INDEX run_unreported ON run (unreported) WHERE unreported = 1;
 
--- How many slots of each task have ended with each outcome, the pruned ones included: monitoring counts on numbers
--- that never go down. Only a slot that was missed and turns out to have run is taken back.
+-- How many slots of each task have ended with each outcome, the pruned ones included: monitoring
+-- counts on numbers that never go down. Only a slot that was missed and turns out to have run is
+-- taken back.
 CREATE TABLE total (
 	task      TEXT NOT NULL,
 	outcome   TEXT NOT NULL,
@@ -152,13 +106,17 @@ CREATE TABLE total (
 	exit_code INTEGER,
 	PRIMARY KEY (task, outcome)
 ) WITHOUT ROWID;
-CREATE TRIGGER total_added AFTER INSERT ON run WHEN NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
-CREATE TRIGGER total_ended AFTER UPDATE OF outcome ON run WHEN OLD.outcome IS NULL AND NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
-CREATE TRIGGER total_changed AFTER UPDATE OF slots ON run WHEN OLD.outcome IS NOT NULL AND NEW.test = 0 BEGIN
+CREATE TRIGGER total_added AFTER INSERT ON run
+	WHEN NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
+CREATE TRIGGER total_ended AFTER UPDATE OF outcome ON run
+	WHEN OLD.outcome IS NULL AND NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
+CREATE TRIGGER total_changed AFTER UPDATE OF slots ON run
+	WHEN OLD.outcome IS NOT NULL AND NEW.test = 0 BEGIN
 	UPDATE total SET slots = slots + NEW.slots - OLD.slots WHERE task = NEW.task AND outcome = OLD.outcome;
 END;
 
--- Hooks of runs that have not ended. A hook without an end was being fired when its process was killed: it is fired again.
+-- Hooks of runs that have not ended. A hook without an end was being fired when its process was
+-- killed: it is fired again.
 CREATE TABLE hook (
 	run   TEXT NOT NULL,                    -- or the id of an incident: see on_overdue
 	name  TEXT NOT NULL,                    -- on_failure 1: the key, and the place in its list
@@ -173,7 +131,7 @@ CREATE TABLE hook (
 -- The outbox: notifications until they were delivered, and for as long as at_most has to count them.
 CREATE TABLE message (
 	id         TEXT NOT NULL PRIMARY KEY,   -- the run and the hook: the same message is put in once
-	sender     TEXT NOT NULL,               -- the task and the hook: what at_most counts, and what a newer ping replaces
+	sender     TEXT NOT NULL,               -- the task and the hook: at_most counts by it, a newer ping replaces by it
 	task       TEXT NOT NULL,
 	run        TEXT NOT NULL,
 	hook       TEXT NOT NULL,
@@ -193,7 +151,7 @@ CREATE TABLE message (
 	held_back  INTEGER NOT NULL DEFAULT 0,  -- how many messages before it were held back by at_most
 	held_since INTEGER,                     -- the first of them
 	sent       INTEGER,
-	most       INTEGER NOT NULL DEFAULT 0,  -- at_most: so many messages of the sender; 0: no limit, and it is removed when it is sent
+	most       INTEGER NOT NULL DEFAULT 0,  -- at_most: so many messages; 0: no limit, and a sent one is removed
 	per        INTEGER NOT NULL DEFAULT 0   -- at_most: in so many microseconds
 );
 CREATE INDEX message_sender ON message (sender, status);
@@ -220,19 +178,20 @@ CREATE TABLE schedule (
 	since   INTEGER NOT NULL
 );
 
--- What people changed through the API and the pages.
+-- What people changed, by commands, through the API and on the pages.
 CREATE TABLE audit (
 	id     INTEGER PRIMARY KEY,
 	at     INTEGER NOT NULL,
 	who    TEXT NOT NULL,
-	origin TEXT NOT NULL,                   -- the address from which it was asked
+	origin TEXT NOT NULL,                   -- how it was asked: command, socket, or an address
 	action TEXT NOT NULL,
 	target TEXT NOT NULL,                   -- the task or the run
 	reason TEXT NOT NULL,
 	error  TEXT NOT NULL                    -- why it was not done; '' when it was
 );
 
--- Single values: covered (the last minute that a tick covered), newest_covered (the newest ever), boot, pauses_of (the store whose pauses these are), interrupt, …
+-- Single values: covered (the last minute that a tick covered), newest_covered (the newest ever),
+-- boot, pauses_of (the store whose pauses these are), interrupt, …
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY
@@ -248,4 +207,54 @@ const addToTotal = `
 		started   = iif(excluded.run > run, excluded.started, started),
 		ended     = iif(excluded.run > run, excluded.ended, ended),
 		exit_code = iif(excluded.run > run, excluded.exit_code, exit_code);
+`
+
+// noChain is version 2. It adds no_chain, and run_sum replaces run_hour.
+const noChain = `
+ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0;       -- 1: its hooks trigger no other task
+DROP INDEX run_hour;
+CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
+	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test)
+	WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
+`
+
+// previousSlot is version 3.
+const previousSlot = `
+ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slot of the schedule before this one
+`
+
+// runParams is version 4.
+const runParams = `
+ALTER TABLE run ADD COLUMN params TEXT;              -- JSON: the values of params that somebody set for it
+`
+
+// plannedPauses is version 5: a task may have several pauses, one of them at most begun by hand.
+const plannedPauses = `
+ALTER TABLE pause RENAME TO pause_before;
+CREATE TABLE pause (
+	task    TEXT NOT NULL,                          -- * for everything
+	planned INTEGER NOT NULL DEFAULT 0,             -- since when it was to begin; 0: it began when it was made
+	by      TEXT NOT NULL,
+	server  TEXT NOT NULL,
+	reason  TEXT NOT NULL,
+	since   INTEGER NOT NULL,
+	until   INTEGER,                                -- NULL: until somebody ends it
+	ended   INTEGER,                                -- when somebody ended it, or took it back
+	version INTEGER NOT NULL,                       -- of two copies the one with the larger version counts
+	stop    INTEGER NOT NULL DEFAULT 0,             -- 1: runs that go on when it begins are stopped
+	PRIMARY KEY (task, planned)
+) WITHOUT ROWID;
+INSERT INTO pause (task, by, server, reason, since, until, ended, version)
+	SELECT task, by, server, reason, since, until, ended, version FROM pause_before;
+DROP TABLE pause_before;
+`
+
+// limits is version 6.
+const limits = `
+ALTER TABLE run ADD COLUMN limits TEXT NOT NULL DEFAULT '';           -- how its limits were kept, in words; '' without
+`
+
+// warnings is version 7.
+const warnings = `
+CREATE INDEX run_warned ON run (slot) WHERE kind = 'warning';         -- the successes with a warning
 `

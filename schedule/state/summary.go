@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"maps"
 	"runtime"
 	"slices"
@@ -30,7 +29,7 @@ type Summary struct {
 	Late     Spread                  // from slot to start, of the runs of the schedule
 	Failed   time.Time               // the slot of the newest failure; zero when no run failed
 	FailedAs outcome.Outcome         // the outcome of that failure
-	FailedID string                  // and its run
+	FailedID string                  // the run of that failure
 }
 
 // A Spread is how long some runs took.
@@ -42,15 +41,15 @@ type Spread struct {
 // Ran returns how many slots ran, whatever their outcome.
 func (s Summary) Ran() int {
 	n := s.Slots[outcome.Succeeded]
-	for outcome, slots := range s.Slots {
-		if outcome.Failure() {
+	for became, slots := range s.Slots {
+		if became.Failure() {
 			n += slots
 		}
 	}
 	return n
 }
 
-// SuccessRate returns the share of the slots that ran which succeeded, from 0 to 1. It returns
+// SuccessRate returns the share of succeeded slots among the slots that ran, from 0 to 1. It returns
 // false when no slot ran.
 func (s Summary) SuccessRate() (rate float64, ok bool) {
 	ran := s.Ran()
@@ -64,23 +63,27 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 // all tasks if task is "", and a zero time is no bound. A row of several slots counts at its first
 // slot.
 //
-// Rows of one slot come from an index alone: what a task and an outcome need as one text, because
-// reading a million rows in columns would take seconds. Parts of the tasks are read side by side.
-func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
+// Rows of one slot are read from an index alone. The database joins the values of a task and an
+// outcome into one text, because reading a million rows in columns takes seconds. Parts of the tasks
+// are read side by side.
+func (p Past) Summaries(
+	ctx context.Context, task string, since, until time.Time,
+) (all []Summary, err error) {
 	sums := map[string]*Summary{}
 	from, to := sinceMicro(since), untilMicro(until)
 	err = p.store.read(ctx, func(q querier) error {
 		clear(sums)
 		tasks := []string{task}
 		if task == "" {
-			if tasks, err = column[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL"); err != nil {
+			tasks, err = column[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
+			if err != nil {
 				return err
 			}
 		}
 		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
 			return err
 		}
-		return addRanges(ctx, q, sums, from, to, task)
+		return addRanges(ctx, q, sums, task, from, to)
 	})
 	for _, task := range slices.Sorted(maps.Keys(sums)) {
 		all = append(all, *sums[task])
@@ -95,10 +98,12 @@ const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
 
 // addSingles adds the rows of one slot, on as many connections as there are processors. Each takes
 // every n-th task, because tasks with much history often have names that are alike.
-func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to any) error {
-	var mu sync.Mutex
-	var all sync.WaitGroup
+func addSingles(
+	ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64,
+) error {
+	var mu sync.Mutex // protects sums and failed
 	var failed error
+	var all sync.WaitGroup
 	parts := make([][]string, min(runtime.GOMAXPROCS(0), readers, len(tasks)))
 	for i, task := range tasks {
 		parts[i%len(parts)] = append(parts[i%len(parts)], task)
@@ -106,7 +111,7 @@ func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks 
 	for _, part := range parts {
 		all.Go(func() {
 			added := map[string]*Summary{}
-			err := addPart(ctx, q, added, jsonList(part), from, to)
+			err := addPart(ctx, q, added, part, from, to)
 			mu.Lock()
 			defer mu.Unlock()
 			maps.Copy(sums, added)
@@ -121,39 +126,63 @@ func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks 
 // statistics.
 const single = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0"
 
+// The fields of a text of sumSingles, with a tab between two fields. No task has a tab in its name.
+const (
+	fieldTask = iota
+	fieldOutcome
+	fieldSlots      // how many rows
+	fieldNewestSlot // in microseconds
+	fieldNewestRun
+	fieldDurations // in microseconds, with commas
+	fieldLateness  // in microseconds, with commas
+)
+
+// sumSingles sums up the rows of one slot from ?2 to before ?3. It has a text for each of the tasks
+// (?1) and the outcomes (?4); the text is NULL for an outcome that the task does not have.
+const sumSingles = `SELECT
+	(SELECT concat_ws(char(9), name.value, became.value, count(*),
+		(SELECT concat(slot, char(9), id)` + singleRows + ` ORDER BY slot DESC, id DESC LIMIT 1),
+		coalesce(group_concat(ended - started), ''),
+		coalesce(group_concat(iif(scheduled, started - slot, NULL)), ''))
+	` + singleRows + ` HAVING count(*) > 0)
+	FROM json_each(?1) AS name CROSS JOIN json_each(?4) AS became`
+
+const singleRows = ` FROM run INDEXED BY run_sum
+	WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND ` + single
+
 // addPart adds the rows of one slot of some tasks.
-func addPart(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
-	const these = "FROM run INDEXED BY run_sum WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND " + single
-	var of durations
+func addPart(
+	ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64,
+) error {
+	var spreads durations
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		var text sql.NullString
 		if err := rows.Scan(&text); err != nil || !text.Valid {
 			return err
 		}
-		f := strings.Split(text.String, "\t") // no task has a tab in its name
-		n, nerr := strconv.Atoi(f[2])
-		newest, serr := strconv.ParseInt(f[3], 10, 64)
-		if err := cmp.Or(nerr, serr); err != nil {
+		fields := strings.Split(text.String, "\t")
+		slots, err := strconv.Atoi(fields[fieldSlots])
+		if err != nil {
 			return err
 		}
-		s, became := sumOf(sums, f[0]), outcome.Outcome(f[1])
-		s.Slots[became] += n
-		if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(s.Failed) {
-			s.Failed, s.FailedAs, s.FailedID = slot, became, f[4]
+		newest, err := strconv.ParseInt(fields[fieldNewestSlot], 10, 64)
+		if err != nil {
+			return err
 		}
-		of.add(s, became, f[5], f[6])
+		sum, became := sumOf(sums, fields[fieldTask]), outcome.Outcome(fields[fieldOutcome])
+		sum.Slots[became] += slots
+		if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(sum.Failed) {
+			sum.Failed, sum.FailedAs, sum.FailedID = slot, became, fields[fieldNewestRun]
+		}
+		spreads.add(sum, became, fields[fieldDurations], fields[fieldLateness])
 		return nil
-	}, `SELECT (SELECT concat_ws(char(9), name.value, became.value, count(*),
-				(SELECT concat(slot, char(9), id) `+these+` ORDER BY slot DESC, id DESC LIMIT 1),
-				coalesce(group_concat(ended - started), ''), coalesce(group_concat(iif(scheduled, started - slot, NULL)), ''))
-			`+these+` HAVING count(*) > 0)
-		FROM json_each(?1) AS name CROSS JOIN json_each(?4) AS became`, append(args, jsonList(outcome.All))...)
-	of.settle()
+	}, sumSingles, jsonList(tasks), from, to, jsonList(outcome.All))
+	spreads.settle()
 	return err
 }
 
 // durations are how long the runs of one task took, and how late they started, in microseconds. The
-// rows of a task lie side by side, so the numbers of one task are held at a time.
+// rows of a task lie side by side, so durations holds the numbers of one task at a time.
 type durations struct {
 	sum        *Summary
 	took, late []int64
@@ -177,7 +206,9 @@ func (d *durations) settle() {
 }
 
 // addRanges adds the rows of several slots: none of these slots ran.
-func addRanges(ctx context.Context, q querier, sums map[string]*Summary, args ...any) error {
+func addRanges(
+	ctx context.Context, q querier, sums map[string]*Summary, task string, from, to int64,
+) error {
 	return each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var became outcome.Outcome
@@ -188,7 +219,18 @@ func addRanges(ctx context.Context, q querier, sums map[string]*Summary, args ..
 		sumOf(sums, task).Slots[became] += slots
 		return nil
 	}, `SELECT task, outcome, slots FROM run INDEXED BY run_range
-		WHERE last_slot >= ?1 AND slot >= ?1 AND slot < ?2 AND ?3 IN ('', task) AND outcome IS NOT NULL AND test = 0`, args...)
+		WHERE last_slot >= ?2 AND slot >= ?2 AND slot < ?3 AND ?1 IN ('', task)
+			AND outcome IS NOT NULL AND test = 0`, task, from, to)
+}
+
+// appendNumbers adds the numbers in a text that group_concat wrote.
+func appendNumbers(all []int64, list string) []int64 {
+	for text := range strings.SplitSeq(list, ",") {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 func sumOf(sums map[string]*Summary, task string) *Summary {
@@ -206,7 +248,12 @@ func spread(all []int64) Spread {
 		all[i] = max(0, all[i]) // a clock that was set back
 	}
 	slices.Sort(all)
-	return Spread{len(all), micros(percentile(all, 50)), micros(percentile(all, 95)), micros(all[len(all)-1])}
+	return Spread{
+		Runs:   len(all),
+		Median: micros(percentile(all, 50)),
+		P95:    micros(percentile(all, 95)),
+		Max:    micros(all[len(all)-1]),
+	}
 }
 
 // percentile returns the smallest of the sorted values that at least percent of them do not exceed
@@ -238,7 +285,8 @@ func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error)
 			var slot int64
 			var started, ended sql.NullInt64
 			var exit sql.Null[int]
-			if err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, &slot, &started, &ended, &exit); err != nil {
+			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, &slot, &started, &ended, &exit)
+			if err != nil {
 				return err
 			}
 			t.Slot, t.Started, t.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
@@ -261,131 +309,4 @@ func LastRan(totals []Total) (last *Total) {
 		}
 	}
 	return last
-}
-
-// Usual is how long the last successful runs of a task took.
-type Usual struct {
-	Runs     int           // how many there were, at most 50
-	Duration time.Duration // their median
-}
-
-// usualRuns bounds the successful runs of each task that Usual counts. usualLooks bounds the runs
-// that it reads for them. So a task with ten thousand failures costs no more than a task without
-// failures.
-const (
-	usualRuns  = 50
-	usualLooks = 200
-)
-
-// Usual returns how long a run of each of the tasks usually takes: the median of its last 50
-// successful runs, as far as these are among its last 200 runs. A task without a successful run is
-// not in the map. Usual reads an index alone.
-func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
-	usual = make(map[string]Usual, len(tasks))
-	err = p.store.read(ctx, func(q querier) error {
-		clear(usual)
-		return each(ctx, q, func(rows *sql.Rows) error {
-			var task string
-			var list sql.NullString
-			err := rows.Scan(&task, &list)
-			if took := appendNumbers(nil, list.String); len(took) > 0 {
-				slices.Sort(took)
-				usual[task] = Usual{len(took), micros(percentile(took, 50))}
-			}
-			return err
-		}, `SELECT name.value, (SELECT group_concat(took) FROM
-				(SELECT took FROM
-					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
-				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
-			FROM json_each(?1) AS name`, jsonList(tasks), usualLooks, usualRuns)
-	})
-	return usual, err
-}
-
-// appendNumbers adds the numbers in a text that group_concat wrote.
-func appendNumbers(all []int64, list string) []int64 {
-	for text := range strings.SplitSeq(list, ",") {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
-// Took is what the last successful runs of a task took, at most 50 among its last 200 runs.
-type Took struct {
-	Runs        int // how many there were
-	Median, P95 time.Duration
-	CPU         time.Duration   // the median, of all processors together
-	Memory      int64           // bytes: the 95th percentile of their largest process; 0 when it is not known
-	Slot        time.Time       // the newest slot of the schedule that ran; zero when none has run
-	Snapshot    json.RawMessage // the task as it was in its newest run; nil when it is not known
-}
-
-// Took returns what runs took, for each task that has a row of a run, even if no schedule has the
-// task any more. A task without a successful run has no Runs.
-func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
-	all = map[string]Took{}
-	err = p.store.read(ctx, func(q querier) error {
-		clear(all)
-		return each(ctx, q, func(rows *sql.Rows) error {
-			var task, runs string
-			var slot sql.NullInt64
-			var body sql.NullString
-			if err := rows.Scan(&task, &runs, &slot, &body); err != nil {
-				return err
-			}
-			one, err := tookOf(runs)
-			one.Slot = unpackTime(slot)
-			if body.Valid {
-				one.Snapshot = json.RawMessage(body.String)
-			}
-			all[task] = one
-			return err
-		}, everyTask+`
-			SELECT name.task,
-				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
-					(SELECT took, cpu, memory FROM
-						(SELECT outcome, ended - started AS took, user_cpu + system_cpu AS cpu, peak_memory AS memory
-						FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT ?1)
-					WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?2)),
-				(SELECT slot FROM run WHERE task = name.task AND `+ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
-				(SELECT body FROM definition WHERE id = (SELECT definition FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT 1))
-			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`, usualLooks, usualRuns)
-	})
-	return all, err
-}
-
-// tookOf reads the JSON of some runs: for each run its duration and its processor time, both in
-// microseconds, and its memory in bytes.
-func tookOf(text string) (took Took, err error) {
-	var runs [][3]int64
-	if err := json.Unmarshal([]byte(text), &runs); err != nil || len(runs) == 0 {
-		return took, err
-	}
-	column := func(i int) (all []int64) {
-		for _, run := range runs {
-			all = append(all, run[i])
-		}
-		slices.Sort(all)
-		return all
-	}
-	times, cpu, memory := column(0), column(1), column(2)
-	return Took{
-		Runs: len(runs), Median: micros(percentile(times, 50)), P95: micros(percentile(times, 95)),
-		CPU: micros(percentile(cpu, 50)), Memory: percentile(memory, 95),
-	}, nil
-}
-
-// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
-// a time. It counts to most. The run itself need not have a row.
-func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, most int) (n int, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
-			WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
-			WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
-				WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
-			task, run, since.UnixMicro(), most).Scan(&n)
-	})
-	return n, err
 }

@@ -130,7 +130,7 @@ func slotsOf(dir, lines string) (slots []*slot) {
 	forked := forks(lines)
 	of := map[string][]state.Traced{}
 	for _, c := range changes {
-		if c.One {
+		if c.IsSlot {
 			name := c.Task + " " + time.UnixMicro(c.Slot).UTC().Format(time.RFC3339)
 			of[name] = append(of[name], c)
 		}
@@ -172,14 +172,14 @@ func newSlot(name string, changes []state.Traced, forked map[string][]int64) *sl
 			forksOf[c.Run] = forksOf[c.Run][1:]
 			add("FORK")
 		}
-		replaced := c.Phase == "" && i+1 < len(changes) && changes[i+1].Was == "" && changes[i+1].Run == c.Run
+		replaced := c.Phase == "" && i+1 < len(changes) && changes[i+1].PhaseBefore == "" && changes[i+1].Run == c.Run
 		if replaced { // Owned.Begin, or Record: the row makes way for another one with its id
 			i++
-			was := c.Was
+			before := c.PhaseBefore
 			c = changes[i]
-			c.Was = was
+			c.PhaseBefore = before
 		}
-		switch step := c.Was + ">" + c.Phase; {
+		switch step := c.PhaseBefore + ">" + c.Phase; {
 		case step == ">planned", step == "waiting>planned":
 			add("PLAN")
 		case step == "planned>planned" && replaced: // of a dead tick
@@ -210,16 +210,16 @@ func newSlot(name string, changes []state.Traced, forked map[string][]int64) *sl
 			add("FINISH", "END")
 		case step == "finishing>ended":
 			add("END")
-		case c.Was == c.Phase && c.Had != c.Owner:
-			add(map[string]string{"tick": "TO_TICK", "supervisor": "TO_SUPERVISOR", "finish": "TO_FINISH"}[c.Kind])
-		case c.Was == "ended": // pruned, or missed and then run
+		case c.PhaseBefore == c.Phase && c.OwnerBefore != c.Owner:
+			add(map[string]string{"tick": "TO_TICK", "supervisor": "TO_SUPERVISOR", "finish": "TO_FINISH"}[c.OwnerKind])
+		case c.PhaseBefore == "ended": // pruned, or missed and then run
 		default:
 			add(step)
 		}
-		if c.Was == "ended" && c.Phase == "" && c.Outcome == "missed" {
+		if c.PhaseBefore == "ended" && c.Phase == "" && c.Outcome == "missed" {
 			s.setBack = true
 		}
-		s.over = c.Phase == "ended" || c.Was == "ended"
+		s.over = c.Phase == "ended" || c.PhaseBefore == "ended"
 		if n := len(s.events); n >= 4 && slices.Equal(s.events[n-4:], []string{"RETRY", "DEFER", "RETRY", "DEFER"}) {
 			s.events = s.events[:n-2] // as often as the mutex was not free
 		}

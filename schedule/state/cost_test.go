@@ -23,7 +23,7 @@ func TestTookIsOfTheLastSuccesses(t *testing.T) {
 	mustAdd(t, db, byHand)
 	mustAdd(t, db, rec(40, "b", outcome.Skipped), lasting(41, "c", outcome.Failed, time.Second))
 
-	got, err := db.Past().Took(context.Background())
+	got, err := db.Past().Costs(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestTookIsOfTheLastSuccesses(t *testing.T) {
 
 func TestANewHistoryTookNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	if got, err := db.Past().Took(context.Background()); err != nil || len(got) != 0 {
+	if got, err := db.Past().Costs(context.Background()); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
