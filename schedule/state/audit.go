@@ -21,7 +21,7 @@ type Change struct {
 	ID     int64 // given by Add
 	At     time.Time
 	Who    string
-	From   string // the address from which it was asked
+	From   string // how it was asked: command, socket, or an address
 	Action string // trigger, retry, stop, pause, resume, …
 	Target string // the task or the run
 	Reason string
@@ -39,7 +39,8 @@ func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 		return 0, err
 	}
 	err = a.store.write(ctx, func(q querier) error {
-		err := q.QueryRowContext(ctx, `INSERT INTO audit (at, who, origin, action, target, reason, error) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		err := q.QueryRowContext(ctx, `INSERT INTO audit (at, who, origin, action, target, reason, error)
+			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			c.At.UnixMicro(), c.Who, c.From, c.Action, c.Target, c.Reason, c.Error).Scan(&id)
 		if err == nil {
 			_, err = q.ExecContext(ctx, "DELETE FROM audit WHERE id <= ?", id-auditRows)

@@ -19,7 +19,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s was written by a newer sched (version %d of its tables; this one knows %d)", e.Path, e.Version, e.Known)
+	return fmt.Sprintf("%s was written by a newer sched (version %d of its tables; this one knows %d)",
+		e.Path, e.Version, e.Known)
 }
 
 // An olderError says that the database has to be brought up to date, but is open for reading alone.
@@ -73,12 +74,12 @@ func Locked(err error) bool {
 // then works with OpenMemory.
 func Unwritable(err error) bool {
 	switch primary(err) {
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY,
-		sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR,
+		sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
 		return true
 	}
-	var strange *statedir.NotPlainError
-	return errors.Is(err, errWaited) || errors.As(err, &strange) || statedir.Unwritable(err)
+	var notPlain *statedir.NotPlainError
+	return errors.Is(err, errWaited) || errors.As(err, &notPlain) || statedir.Unwritable(err)
 }
 
 // primary returns the primary result code of SQLite in err; 0 when err has no such code.
@@ -103,16 +104,21 @@ var plain = map[int]string{
 
 // explain names the file, and says what is wrong with it.
 func (f *file) explain(err error) error {
-	var newer *NewerError
-	var older *olderError
-	var stale *StaleError
-	var over *OverError
-	if err == nil || errors.As(err, &newer) || errors.As(err, &older) || errors.As(err, &stale) || errors.As(err, &over) ||
-		errors.Is(err, ErrGone) {
+	if err == nil || isExplained(err) {
 		return err
 	}
 	if words, ok := plain[primary(err)]; ok {
 		return fmt.Errorf("%s: %s: %w", f.path(), words, err)
 	}
 	return fmt.Errorf("%s: %w", f.path(), err)
+}
+
+// isExplained reports whether the words of err are about a run, or name the file already.
+func isExplained(err error) bool {
+	var newer *NewerError
+	var older *olderError
+	var stale *StaleError
+	var over *OverError
+	return errors.As(err, &newer) || errors.As(err, &older) || errors.As(err, &stale) || errors.As(err, &over) ||
+		errors.Is(err, ErrGone)
 }

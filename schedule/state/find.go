@@ -42,11 +42,16 @@ type Position struct {
 func (q Query) Matches(r Row) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&
-		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)) &&
+		(len(q.Outcomes) == 0 || q.hasOutcome(r)) &&
 		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
 		(q.Below == Position{} || NewestFirst(Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
+}
+
+// hasOutcome reports whether the outcome of the row is one of q.Outcomes.
+func (q Query) hasOutcome(r Row) bool {
+	return slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)
 }
 
 // Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
@@ -183,7 +188,8 @@ func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
 // Queue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process
 // looks after, with their snapshots. The row that has waited longest comes first.
 func (db *DB) Queue(ctx context.Context) ([]Row, error) {
-	rows, err := db.Runs().list(ctx, "phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
+	rows, err := db.Runs().list(ctx,
+		"phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
 	alive := db.Owners().aliveOnce()
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return !alive(r.Owner) })
 	slices.SortFunc(rows, InOrder)
@@ -248,7 +254,8 @@ const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot,
 
 // anyWaiting reports whether a row waits or is planned.
 func anyWaiting(ctx context.Context, q querier) (waits bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase IN ('waiting', 'planned') AND phase <> 'ended')").Scan(&waits)
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
+		WHERE phase IN ('waiting', 'planned') AND phase <> 'ended')`).Scan(&waits)
 	return waits, err
 }
 
@@ -271,8 +278,10 @@ func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, er
 	last = make(map[string]Row, len(tasks))
 	err = r.store.read(ctx, func(q querier) error {
 		clear(last)
-		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+` FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
-			(SELECT r.rowid FROM run AS r WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
+		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+`
+			FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
+				(SELECT r.rowid FROM run AS r
+				WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
 				ORDER BY r.id DESC LIMIT 1)`, string(names))
 		for _, r := range rows {
 			last[r.Task] = r
@@ -300,7 +309,8 @@ func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error
 }
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
-	rows, err := askRows(ctx, s, selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
+	rows, err := askRows(ctx, s,
+		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}
@@ -333,7 +343,8 @@ func addSnapshots(ctx context.Context, q querier, rows []Row) error {
 		}
 		if _, known := bodies[r.DefinitionID]; !known {
 			var body string
-			if err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body); err != nil {
+			err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body)
+			if err != nil {
 				return err
 			}
 			bodies[r.DefinitionID] = json.RawMessage(body)

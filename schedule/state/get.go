@@ -60,20 +60,24 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	return found[0], nil
 }
 
+// shortestEnd is how many characters of the end of an id are enough. The index run_tail has so
+// many.
+const shortestEnd = 4
+
 // candidates returns the runs that id may stand for, in their order. If id is a whole id, it
 // returns that id alone. It never returns many more than are shown.
 func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
 	}
-	ids, err := column[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", id, id+"\U0010FFFF", shown+1)
+	ids, err := column[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+		id, id+"\U0010FFFF", shown+1)
 	if err != nil || slices.Contains(ids, id) {
 		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
 	}
-	const tail = 4
-	if len(id) >= tail {
-		ends, err := column[string](ctx, q, `SELECT id FROM run WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`,
-			id, shown+1)
+	if len(id) >= shortestEnd {
+		ends, err := column[string](ctx, q, `SELECT id FROM run
+			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, shown+1)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +94,7 @@ func OneRun(ids []string, name string) (string, error) {
 		switch {
 		case id == name:
 			return id, nil
-		case len(name) >= 4 && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+		case len(name) >= shortestEnd && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
 			found = append(found, id)
 		}
 	}

@@ -16,7 +16,8 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 			return err
 		}
 		n, err := changed(ctx, q, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
-			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1 WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
+			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1
+				WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
 		fire = n > 0
 		return err
 	})
@@ -33,7 +34,8 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 		if err := o.mustOwn(ctx, q, run); err != nil {
 			return err
 		}
-		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL", pid, run, name)
+		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL",
+			pid, run, name)
 		return err
 	})
 }
@@ -44,7 +46,9 @@ func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, no
 		if err := o.mustOwn(ctx, q, run); err != nil {
 			return err
 		}
-		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?", at.UnixMicro(), note, run, name); err != nil || note == "" || o.ID == nobody {
+		_, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?",
+			at.UnixMicro(), note, run, name)
+		if err != nil || note == "" || o.ID == nobody {
 			return err
 		}
 		return addNotes(ctx, q, run, []string{note})
@@ -85,7 +89,8 @@ func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
 		h.Begun, h.Ended, h.PID = unpackTime(begun), unpackTime(ended), int(pid.Int64)
 		return h, err
 	}
-	return listed(ctx, q, scan, "SELECT name, begun, ended, pid, note FROM hook WHERE run = ? ORDER BY begun, name", run)
+	return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook
+		WHERE run = ? ORDER BY begun, name`, run)
 }
 
 // nobody is the owner of hooks that belong to no run.

@@ -33,8 +33,8 @@ type Message struct {
 	Task   string
 	Run    string
 	Hook   string
-	Target json.RawMessage // where to; no secrets
-	Body   json.RawMessage // what
+	Target json.RawMessage // where it goes; without secrets
+	Body   json.RawMessage // what it says
 
 	Created  time.Time
 	Replaces bool  // a ping: it replaces older ones of the sender, and no two are sent at once
@@ -64,8 +64,8 @@ type Attempts struct {
 	Addresses []int     // indexes of the addresses that the next attempt is for; empty for all
 }
 
-const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status, tries, tried, failing, error, reported,
-	addresses, held_back, held_since, most, per`
+const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status,
+	tries, tried, failing, error, reported, addresses, held_back, held_since, most, per`
 
 // Put adds a message, unless it was added before. It reports whether the owner has the message now,
 // and is to make the first attempt. If not, at_most holds the message back, or an older ping of the
@@ -88,7 +88,8 @@ func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours boo
 // put adds a message, unless it was added before.
 func (m *Message) put(ctx context.Context, q querier) error {
 	var known bool
-	if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM message WHERE id = ?)", m.ID).Scan(&known); err != nil || known {
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM message WHERE id = ?)", m.ID).Scan(&known)
+	if err != nil || known {
 		return err
 	}
 	status := "due"
@@ -104,9 +105,14 @@ func (m *Message) put(ctx context.Context, q querier) error {
 			return err
 		}
 	}
-	_, err := q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook, target, body, created, replaces, status, not_before, held_back, held_since, most, per)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		m.ID, m.Sender, m.Task, m.Run, m.Hook, string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
+	_, err = q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook,
+			target, body, created, replaces, status,
+			not_before, held_back, held_since, most, per)
+		VALUES (?, ?, ?, ?, ?,
+			?, ?, ?, ?, ?,
+			0, ?, ?, ?, ?)`,
+		m.ID, m.Sender, m.Task, m.Run, m.Hook,
+		string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
 		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
 	if err != nil {
 		return err
@@ -116,8 +122,9 @@ func (m *Message) put(ctx context.Context, q querier) error {
 
 // dropReplaced removes the pings that nobody sends at this moment and that a newer one replaces.
 func dropReplaced(ctx context.Context, q querier) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL AND EXISTS
-		(SELECT 1 FROM message AS newer WHERE newer.sender = message.sender AND newer.status = 'due' AND newer.rowid > message.rowid)`)
+	_, err := q.ExecContext(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL
+		AND EXISTS (SELECT 1 FROM message AS newer
+			WHERE newer.sender = message.sender AND newer.status = 'due' AND newer.rowid > message.rowid)`)
 	return err
 }
 
@@ -126,8 +133,8 @@ func dropReplaced(ctx context.Context, q querier) error {
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	var created int64
 	var since sql.NullInt64
-	err := q.QueryRowContext(ctx, "DELETE FROM message WHERE sender = ? AND status = 'held' RETURNING held_back, held_since, created", m.Sender).
-		Scan(&m.HeldBack, &since, &created)
+	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
+		RETURNING held_back, held_since, created`, m.Sender).Scan(&m.HeldBack, &since, &created)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -156,12 +163,14 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 // takeOwnership makes o the owner of a message if the message is due, nobody owns it, and no older
 // ping of the sender is being sent.
 func takeOwnership(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
-	n, err := changed(ctx, q, "UPDATE message SET owner = ?1 WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND "+mayBeSent,
-		o.ID, id)
+	n, err := changed(ctx, q, `UPDATE message SET owner = ?1
+		WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND `+mayBeSent, o.ID, id)
 	return n > 0, err
 }
 
-const mayBeSent = "NOT (replaces = 1 AND EXISTS (SELECT 1 FROM message AS other WHERE other.sender = message.sender AND other.owner IS NOT NULL))"
+// mayBeSent is the condition that no older ping of the sender is being sent.
+const mayBeSent = `NOT (replaces = 1 AND EXISTS
+	(SELECT 1 FROM message AS other WHERE other.sender = message.sender AND other.owner IS NOT NULL))`
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
@@ -194,8 +203,11 @@ type Due struct {
 	Refused bool   // also messages that were refused for good
 }
 
-const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3) AND (?4 = '' OR sender = ?4)`
+// isDue is the condition of the messages that a Due asks for.
+const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3)
+	AND (?4 = '' OR sender = ?4)`
 
+// args returns the parameters of isDue.
 func (d Due) args() []any {
 	return []any{d.Now.UnixMicro(), d.Now.Add(longestWait).UnixMicro(), d.Refused, d.Sender}
 }
@@ -216,8 +228,8 @@ func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, er
 		if err != nil {
 			return err
 		}
-		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1",
-			d.args()...)
+		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+
+			" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1", d.args()...)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -240,10 +252,12 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			if !full {
-				if _, err := q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID); err != nil {
-					return err
-				}
+			if full {
+				continue
+			}
+			_, err = q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID)
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -252,8 +266,8 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 
 // Delivered says that the other side has accepted a message that o has.
 func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Time) error {
-	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '' WHERE id = ?1 AND owner = ?2`,
-		id, o.ID, at.UnixMicro())
+	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = ''
+		WHERE id = ?1 AND owner = ?2`, id, o.ID, at.UnixMicro())
 }
 
 // Failed says how an attempt of o ended, and when the next one comes.
@@ -262,9 +276,11 @@ func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, n
 	if err != nil {
 		return err
 	}
-	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6, error = ?7,
-		reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due') WHERE id = ?1 AND owner = ?2`,
-		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.Tried), packTime(a.Failing), a.Error, a.Reported, addresses, a.Refused)
+	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
+			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
+		WHERE id = ?1 AND owner = ?2`,
+		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.Tried), packTime(a.Failing),
+		a.Error, a.Reported, addresses, a.Refused)
 }
 
 // Drop removes a message that o has, and that nobody will deliver.
@@ -272,18 +288,20 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
-// change runs a change of one message, and removes pings that a newer ping replaces. The error is
-// ErrGone when the message is not the owner's any more.
-func (m Messages) change(ctx context.Context, text string, args ...any) error {
+// change runs a change of one message, and removes pings that a newer ping replaces. The id of the
+// message is ?1, its owner ?2, and rest are the parameters from ?3 on. The error is ErrGone when
+// the message is not the owner's any more.
+func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
 	return m.db.write(ctx, func(q querier) error {
-		n, err := changed(ctx, q, text, args...)
+		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
 		if err == nil && n == 0 {
 			err = ErrGone
 		}
 		if err != nil {
 			return err
 		}
-		if _, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", args[0]); err != nil {
+		_, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
+		if err != nil {
 			return err
 		}
 		return dropReplaced(ctx, q)
@@ -315,8 +333,8 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 		var task, why sql.NullString
 		// SQLite takes task and error from the row with the minimum
 		// (https://www.sqlite.org/lang_select.html#bareagg).
-		err := q.QueryRowContext(ctx, "SELECT count(*), min(failing), task, error FROM message WHERE status <> 'sent' AND tries > 0").
-			Scan(&u.Count, &since, &task, &why)
+		err := q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message
+			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, &since, &task, &why)
 		u.Since, u.Task, u.Error = unpackTime(since), task.String, why.String
 		return err
 	})
@@ -329,12 +347,13 @@ func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Me
 		var created, per int64
 		var tried, failing, heldSince sql.NullInt64
 		var addresses sql.NullString
-		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status, &m.Tries, &tried, &failing,
-			&m.Error, &m.Reported, &addresses, &m.HeldBack, &heldSince, &m.Limit.N, &per)
+		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status,
+			&m.Tries, &tried, &failing, &m.Error, &m.Reported, &addresses, &m.HeldBack, &heldSince, &m.Limit.N, &per)
 		if err == nil {
 			err = unpackJSON(addresses, &m.Addresses)
 		}
-		m.Target, m.Body, m.Held, m.Refused = json.RawMessage(target), json.RawMessage(body), status == "held", status == "refused"
+		m.Target, m.Body = json.RawMessage(target), json.RawMessage(body)
+		m.Held, m.Refused = status == "held", status == "refused"
 		m.Created, m.Limit.Per = time.UnixMicro(created).UTC(), micros(per)
 		m.Tried, m.Failing, m.HeldSince = unpackTime(tried), unpackTime(failing), unpackTime(heldSince)
 		return m, err

@@ -33,15 +33,19 @@ type Owned struct {
 // Take makes the row ours. It must be as the caller has read it: the same phase, the same owner (0
 // for none). A waiting row is ready afterwards; a row in another phase stays in it.
 func (o Owned) Take(ctx context.Context, r Row) error {
-	return o.update(ctx, r.ID, `UPDATE run SET owner = :owner, phase = CASE phase WHEN 'waiting' THEN 'ready' ELSE phase END
-		WHERE id = :run AND phase = :phase AND coalesce(owner, 0) = :before`, named{"phase": string(r.Phase), "before": r.Owner})
+	return o.update(ctx, r.ID, `UPDATE run SET owner = :owner,
+			phase = CASE phase WHEN 'waiting' THEN 'ready' ELSE phase END
+		WHERE id = :run AND phase = :phase AND coalesce(owner, 0) = :before`,
+		named{"phase": string(r.Phase), "before": r.Owner})
 }
 
 // HandOver gives our rows to another owner, all or none, in the same phase.
 func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 	return o.store.write(ctx, func(q querier) error {
 		for _, run := range runs {
-			if err := o.change(ctx, q, run, `UPDATE run SET owner = :to WHERE id = :run AND owner = :owner`, named{"to": to}); err != nil {
+			err := o.change(ctx, q, run, "UPDATE run SET owner = :to WHERE id = :run AND owner = :owner",
+				named{"to": to})
+			if err != nil {
 				return err
 			}
 		}
@@ -52,10 +56,17 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 // Wait lets a ready row wait without an owner. The first w.Since stays until the row starts, so
 // that the row that has waited longest goes first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = :for, not_before = :not_before, until = :until,
+	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = :for,
+			not_before = :not_before, until = :until,
 			waiting_since = coalesce(waiting_since, :since), reason = :why
 		WHERE id = :run AND owner = :owner AND phase IN ('planned', 'ready')`,
-		named{"for": string(w.For), "not_before": packTime(w.NotBefore), "until": packTime(w.Until), "since": packTime(w.Since), "why": why})
+		named{
+			"for":        string(w.For),
+			"not_before": packTime(w.NotBefore),
+			"until":      packTime(w.Until),
+			"since":      packTime(w.Since),
+			"why":        why,
+		})
 }
 
 // Begin adds rows, all or none: rows that we are about to start, and rows with an outcome, which we
@@ -82,47 +93,55 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 }
 
 // WaitFor changes what our queued row waits for (Row.Queued).
-func (o Owned) WaitFor(ctx context.Context, run string, what WaitsFor) error {
-	return o.update(ctx, run, "UPDATE run SET waits_for = :for WHERE id = :run AND owner = :owner AND phase = 'ready' AND attempt = 0", named{"for": string(what)})
+func (o Owned) WaitFor(ctx context.Context, run string, waitsFor WaitsFor) error {
+	return o.update(ctx, run, `UPDATE run SET waits_for = :for
+		WHERE id = :run AND owner = :owner AND phase = 'ready' AND attempt = 0`, named{"for": string(waitsFor)})
 }
 
 // Acquired says that our queued row has the mutex and the seat that it needs, and how long it
 // waited for them.
 func (o Owned) Acquired(ctx context.Context, run string, locked bool, seat string, waited time.Duration) error {
-	return o.update(ctx, run, `UPDATE run SET locked = :locked, seat = :seat, waited = :waited, waiting_since = NULL, until = NULL, waits_for = '', reason = ''
-		WHERE id = :run AND owner = :owner AND phase = 'ready'`, named{"locked": locked, "seat": seat, "waited": waited.Microseconds()})
+	return o.update(ctx, run, `UPDATE run SET locked = :locked, seat = :seat, waited = :waited,
+			waiting_since = NULL, until = NULL, waits_for = '', reason = ''
+		WHERE id = :run AND owner = :owner AND phase = 'ready'`,
+		named{"locked": locked, "seat": seat, "waited": waited.Microseconds()})
 }
 
 // Start says that an attempt is about to begin. It must be committed before the command is forked:
 // a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = :attempt, attempt_started = :at, boot = :boot, pid = NULL,
-			started = coalesce(started, :at), not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
+	return o.update(ctx, run, `UPDATE run SET phase = 'running',
+			attempt = :attempt, attempt_started = :at, boot = :boot, pid = NULL, started = coalesce(started, :at),
+			not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
 			waited = waited + coalesce(max(:at - waiting_since, 0), 0), waiting_since = NULL
-		WHERE id = :run AND owner = :owner AND phase = 'ready'`, named{"attempt": a.Number, "at": packTime(a.At), "boot": a.Boot})
+		WHERE id = :run AND owner = :owner AND phase = 'ready'`,
+		named{"attempt": a.Number, "at": packTime(a.At), "boot": a.Boot})
 }
 
 // Forked writes down the process of the attempt that Start announced.
 func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
 	return o.update(ctx, run, `UPDATE run SET pid = :pid
-		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`, named{"pid": a.PID, "attempt": a.Number})
+		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`,
+		named{"pid": a.PID, "attempt": a.Number})
 }
 
 // Ending says that we are about to end the command of the attempt, and why. A reader of the exit
 // code then knows that the command did not end by itself.
 func (o Owned) Ending(ctx context.Context, run string, attempt int, kind outcome.Kind, reason string) error {
 	return o.update(ctx, run, `UPDATE run SET kind = :kind, reason = :reason
-		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`, named{"kind": string(kind), "reason": reason, "attempt": attempt})
+		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`,
+		named{"kind": string(kind), "reason": reason, "attempt": attempt})
 }
 
 // AwaitRetry says that an attempt has ended, and that we will start the next one, not before then.
 // r is the result of the attempts so far.
 func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.store.write(ctx, func(q querier) error {
-		v := r.soFar(q)
-		v["then"] = packTime(then)
-		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = :then, waits_for = 'time', kind = '', pid = NULL, `+setSoFar+`
-			WHERE id = :run AND owner = :owner AND phase = 'running'`, v)
+		values := r.soFar(q)
+		values["then"] = packTime(then)
+		return o.change(ctx, q, run, `UPDATE run SET phase = 'ready', not_before = :then, waits_for = 'time',
+				kind = '', pid = NULL, `+setSoFar+`
+			WHERE id = :run AND owner = :owner AND phase = 'running'`, values)
 	})
 }
 
@@ -130,29 +149,36 @@ func (o Owned) AwaitRetry(ctx context.Context, run string, r Result, then time.T
 // mutex and no seat. If a run was lost before its first attempt, that attempt counts as lost.
 func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, notes []string) error {
 	return o.store.write(ctx, func(q querier) error {
-		v := r.soFar(q)
-		v["then"] = packTime(then)
-		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1), not_before = :then, waits_for = 'time',
-			kind = '', pid = NULL, `+setSoFar+`, background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
-			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running')`, v)
+		values := r.soFar(q)
+		values["then"] = packTime(then)
+		err := o.change(ctx, q, run, `UPDATE run SET phase = 'waiting', owner = NULL, attempt = max(attempt, 1),
+				not_before = :then, waits_for = 'time', kind = '', pid = NULL, `+setSoFar+`,
+				background = 1, locked = 0, seat = '', until = NULL, waiting_since = NULL
+			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running')`, values)
 		if err == nil {
 			err = addNotes(ctx, q, run, notes)
 		}
 		if err == nil { // hooks that were fired before the first attempt are fired again
-			_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?1 AND EXISTS (SELECT 1 FROM run WHERE id = ?1 AND started IS NULL)", run)
+			_, err = q.ExecContext(ctx, `DELETE FROM hook WHERE run = ?1
+				AND EXISTS (SELECT 1 FROM run WHERE id = ?1 AND started IS NULL)`, run)
 		}
 		return err
 	})
 }
 
 // setSoFar sets the values of Result.soFar.
-const setSoFar = `reason = :reason, exit_code = :exit_code, user_cpu = :user_cpu, system_cpu = :system_cpu, peak_memory = :peak_memory,
-	output = :output, limits = :limits`
+const setSoFar = `reason = :reason, exit_code = :exit_code, user_cpu = :user_cpu, system_cpu = :system_cpu,
+	peak_memory = :peak_memory, output = :output, limits = :limits`
 
 func (r Result) soFar(q querier) named {
 	return named{
-		"reason": r.Reason, "exit_code": r.ExitCode, "user_cpu": r.UserCPU.Microseconds(), "system_cpu": r.SystemCPU.Microseconds(),
-		"peak_memory": r.PeakMemory, "output": q.relative(r.Output), "limits": r.Limits,
+		"reason":      r.Reason,
+		"exit_code":   r.ExitCode,
+		"user_cpu":    r.UserCPU.Microseconds(),
+		"system_cpu":  r.SystemCPU.Microseconds(),
+		"peak_memory": r.PeakMemory,
+		"output":      q.relative(r.Output),
+		"limits":      r.Limits,
 	}
 }
 
@@ -170,12 +196,13 @@ func (o Owned) Finish(ctx context.Context, run string, r Result, notes []string)
 
 // setResult sets the values of Result.settled.
 const setResult = setSoFar + `, outcome = :outcome, kind = :kind, ended = :ended,
-	waited = waited + coalesce(max(:ended - waiting_since, 0), 0), waiting_since = NULL, not_before = NULL, until = NULL, waits_for = ''`
+	waited = waited + coalesce(max(:ended - waiting_since, 0), 0), waiting_since = NULL,
+	not_before = NULL, until = NULL, waits_for = ''`
 
 func (r Result) settled(q querier) named {
-	v := r.soFar(q)
-	v["outcome"], v["kind"], v["ended"] = string(r.Outcome), string(r.Kind), packTime(r.Ended)
-	return v
+	values := r.soFar(q)
+	values["outcome"], values["kind"], values["ended"] = string(r.Outcome), string(r.Kind), packTime(r.Ended)
+	return values
 }
 
 func addNotes(ctx context.Context, q querier, run string, notes []string) error {
@@ -218,11 +245,14 @@ func (o Owned) End(ctx context.Context, run string, e End) error {
 		if err != nil {
 			return err
 		}
-		v := e.settled(q)
-		v["triggered"], v["unpublished"], v["unreported"] = triggered, shared && Row{Result: e.Result}.Ran(), e.Unreported
+		values := e.settled(q)
+		values["triggered"] = triggered
+		values["unpublished"] = shared && Row{Result: e.Result}.Ran()
+		values["unreported"] = e.Unreported
 		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0,
-			triggered = coalesce(:triggered, triggered), unpublished = :unpublished, unreported = :unreported, `+setResult+`
-			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running', 'finishing')`, v)
+				triggered = coalesce(:triggered, triggered),
+				unpublished = :unpublished, unreported = :unreported, `+setResult+`
+			WHERE id = :run AND owner = :owner AND phase IN ('ready', 'running', 'finishing')`, values)
 		if err != nil {
 			return err
 		}
@@ -248,7 +278,9 @@ type End struct {
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.ID
-		if _, err := q.ExecContext(ctx, "INSERT OR IGNORE INTO owner (id, kind, pid, since) VALUES (?1, 'restored', 0, ?1)", o.ID); err != nil {
+		_, err := q.ExecContext(ctx, `INSERT OR IGNORE INTO owner (id, kind, pid, since)
+			VALUES (?1, 'restored', 0, ?1)`, o.ID)
+		if err != nil {
 			return err
 		}
 		rec, err := newRecorder(ctx, q, []Row{r})
@@ -262,7 +294,8 @@ func (o Owned) Restore(ctx context.Context, r Row) error {
 // Note adds notes to a row that is ours.
 func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 	return o.store.write(ctx, func(q querier) error {
-		if err := o.change(ctx, q, run, "UPDATE run SET owner = owner WHERE id = :run AND owner = :owner", nil); err != nil {
+		err := o.change(ctx, q, run, "UPDATE run SET owner = owner WHERE id = :run AND owner = :owner", nil)
+		if err != nil {
 			return err
 		}
 		return addNotes(ctx, q, run, notes)
@@ -271,7 +304,8 @@ func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
 
 // Hold writes down what the run holds: its mutex, and a seat of its pool.
 func (o Owned) Hold(ctx context.Context, run string, locked bool, seat string) error {
-	return o.update(ctx, run, "UPDATE run SET locked = :locked, seat = :seat WHERE id = :run AND owner = :owner", named{"locked": locked, "seat": seat})
+	return o.update(ctx, run, "UPDATE run SET locked = :locked, seat = :seat WHERE id = :run AND owner = :owner",
+		named{"locked": locked, "seat": seat})
 }
 
 // Rows returns our rows, with their snapshots, the oldest first: only rows that are ready, or all
@@ -304,15 +338,15 @@ func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 type named map[string]any
 
 // update makes one change in a transaction of its own.
-func (o Owned) update(ctx context.Context, run, text string, v named) error {
-	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, v) })
+func (o Owned) update(ctx context.Context, run, text string, values named) error {
+	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, values) })
 }
 
 // change runs an UPDATE of one row, with the values and with :run and :owner. If it finds no such
 // row, its error says what has become of the row.
-func (o Owned) change(ctx context.Context, q querier, run, text string, v named) error {
+func (o Owned) change(ctx context.Context, q querier, run, text string, values named) error {
 	args := []any{sql.Named("run", run), sql.Named("owner", o.ID)}
-	for name, value := range v {
+	for name, value := range values {
 		args = append(args, sql.Named(name, value))
 	}
 	n, err := changed(ctx, q, text, args...)
@@ -324,13 +358,14 @@ func (o Owned) change(ctx context.Context, q querier, run, text string, v named)
 
 // staleError says why a row could not be changed.
 func staleError(ctx context.Context, q querier, run string) error {
-	e := &StaleError{Run: run}
-	err := q.QueryRowContext(ctx, "SELECT phase, coalesce(owner, 0) FROM run WHERE id = ?", run).Scan(&e.Phase, &e.Owner)
-	if errors.Is(err, sql.ErrNoRows) {
+	stale := &StaleError{Run: run}
+	err := q.QueryRowContext(ctx, "SELECT phase, coalesce(owner, 0) FROM run WHERE id = ?", run).
+		Scan(&stale.Phase, &stale.Owner)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return ErrGone
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	return e
+	return stale
 }

@@ -20,7 +20,8 @@ import (
 // task, the slots, the phase, the times, the outcome, the kind, the reason and the number of the
 // last attempt.
 
-const fewColumns = "run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt, run.started, run.ended, run.outcome, run.kind, run.reason"
+const fewColumns = `run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt,
+	run.started, run.ended, run.outcome, run.kind, run.reason`
 
 // A Span is a task and a time: its slots at or after Since (zero: all).
 type Span struct {
@@ -57,8 +58,10 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 			var slot int64
 			var last, started, ended sql.NullInt64
 			var became sql.NullString
-			err := rows.Scan(&r.ID, &r.Task, &slot, &last, &r.Slots, &r.Phase, &r.Attempt.Number, &started, &ended, &became, &r.Kind, &r.Reason)
-			r.Slot, r.LastSlot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(last), unpackTime(started), unpackTime(ended)
+			err := rows.Scan(&r.ID, &r.Task, &slot, &last, &r.Slots, &r.Phase, &r.Attempt.Number,
+				&started, &ended, &became, &r.Kind, &r.Reason)
+			r.Slot, r.LastSlot = time.UnixMicro(slot).UTC(), unpackTime(last)
+			r.Started, r.Ended = unpackTime(started), unpackTime(ended)
 			r.Outcome = outcome.Outcome(became.String)
 			past[r.Task] = append(past[r.Task], r)
 			return err
@@ -70,9 +73,11 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 	return past, err
 }
 
-// Counts returns how many rows each span has before until (zero: all), counted up to most. It reads
-// an index alone.
-func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most int) (counts map[string]int, err error) {
+// Counts returns how many rows each span has before until (zero: all). It stops counting at limit,
+// and reads an index alone.
+func (p Past) Counts(
+	ctx context.Context, spans []Span, until time.Time, limit int,
+) (counts map[string]int, err error) {
 	counts = map[string]int{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(counts)
@@ -83,8 +88,8 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most in
 			counts[task] = n
 			return err
 		}, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
-			WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3)) FROM json_each(?1) AS span`,
-			listOf(spans), untilMicro(until), most)
+				WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3))
+			FROM json_each(?1) AS span`, listOf(spans), untilMicro(until), limit)
 	})
 	return counts, err
 }
@@ -117,11 +122,15 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
 		lines, err := column[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
-				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*),
+				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000,
+					sum(DISTINCT 1 << (slot / 60000000 % 60)),
+					count(*),
 					coalesce(sum(max(ended - started, 0)), 0)) AS line
-				FROM run INDEXED BY run_sum WHERE task = name.value AND outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+single+`
+				FROM run INDEXED BY run_sum
+				WHERE task = name.value AND outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+single+`
 				GROUP BY slot / 3600000000)), '')
-			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS became`, jsonList(tasks), jsonList(outcome.All), from, to)
+			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS became`,
+			jsonList(tasks), jsonList(outcome.All), from, to)
 		for _, several := range lines {
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
@@ -200,9 +209,11 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' ORDER BY slot DESC LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot >= ?1 AND phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_task WHERE task = ?2 AND phase = 'ended' ORDER BY slot LIMIT 1),
-			(SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, ceilMicro(at), task, limit).
+			(SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_task
+				WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, ceilMicro(at), task, limit).
 			Scan(&first, &before, &after, &taskFirst, &a.TaskSince)
-		a.First, a.Before, a.After, a.TaskFirst = unpackTime(first), unpackTime(before), unpackTime(after), unpackTime(taskFirst)
+		a.First, a.Before, a.After = unpackTime(first), unpackTime(before), unpackTime(after)
+		a.TaskFirst = unpackTime(taskFirst)
 		return err
 	})
 	return a, err

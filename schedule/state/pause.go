@@ -25,7 +25,8 @@ func (db *DB) Pauses(of string) Pauses { return Pauses{db, of} }
 // Everything stands for all tasks, in place of a task's name.
 const Everything = "*"
 
-// A Pause keeps tasks from starting. As JSON it is in the store that servers share.
+// A Pause keeps tasks from starting. As JSON it is in the store that servers share. A pause that
+// was not planned began when it was made, by the clock of Server.
 type Pause struct {
 	Version int64     `json:"version"` // of two copies of a pause the larger version counts
 	By      string    `json:"by"`
@@ -34,10 +35,10 @@ type Pause struct {
 	Until   time.Time `json:"until,omitzero"` // zero: it has no end of its own
 	Ended   time.Time `json:"ended,omitzero"` // when somebody ended it, or took it back; zero when nobody has
 	Reason  string    `json:"reason,omitempty"`
-	Planned bool      `json:"planned,omitempty"` // it begins at Since and has an end; else it began when it was made, by the clock of Server
+	Planned bool      `json:"planned,omitempty"` // it was planned for Since, and has an end
 	Stop    bool      `json:"stop,omitempty"`    // ticks stop the runs that had begun before it
 
-	Everything bool `json:"-"` // of a pause that was found for a task: it is for all tasks, not for this one by its name
+	Everything bool `json:"-"` // it is for all tasks, and was found for one of them
 	InFile     bool `json:"-"` // the schedule has it, so nobody can end it
 }
 
@@ -120,12 +121,13 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 	all := map[string][]Pause{}
 	return all, each(ctx, q, func(rows *sql.Rows) error {
 		var task string
-		var one Pause
+		var pause Pause
 		var since int64
 		var until, ended sql.NullInt64
-		err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version, &one.Planned, &one.Stop)
-		one.Since, one.Until, one.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
-		all[task] = append(all[task], one)
+		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason, &since, &until, &ended,
+			&pause.Version, &pause.Planned, &pause.Stop)
+		pause.Since, pause.Until, pause.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
+		all[task] = append(all[task], pause)
 		return err
 	}, `SELECT task, by, server, reason, since, until, ended, version, planned > 0, stop FROM pause
 		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ? ORDER BY task, planned`, keyPausesOf, p.of)
@@ -134,7 +136,9 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 // Change sets the pauses that change returns, and forgets planned ones that were over for long. No
 // other write comes between the pauses that change is given and the pauses that it sets. Change may
 // call it twice.
-func (p Pauses) Change(ctx context.Context, now time.Time, change func(all map[string][]Pause) map[string][]Pause) error {
+func (p Pauses) Change(
+	ctx context.Context, now time.Time, change func(all map[string][]Pause) map[string][]Pause,
+) error {
 	return p.store.write(ctx, func(q querier) error {
 		all, err := p.all(ctx, q)
 		if err != nil {
@@ -150,19 +154,28 @@ func (p Pauses) Change(ctx context.Context, now time.Time, change func(all map[s
 			}
 		}
 		for task, pauses := range changed {
-			for _, to := range pauses {
-				planned := int64(0)
-				if to.Planned {
-					planned = to.Since.UnixMicro()
-				}
-				_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause (task, planned, by, server, reason, since, until, ended, version, stop) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-					task, planned, to.By, to.Server, to.Reason, to.Since.UnixMicro(), packTime(to.Until), packTime(to.Ended), to.Version, to.Stop)
-				if err != nil {
+			for _, pause := range pauses {
+				if err := pause.put(ctx, q, task); err != nil {
 					return err
 				}
 			}
 		}
-		_, err = q.ExecContext(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?", now.Add(-PauseKept).UnixMicro())
+		_, err = q.ExecContext(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?",
+			now.Add(-PauseKept).UnixMicro())
 		return err
 	})
+}
+
+// put writes the pause of a task. It replaces the same pause (Is).
+func (p Pause) put(ctx context.Context, q querier, task string) error {
+	planned := int64(0)
+	if p.Planned {
+		planned = p.Since.UnixMicro()
+	}
+	_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause
+			(task, planned, by, server, reason, since, until, ended, version, stop)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		task, planned, p.By, p.Server, p.Reason, p.Since.UnixMicro(), packTime(p.Until), packTime(p.Ended),
+		p.Version, p.Stop)
+	return err
 }

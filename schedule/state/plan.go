@@ -19,7 +19,7 @@ import (
 //	plan := db.Plan(ctx)
 //	defer plan.Rollback()
 //	plan.Values().Covered(ctx)              // which minutes nobody covered
-//	plan.Reclaim(ctx, end)                     // what dead ticks have planned and not begun
+//	plan.Reclaim(ctx, end)                  // what dead ticks have planned and not begun
 //	plan.Runs().Record(ctx, missed, …)
 //	ours := plan.Become(ctx, self)
 //	plan.Add(ctx, slots)                    // what this tick will come to
@@ -124,7 +124,8 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 // Take makes a waiting slot one that the owner has planned. The row still notes what it waited for,
 // in case the owner dies before it comes to the slot.
 func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
-	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner WHERE id = :run AND phase = 'waiting'`, nil)
+	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
+		WHERE id = :run AND phase = 'waiting'`, nil)
 }
 
 // Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
@@ -139,7 +140,8 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 // oldest slot first.
 func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
-		planned, err := rowsOf(ctx, q, selectRows+`INDEXED BY run_live WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)
+		planned, err := rowsOf(ctx, q, selectRows+`INDEXED BY run_live
+			WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)
 		if err != nil {
 			return err
 		}

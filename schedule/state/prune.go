@@ -90,7 +90,8 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 			return err
 		}
 	}
-	if _, err := p.q.ExecContext(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro()); err != nil {
+	_, err := p.q.ExecContext(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
+	if err != nil {
 		return err
 	}
 	p.did.More = false
@@ -102,7 +103,8 @@ const failure = ran + " AND outcome <> 'succeeded'"
 
 // removeOld removes rows that ended before a time, failures before another, the oldest slot first.
 func (p *pruning) removeOld(before, failures time.Time) (done bool, err error) {
-	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
+	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot
+		WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
 		AND (coalesce(ended, slot) < ?3 OR NOT (`+failure+`))
 		AND (outcome IN ('skipped', 'missed') OR test = 1
 			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+ran+` AND id > old.id))
@@ -118,7 +120,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 	}
 	for {
 		var task string
-		err := p.q.QueryRowContext(p.ctx, "SELECT task FROM run INDEXED BY run_task WHERE task > ? ORDER BY task LIMIT 1", past.String).Scan(&task)
+		err := p.q.QueryRowContext(p.ctx, `SELECT task FROM run INDEXED BY run_task
+			WHERE task > ? ORDER BY task LIMIT 1`, past.String).Scan(&task)
 		if errors.Is(err, sql.ErrNoRows) {
 			_, err = p.q.ExecContext(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
 			return true, err
@@ -148,7 +151,8 @@ func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error)
 	}
 	for _, which := range counted {
 		done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
-			(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+which+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
+			(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+which+`
+				ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
 		if err != nil || !done {
 			return done, err
 		}

@@ -94,10 +94,12 @@ func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query stri
 }
 
 // listed returns what scan makes of each row of a query.
-func listed[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+func listed[T any](
+	ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any,
+) (all []T, err error) {
 	err = each(ctx, q, func(rows *sql.Rows) error {
-		one, err := scan(rows)
-		all = append(all, one)
+		value, err := scan(rows)
+		all = append(all, value)
 		return err
 	}, query, args...)
 	return all, err
@@ -105,9 +107,9 @@ func listed[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, erro
 
 // column returns the only column of a query.
 func column[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
-	return listed(ctx, q, func(rows *sql.Rows) (one T, err error) {
-		err = rows.Scan(&one)
-		return one, err
+	return listed(ctx, q, func(rows *sql.Rows) (value T, err error) {
+		err = rows.Scan(&value)
+		return value, err
 	}, query, args...)
 }
 

@@ -87,12 +87,14 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 		return nil, err
 	}
 	rec.known, err = q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
-		EXISTS (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
+		EXISTS (SELECT 1 FROM run INDEXED BY run_task
+			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
 			AND (phase <> 'planned' OR scheduled = 1))`)
 	if err != nil {
 		return nil, err
 	}
-	rec.waiting, err = q.PrepareContext(ctx, "DELETE FROM run WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0")
+	rec.waiting, err = q.PrepareContext(ctx, `DELETE FROM run
+		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,8 @@ func (rec *recorder) record(row Row) error {
 		return err
 	}
 	var known, slotKnown bool // the run has a row; the slot has a row of its own
-	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown); err != nil {
+	err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -122,18 +125,18 @@ func (rec *recorder) record(row Row) error {
 			return err
 		}
 	}
-	_, err := rec.insert(row)
+	_, err = rec.insert(row)
 	return err
 }
 
-// replaceSlot makes room for the row of a slot, and reports false if the slot has a better row. Own
-// says that the slot has a row of its own.
-func (rec *recorder) replaceSlot(row *Row, own bool) (wanted bool, err error) {
+// replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
+// slotKnown says that the slot has a row of its own.
+func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err error) {
 	several := rec.rangeOf(*row)
 	switch {
-	case own && row.GivesWay(), several != nil && row.Outcome == outcome.Missed:
+	case slotKnown && row.GivesWay(), several != nil && row.Outcome == outcome.Missed:
 		return false, nil
-	case own: // a second run of the slot, unless its row gives way
+	case slotKnown: // a second run of the slot, unless its row gives way
 		row.Scheduled, err = rec.remove(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
 		return true, err
 	case several != nil:
@@ -149,7 +152,8 @@ func (rec *recorder) begin(row Row) error {
 		return err
 	}
 	var ours bool
-	err := rec.q.QueryRowContext(rec.ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", row.ID, row.Owner).Scan(&ours)
+	err := rec.q.QueryRowContext(rec.ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)",
+		row.ID, row.Owner).Scan(&ours)
 	if err == nil && !ours {
 		err = staleError(rec.ctx, rec.q, row.ID)
 	}
@@ -183,12 +187,13 @@ func (rec *recorder) remove(id, condition string) (removed bool, err error) {
 // leaveOut takes the slots that have a row of their own out of a row of several slots. A planned
 // slot is taken out when it begins. Slots that lie in another row of several slots are not counted.
 func (rec *recorder) leaveOut(row *Row) error {
-	var own int
-	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS own INDEXED BY run_task WHERE task = ?1 AND slot >= ?2 AND slot <= ?3
-		AND origin = '' AND last_slot IS NULL AND phase <> 'planned' AND NOT EXISTS
-			(SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= own.slot AND slot <= own.slot AND task = ?1 AND id <> ?4)`,
-		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&own)
-	left := max(0, row.Slots-own)
+	var known int
+	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS known INDEXED BY run_task
+		WHERE task = ?1 AND slot >= ?2 AND slot <= ?3 AND origin = '' AND last_slot IS NULL AND phase <> 'planned'
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_range
+			WHERE last_slot >= known.slot AND slot <= known.slot AND task = ?1 AND id <> ?4)`,
+		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&known)
+	left := max(0, row.Slots-known)
 	row.Reason, row.Slots = fewer(row.Reason, row.Slots, left), left
 	return err
 }
@@ -254,7 +259,8 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 		return shared, err
 	}
 	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
-		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed') ORDER BY slot DESC LIMIT ?)`, newestShared)
+		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
+			ORDER BY slot DESC LIMIT ?)`, newestShared)
 	return true, errors.Join(err, setValue(ctx, q, keyShared, true))
 }
 
@@ -287,7 +293,8 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 	if err != nil || len(runs) == 0 {
 		return err
 	}
-	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))", string(list))
+	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
+		string(list))
 }
 
 // Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
@@ -317,7 +324,7 @@ type Slot struct {
 // Slots returns the slots from from to before to that have a row, in no order. It leaves out slots
 // that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
 func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
-	const what = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
+	const slotsBy = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
 	scan := func(rows *sql.Rows) (s Slot, err error) {
 		var at, until int64
 		err = rows.Scan(&s.Task, &at, &until, &s.Missed)
@@ -325,8 +332,10 @@ func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
 		return s, err
 	}
 	return ask(ctx, r.store, func(q querier) ([]Slot, error) {
-		return listed(ctx, q, scan, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1) UNION ALL "+
-			what+"run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL", ceilMicro(from), ceilMicro(to))
+		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
+				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
+			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
+			ceilMicro(from), ceilMicro(to))
 	})
 }
 
@@ -337,7 +346,8 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 		return nil, err
 	}
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
-		return column[string](ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')", string(list))
+		return column[string](ctx, q, `SELECT value FROM json_each(?)
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, string(list))
 	})
 }
 
@@ -355,7 +365,8 @@ func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, nex
 			return nil
 		}
 		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid", mark, next)
+		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid",
+			mark, next)
 		return err
 	})
 	return rows, next, err

@@ -67,8 +67,10 @@ func forgetWaiting(ctx context.Context, q querier, run string) error {
 // WaitOn changes what a row waits for, and why. It does nothing when the row does not wait any
 // more.
 func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
-	return execute(ctx, r.store, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4, waiting_since = ?5, reason = ?6
-		WHERE id = ?1 AND phase = 'waiting'`, run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
+	return execute(ctx, r.store, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4,
+			waiting_since = ?5, reason = ?6
+		WHERE id = ?1 AND phase = 'waiting'`,
+		run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
 }
 
 // Settle gives a waiting row its outcome without an owner, as when its time is over or its task is

@@ -52,7 +52,7 @@ type Row struct {
 	Server       string
 
 	Snapshot     json.RawMessage // the task as it was when the row was added; Find fills it in for Query.Snapshots
-	DefinitionID int64           // the row of the snapshot in the table definition; 0 for none. Writing a row ignores it
+	DefinitionID int64           // of the snapshot in the table definition; 0 for none. Writing a row ignores it
 
 	Phase  Phase
 	Owner  int64 // 0 for none
@@ -212,7 +212,8 @@ func (r Row) Deferred() bool { return r.Phase == Waiting && r.Attempted() }
 // Queued reports whether the run has begun and waits, before its first attempt, for its mutex, for
 // a seat or for the end of a pause.
 func (r Row) Queued() bool {
-	return r.Phase == Ready && !r.Attempted() && (r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause)
+	blocked := r.Wait.For == ForMutex || r.Wait.For == ForSeat || r.Wait.For == ForPause
+	return r.Phase == Ready && !r.Attempted() && blocked
 }
 
 // BetweenAttempts reports whether the process that watches the run waits for its next attempt.

@@ -45,14 +45,14 @@ func (r Row) values(q querier) ([]any, error) {
 	if err := errors.Join(paramsErr, stopErr, notesErr, triggeredErr); err != nil {
 		return nil, err
 	}
-	wait, attempt := r.Wait, r.Attempt
+	wait, waited, attempt := r.Wait, r.Wait.Waited.Microseconds(), r.Attempt
 	return []any{
 		r.ID, r.Task, r.Mutex, r.Pool, r.Background, r.Server,
 		r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), packTime(r.PreviousSlot),
 		r.Scheduled, r.Origin, r.Test, r.NoChain, params,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)),
 		string(r.Phase), orNull(r.Owner), r.Locked, r.Seat, stop,
-		string(wait.For), packTime(wait.NotBefore), packTime(wait.Until), packTime(wait.Since), wait.Waited.Microseconds(),
+		string(wait.For), packTime(wait.NotBefore), packTime(wait.Until), packTime(wait.Since), waited,
 		attempt.Number, packTime(attempt.At), orNull(attempt.PID), attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
 		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits,

@@ -49,8 +49,8 @@ func (s Summary) Ran() int {
 	return n
 }
 
-// SuccessRate returns the share of succeeded slots among the slots that ran, from 0 to 1. It returns
-// false when no slot ran.
+// SuccessRate returns the share of succeeded slots among the slots that ran, from 0 to 1. It
+// returns false when no slot ran.
 func (s Summary) SuccessRate() (rate float64, ok bool) {
 	ran := s.Ran()
 	if ran == 0 {
@@ -64,8 +64,8 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 // slot.
 //
 // Rows of one slot are read from an index alone. The database joins the values of a task and an
-// outcome into one text, because reading a million rows in columns takes seconds. Parts of the tasks
-// are read side by side.
+// outcome into one text, because reading a million rows in columns takes seconds. Parts of the
+// tasks are read side by side.
 func (p Past) Summaries(
 	ctx context.Context, task string, since, until time.Time,
 ) (all []Summary, err error) {

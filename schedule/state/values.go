@@ -41,7 +41,8 @@ func (v Values) minute(ctx context.Context, key string) (minute time.Time, err e
 // because the caller has decided that a wrong clock wrote it.
 func (v Values) Cover(ctx context.Context, minute time.Time) error {
 	return v.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)", keyNewest, minute.UnixMicro())
+		_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
+			ON CONFLICT DO UPDATE SET value = max(value, ?2)`, keyNewest, minute.UnixMicro())
 		return errors.Join(err, setValue(ctx, q, keyCovered, minute.UnixMicro()))
 	})
 }
@@ -58,11 +59,11 @@ func (v Values) Get(ctx context.Context, name string, target any) (found bool, e
 }
 
 // Set writes a value as JSON; nil removes it.
-func (v Values) Set(ctx context.Context, name string, what any) error {
-	if what == nil {
+func (v Values) Set(ctx context.Context, name string, value any) error {
+	if value == nil {
 		return execute(ctx, v.store, "DELETE FROM meta WHERE key = ?", name)
 	}
-	text, err := json.Marshal(what)
+	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
@@ -82,13 +83,13 @@ func (v Values) Change(ctx context.Context, name string, change func(text []byte
 		if text.Valid {
 			before = []byte(text.String)
 		}
-		what, err := change(before)
-		if err != nil || what == nil {
+		after, err := change(before)
+		if err != nil || after == nil {
 			return err
 		}
-		after, err := json.Marshal(what)
+		changed, err := json.Marshal(after)
 		if err == nil {
-			err = setValue(ctx, q, name, string(after))
+			err = setValue(ctx, q, name, string(changed))
 		}
 		return err
 	})
@@ -104,7 +105,8 @@ func value(ctx context.Context, q querier, key string, target any) error {
 }
 
 func setValue(ctx context.Context, q querier, key string, value any) error {
-	_, err := q.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2", key, value)
+	_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
+		ON CONFLICT DO UPDATE SET value = ?2`, key, value)
 	return err
 }
 
@@ -120,16 +122,16 @@ type ValidSchedule struct {
 // KeepValid keeps the text of a valid schedule, which text returns. If the same schedule on the
 // same machine is kept already, nothing changes.
 func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
-	known, err := askOne[bool](ctx, v.store, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
-		s.File, s.Digest, s.Machine)
+	known, err := askOne[bool](ctx, v.store, `SELECT EXISTS (SELECT 1 FROM schedule
+		WHERE file = ? AND digest = ? AND machine = ?)`, s.File, s.Digest, s.Machine)
 	if err != nil || known {
 		return err
 	}
 	if s.Text, err = text(); err != nil {
 		return err
 	}
-	return execute(ctx, v.store, "INSERT OR REPLACE INTO schedule (file, digest, machine, text, since) VALUES (?, ?, ?, ?, ?)",
-		s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
+	return execute(ctx, v.store, `INSERT OR REPLACE INTO schedule (file, digest, machine, text, since)
+		VALUES (?, ?, ?, ?, ?)`, s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
 }
 
 // LastValid returns the last valid schedule of a file; if there is no such schedule, its Digest is
