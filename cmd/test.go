@@ -13,6 +13,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -63,20 +64,25 @@ func (a testCommand) test(name string, env []string) error {
 
 // testTask runs the task. Its output goes to stdout, and everything else to stderr.
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
-	tick := a.tick(s, a.now(), runOptions{})
-	tick.Report.Started, tick.Report.Done = func(state.Row) {}, func(state.Row) {}
-	tick.Report.Detail = a.problem // to whom notifications were sent
+	ticking := a.tick(s, a.now(), runOptions{})
+	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
+	ticking.Report.Detail = a.problem // to whom notifications were sent
 	terminate, kill, release := signals()
 	defer release()
 	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
-		tick.Report.Begun = func(row state.Row) {
+		ticking.Report.Begun = func(row state.Row) {
 			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.Show(p.text)
 		}
 	}
-	row, err := tick.Test(terminate, kill, t, params, schedule.WithValues("test by "+callerName(), params), a.out)
+	row, err := ticking.Test(terminate, kill, tick.TestRun{
+		Task:   t,
+		Params: params,
+		Origin: schedule.WithValues("test by "+callerName(), params),
+		Output: a.out,
+	})
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}

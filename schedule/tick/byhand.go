@@ -26,7 +26,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, erro
 }
 
 // AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
-// Runs that may not start yet are left to ticks. When noNewStarts is done it starts no other.
+// Runs that may not start yet are left to ticks. When noNewStarts is done it starts no more runs.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().StartAhead(t.Storage)
 	r := t.prepare(stops{noNewStarts, noNewStarts, kill})
@@ -42,36 +42,44 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 // Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
 // has reported them. The next tick would do the same. It starts no run, and waits for no message.
 func (t *Tick) Collect() {
-	over, cancel := context.WithCancel(context.Background())
+	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := t.prepare(stops{noNewStarts: over, terminate: context.Background(), kill: over})
+	r := t.prepare(stops{noNewStarts: done, terminate: context.Background(), kill: done})
 	defer r.close()
-	r.deliveries.start(over)
+	r.deliveries.start(done)
 	r.collectLost()
 	r.launcher.supervisors.Close()
 	r.records.write(0)
 	r.reportEnded()
 }
 
-// Test runs the task now, whatever its schedule and conditions, copies its output to out as it
-// comes, and returns the row, with the origin and the params: the run stands for no slot of the
-// schedule. It takes the lock of the task; when that is held the row says skipped. When terminate
-// is done the command is stopped; when kill is done too it is killed.
-func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params map[string]string, origin string, out io.Writer) (state.Row, error) {
+// A TestRun is a run of a task that stands for no slot of its schedule.
+type TestRun struct {
+	Task   *schedule.Task
+	Params map[string]string
+	Origin string    // who asked for the run
+	Output io.Writer // gets the output of the run as it comes
+}
+
+// Test runs a task now, whatever its schedule and its conditions. If the mutex is held, nothing
+// runs, and the row has the outcome skipped. When terminate is done, the command is stopped. When
+// kill is done, it is killed.
+func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, error) {
 	r := t.prepare(stops{terminate, terminate, kill})
 	defer r.close()
-	here := *task
-	here.OneServer, here.Background, here.PauseAfter = false, false, 0 // whoever tests it sees that it fails
-	slot := schedule.Slot{Task: &here, At: t.Minute}
+	task := *test.Task
+	// The person who tests the task sees that it fails: no pause is needed.
+	task.OneServer, task.Background, task.PauseAfter = false, false, 0
+	slot := schedule.Slot{Task: &task, At: t.Minute}
 	row := t.newRow(slot)
-	row.Origin, row.Params, row.Test = origin, params, true
-	lock, no := r.locks.take(&row, slot)
-	if no.cause != nothing {
-		row.Outcome, row.Reason, row.Ended = outcome.Skipped, no.reason, clock.Now()
+	row.Origin, row.Params, row.Test = test.Origin, test.Params, true
+	lock, refusal := r.locks.take(&row, slot)
+	if refusal.cause != noRefusal {
+		row.Outcome, row.Reason, row.Ended = outcome.Skipped, refusal.reason, clock.Now()
 		return row, nil
 	}
 	r.deliveries.start(kill)
-	begun, err := r.launcher.caller().Begin(row, &here, lock)
+	begun, err := r.launcher.caller().Begin(row, &task, lock)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())
@@ -79,24 +87,25 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, params
 		return row, fmt.Errorf("cannot begin: %w", err)
 	}
 	t.Report.begun(begun.Row())
-	var shown sync.WaitGroup
-	over := make(chan struct{})
-	shown.Go(func() { follow(begun.Row().Output, out, over) })
+	var following sync.WaitGroup
+	ended := make(chan struct{})
+	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
 	row = begun.ExecuteThen(terminate, kill, func() {
-		close(over)
-		shown.Wait()
+		close(ended)
+		following.Wait()
 	})
 	r.deliveries.sender.Wait(terminate, notify.Patience)
 	r.records.write(0)
 	return row, nil
 }
 
-// followEvery is how often the output of a running command is looked at: often enough for the eye.
+// followEvery is how often follow looks at the output of a running command: often enough for the
+// eye.
 const followEvery = 50 * time.Millisecond
 
-// follow copies what is appended to the file at path, until over is closed and all was copied. It
-// leaves out the holes that a limit of the output has made.
-func follow(path string, out io.Writer, over <-chan struct{}) {
+// follow copies what is appended to the file at path, until ended is closed and everything was
+// copied. It leaves out the holes that a limit of the output has made.
+func follow(path string, out io.Writer, ended <-chan struct{}) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return
@@ -104,7 +113,7 @@ func follow(path string, out io.Writer, over <-chan struct{}) {
 	defer file.Close()
 	for at, last := int64(0), false; !last; {
 		select {
-		case <-over:
+		case <-ended:
 			last = true
 		case <-time.After(followEvery):
 		}

@@ -17,20 +17,24 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about what a tick asks a store for before the slots start: a hundred answers one
-// after another are a hundred round trips. Locks of one machine are taken when a slot starts.
+// This file is about the claims and locks for which a tick asks a store before the slots start,
+// side by side: a hundred answers one after another are a hundred round trips. The locks of one
+// machine are taken when a slot starts.
 
 // preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
-// A prefetch is what a tick asks a store for before it reaches a slot.
+// A prefetch is the claim, or the lock, or both, for which a tick asks a store before a slot
+// starts.
 type prefetch struct {
 	locks  *locks
 	slot   schedule.Slot
-	row    state.Row                    // of the run that it is for
-	before []*prefetch                  // of earlier slots that share a mutex or a pool with this one
-	claim  func() error                 // claims the slot, once
-	lock   func() (mutex.Lock, refusal) // takes the locks of a background slot, once; other locks are taken when the slot starts
+	row    state.Row    // of the run of the slot
+	before []*prefetch  // of earlier slots that share a mutex or a pool with this one
+	claim  func() error // claims the slot, once
+	// lock takes the locks of a background slot, once. The locks of a foreground slot are taken
+	// when the slot starts.
+	lock func() (mutex.Lock, lockRefusal)
 }
 
 // prefetch begins to claim the slots of an instant for this server, and to take the locks of
@@ -67,7 +71,7 @@ func (s *launcher) asksAhead(slot schedule.Slot) bool {
 		s.locks.prefetched(slot) == nil && !s.admission.refuses(slot)
 }
 
-// ask asks for all that may be asked for before the slot starts.
+// ask asks the store for the claim and the locks.
 func (p *prefetch) ask() {
 	if p.slot.Task.OneServer {
 		p.claim()
@@ -79,7 +83,7 @@ func (p *prefetch) ask() {
 
 func (p *prefetch) claimNow() error { return p.locks.claim(p.locks.tick.Storage, &p.row, p.slot) }
 
-func (p *prefetch) lockNow() (mutex.Lock, refusal) {
+func (p *prefetch) lockNow() (mutex.Lock, lockRefusal) {
 	for _, other := range p.before {
 		other.lock()
 	}
@@ -101,13 +105,15 @@ type notOursError struct {
 
 func (e notOursError) Error() string { return e.reason }
 
-// claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
+// claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows
+// whether the slot is claimed.
 func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) error {
 	if storage.Store != nil {
-		if wait := l.preferred(slot); wait > 0 {
+		if wait := l.waitForPreferred(slot); wait > 0 {
 			clock.Wait(l.noNewStarts, wait)
 		}
-		defer l.ask()()
+		done := l.ask()
+		defer done()
 	}
 	if l.noNewStarts.Err() != nil {
 		return notOursError{reason: whyDone(l.noNewStarts)}
@@ -119,15 +125,18 @@ func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) e
 	return err
 }
 
-// preferred returns how long this server still leaves a slot to the servers that its task prefers.
-func (l *locks) preferred(slot schedule.Slot) time.Duration {
-	if prefer := slot.Task.Prefer; l.tick.Replay || len(prefer) == 0 || slices.Contains(prefer, l.tick.Host.Server) {
+// waitForPreferred returns how long this server still leaves a slot to the servers that its task
+// prefers.
+func (l *locks) waitForPreferred(slot schedule.Slot) time.Duration {
+	preferred := slot.Task.Prefer
+	if l.tick.Replay || len(preferred) == 0 || slices.Contains(preferred, l.tick.Host.Server) {
 		return 0
 	}
 	return min(preferredFirst, humanize.Later(l.began, slot.At).Add(preferredFirst).Sub(clock.Now()))
 }
 
-// ask waits until the store may be asked for one more claim or lock, until done is called.
+// ask waits until the store may be asked for one more claim or lock. The caller calls done when the
+// store has answered.
 func (l *locks) ask() (done func()) {
 	l.asking <- struct{}{}
 	return func() { <-l.asking }

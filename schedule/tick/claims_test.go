@@ -40,8 +40,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 	for _, slot := range slots[:2] {
 		row := tick.tick.newRow(slot)
-		if lock, no := tick.locks.take(&row, slot); lock == nil {
-			t.Errorf("%s: %s", slot.Task.Name, no.reason)
+		if lock, refusal := tick.locks.take(&row, slot); lock == nil {
+			t.Errorf("%s: %s", slot.Task.Name, refusal.reason)
 		}
 	}
 }
@@ -128,11 +128,11 @@ func TestWhoLeavesASlotToOthers(t *testing.T) {
 	tick, slots := w.begin()
 	tick.tick.Host.Server, tick.tick.Replay = "web-1", false
 	for i, want := range []bool{true, false, false} {
-		if wait := tick.locks.preferred(slots[i]); want != (wait > 0) || wait > preferredFirst {
+		if wait := tick.locks.waitForPreferred(slots[i]); want != (wait > 0) || wait > preferredFirst {
 			t.Errorf("%s waits for %s", slots[i].Task.Name, wait)
 		}
 	}
-	if tick.tick.Replay = true; tick.locks.preferred(slots[0]) != 0 {
+	if tick.tick.Replay = true; tick.locks.waitForPreferred(slots[0]) != 0 {
 		t.Error("a tick whose minute was given waits")
 	}
 }

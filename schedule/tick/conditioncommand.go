@@ -13,21 +13,23 @@ import (
 	"sched/schedule/process"
 )
 
-// This file asks the condition commands `when` and `skip` of a task, each in a process
-// group of its own and with a timeout.
+// This file asks the condition commands `when` and `skip` of a task, each in a process group of its
+// own and with a timeout.
 
-// ConditionTimeout is how long a condition command may take to answer, and killAfter to end after
-// that.
+// ConditionTimeout is how long a condition command may take to answer. It is a variable because
+// tests shorten it.
 var ConditionTimeout = 10 * time.Second
 
+// killAfter is how long a condition command may take to end when it has taken too long: then it is
+// killed.
 const killAfter = 2 * time.Second
 
-// A Verdict is the result of the condition commands of a task for a slot; its texts are empty when
-// they allow it.
+// A Verdict is the result of the condition commands of a task for a slot. It is empty if the
+// commands allow the slot.
 type Verdict struct {
-	Skip   string // why it does not run
+	Skip   string // why the slot does not run
 	Broken string // why there is no answer
-	Output []byte // what the broken one printed
+	Output []byte // of the command that gave no answer
 }
 
 // askConditions runs the condition commands of a task one after another, until one does not allow
@@ -35,7 +37,13 @@ type Verdict struct {
 // verdict is empty if ctx was done before.
 func askConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
-		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, CallerEnv: caller, Variables: variables}
+		spec := process.Spec{
+			Task:      task,
+			Command:   command.Command,
+			Dir:       task.Dir,
+			CallerEnv: caller,
+			Variables: variables,
+		}
 		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
 			return v
 		}
@@ -127,11 +135,11 @@ func endConditions(run string) {
 // output fills neither disk nor memory.
 type capture struct {
 	pipe *os.File
-	done chan struct{} // closed when text is complete
+	done chan struct{} // closed when text is complete, or when end stops the capture
 	text []byte
 }
 
-// maxCaptured bounds what is kept, in bytes.
+// maxCaptured is how many bytes a capture keeps.
 const maxCaptured = 16 << 10
 
 func newCapture() (c *capture, output *os.File, err error) {

@@ -16,33 +16,37 @@ import (
 // hangs in a task of every second hangs once. Safe for concurrent use.
 type conditions struct {
 	launcher   *launcher
-	active     chan struct{}  // has an element for each background slot whose commands run
+	running    chan struct{}  // has an element for each background slot whose commands run
 	background sync.WaitGroup // of background slots that are not decided
 
 	mu     sync.Mutex
 	newest map[*schedule.Task]chan struct{} // closed when the task's newest slot is decided
 }
 
-// The condition commands of so many background slots run at a time. Commands that take longer than
-// conditionPatience do not count any more: they wait for something, and shall make no other slot
-// wait.
 const (
-	maxActive         = 16
+	// maxConcurrent is how many background slots may run condition commands at once.
+	maxConcurrent = 16
+	// conditionPatience is how long the commands of a slot count for maxConcurrent. Commands that
+	// take longer wait for something, and are to make no other slot wait.
 	conditionPatience = time.Second
 )
 
 func newConditions(launcher *launcher) *conditions {
-	return &conditions{launcher: launcher, active: make(chan struct{}, maxActive), newest: map[*schedule.Task]chan struct{}{}}
+	return &conditions{
+		launcher: launcher,
+		running:  make(chan struct{}, maxConcurrent),
+		newest:   map[*schedule.Task]chan struct{}{},
+	}
 }
 
-// enter waits until the commands of one more background slot may run.
+// enter waits until the commands of one more background slot may run, or until ctx is done.
 func (c *conditions) enter(ctx context.Context) (leave func()) {
 	select {
-	case c.active <- struct{}{}:
+	case c.running <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
-	leave = sync.OnceFunc(func() { <-c.active })
+	leave = sync.OnceFunc(func() { <-c.running })
 	time.AfterFunc(conditionPatience, leave)
 	return leave
 }
@@ -53,32 +57,41 @@ type conditional struct {
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
 	verdict Verdict
-	paused  bool            // the verdict is to skip it because a pause or a maintenance keeps it
-	before  <-chan struct{} // closed when the task's slot before this one is decided; nil for the task's first slot
-	decided chan struct{}   // to be closed when this one is
+	paused  bool // the verdict is to skip it because a pause or a maintenance keeps it
+	// previous is closed when the slot of the task before this one is decided. It is nil for the
+	// first slot of the task.
+	previous <-chan struct{}
+	decided  chan struct{} // to be closed when this slot is decided
 }
 
 // add puts a slot behind the earlier ones of its task.
 func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &conditional{slot: slot, ctx: ctx, row: c.launcher.newRow(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
+	s := &conditional{
+		slot:     slot,
+		ctx:      ctx,
+		row:      c.launcher.newRow(slot),
+		previous: c.newest[slot.Task],
+		decided:  make(chan struct{}),
+	}
 	c.newest[slot.Task] = s.decided
 	return s
 }
 
-// check fills in the verdict of the slot: it runs the commands unless something else keeps the slot
-// from starting. When the slot's context is done there may be no verdict.
-func (c *conditions) check(s *conditional) {
+// ask sets the verdict of the slot. It runs the commands unless something else keeps the slot from
+// starting. When the slot's context is done there may be no verdict.
+func (c *conditions) ask(s *conditional) {
 	ctx := s.ctx
-	if s.before != nil {
+	if s.previous != nil {
 		select {
-		case <-s.before:
+		case <-s.previous:
 		case <-ctx.Done():
 		}
 	}
 	if s.slot.Task.Background {
-		defer c.enter(ctx)()
+		leave := c.enter(ctx)
+		defer leave()
 	}
 	if ctx.Err() != nil {
 		return
@@ -89,9 +102,10 @@ func (c *conditions) check(s *conditional) {
 }
 
 // decide does what the verdict of a slot demands: it skips the slot, fails it, or prepares its run.
-// Failed reports that it failed without a run.
+// The result failed says that the slot failed without a run.
 func (c *conditions) decide(s *conditional) (prepared *run.Prepared, failed bool) {
 	task := s.slot.Task
+	late := c.launcher.admission.tooLate(s.slot) // the commands may have taken long
 	switch v := s.verdict; {
 	case v.Skip != "":
 		c.launcher.refuse(s.row, task, v.Skip, s.paused)
@@ -100,11 +114,9 @@ func (c *conditions) decide(s *conditional) (prepared *run.Prepared, failed bool
 		return nil, true
 	case s.ctx.Err() != nil:
 		c.launcher.skip(s.row, task, whyDone(s.ctx))
+	case late != "":
+		c.launcher.skip(s.row, task, late)
 	default:
-		if late := c.launcher.admission.tooLate(s.slot); late != "" { // by now
-			c.launcher.skip(s.row, task, late)
-			return nil, false
-		}
 		prepared, _ = c.launcher.prepareLocked(s.row, s.slot)
 	}
 	return prepared, false
@@ -121,13 +133,13 @@ func (c *conditions) failUnanswered(s *conditional) {
 	c.launcher.records.done(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
-// start checks the conditions of a background slot, and hands its run over when they allow it. It
-// does not wait: background does.
+// start asks the conditions of a background slot, and hands its run over if they allow it. It does
+// not wait for that: the caller waits for background.
 func (c *conditions) start(ctx context.Context, slot schedule.Slot) {
 	s := c.add(ctx, slot)
 	c.background.Go(func() {
 		defer close(s.decided)
-		c.check(s)
+		c.ask(s)
 		if prepared, _ := c.decide(s); prepared != nil {
 			c.launcher.handOver(prepared)
 		}

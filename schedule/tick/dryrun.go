@@ -32,7 +32,7 @@ func (t *Tick) DryRun() []Preview {
 	r := t.prepare(stops{never, never, never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
-	live, now := r.holding(), clock.Now()
+	live, now := r.lockHolders(), clock.Now()
 	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -40,7 +40,7 @@ func (t *Tick) DryRun() []Preview {
 		if !known {
 			i = len(previews)
 			index[slot.Task] = i
-			reason, waits := r.wouldSkip(slot, live, now)
+			reason, waits := r.preview(slot, live, now)
 			previews = append(previews, Preview{Task: slot.Task, Reason: reason, Waits: waits})
 		}
 		previews[i].Slots = append(previews[i].Slots, slot.At)
@@ -48,85 +48,98 @@ func (t *Tick) DryRun() []Preview {
 	return previews
 }
 
-// wouldSkip returns why a slot would be skipped, or what it would wait for; both are empty when it
+// preview returns why a slot would be skipped, or what it would wait for. Both are empty if it
 // would run, as far as its condition commands allow it.
-func (r *running) wouldSkip(slot schedule.Slot, live []state.Row, now time.Time) (reason, waits string) {
+func (r *running) preview(slot schedule.Slot, live []state.Row, now time.Time) (reason, waits string) {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason, ""
 	}
-	if reason := cmp.Or(r.admission.paused(task, slot.At), r.admission.inMaintenance(task, slot.At)); reason != "" {
+	pausedBy := cmp.Or(r.admission.paused(task, slot.At), r.admission.inMaintenance(task, slot.At))
+	if pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
-			return "", "it would wait for the end of a pause: " + reason
+			return "", "it would wait for the end of a pause: " + pausedBy
 		}
-		return reason, ""
+		return pausedBy, ""
 	}
-	if task.RunAllMissed && slices.ContainsFunc(live, func(row state.Row) bool { return row.Task == task.Name && row.CatchesUp() }) {
+	catchesUp := func(row state.Row) bool { return row.Task == task.Name && row.CatchesUp() }
+	if task.RunAllMissed && slices.ContainsFunc(live, catchesUp) {
 		return "", "it would wait for its turn, behind slots that it missed"
 	}
-	no := refusalOf(task, r.peek(slot, live, now))
+	refusal := refusalOf(task, r.peek(slot, live, now))
 	switch {
-	case no.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
-		return "", fmt.Sprintf("it would wait for the store: %v", no.err)
-	case no.cause != locksHeld || task.MaxWait == 0:
-		return no.reason, ""
+	case refusal.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+		return "", fmt.Sprintf("it would wait for the store: %v", refusal.err)
+	case refusal.cause != locksHeld || task.MaxWait == 0:
+		return refusal.reason, ""
 	}
 	if already := r.launcher.waitsAlready(task); already != "" {
 		return already, ""
 	}
-	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(max(0, r.admission.waitsUntil(slot, now).Sub(now))), no.reason)
+	longest := max(0, r.admission.waitsUntil(slot, now).Sub(now))
+	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason)
 }
 
 // peek returns the error that taking the locks of a slot would have at this moment, and takes
 // nothing. A store that does not answer is no error for a task that runs without its locks then.
 func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) error {
-	ctx, task, store := context.Background(), slot.Task, r.tick.Storage.Store
-	claim := func() (err error) {
-		key := cluster.Key(slot)
-		holder, claimed, err := mutex.Files{Dir: r.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
-		if !claimed && err == nil && store != nil {
-			var claims map[string]mutex.Holder
-			claims, err = store.Claims(ctx, key)
-			holder, claimed = claims[key]
-		}
-		switch {
-		case claimed:
-			return notOursError{cluster.Taken(holder), outcome.Elsewhere}
-		case task.RunWhenStoreDown:
-			return nil
-		}
-		return err
-	}
-	acquire := func() (none mutex.Lock, err error) {
-		if r.tick.Minute.After(now) { // nobody knows who will have the mutex by then
-			return nil, nil
-		}
-		need := run.NeedOf(task)
-		held, err := r.tick.Storage.Holders(ctx, live, need)
-		holder, overlaps := held[need.Mutex]
-		sitting := need.SeatHolders(held)
-		switch {
-		case overlaps:
-			return nil, &mutex.HeldError{Name: need.Mutex, Holder: holder}
-		case need.Pool != "" && len(sitting) == need.Seats:
-			return nil, &mutex.FullError{Pool: need.Pool, Seats: need.Seats, Holders: sitting}
-		case task.RunWhenStoreDown:
-			return nil, nil
-		}
-		return nil, err
-	}
-	_, err := schedule.TakeLocks(task, claim, acquire)
+	claim := func() error { return r.peekClaim(slot) }
+	acquire := func() (none mutex.Lock, err error) { return none, r.peekLocks(slot.Task, live, now) }
+	_, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	return err
 }
 
-// holding returns the runs that may hold a mutex or a seat, as the database says: trying the locks
-// themselves would get in the way of a tick.
-func (r *running) holding() (holding []state.Row) {
-	db, err := state.OpenRead(r.tick.Storage.Dir, state.Patience)
-	if err != nil {
+// peekClaim returns the error that a claim of the slot would have at this moment.
+func (r *running) peekClaim(slot schedule.Slot) error {
+	store, key := r.tick.Storage.Store, cluster.Key(slot)
+	holder, claimed, err := mutex.Files{Dir: r.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+	if !claimed && err == nil && store != nil {
+		var claims map[string]mutex.Holder
+		claims, err = store.Claims(context.Background(), key)
+		holder, claimed = claims[key]
+	}
+	switch {
+	case claimed:
+		return notOursError{cluster.Taken(holder), outcome.Elsewhere}
+	case slot.Task.RunWhenStoreDown:
 		return nil
 	}
-	defer db.Close()
-	live, _, _ := db.LiveAndLost(context.Background())
-	return slices.DeleteFunc(live, state.Row.Waits)
+	return err
+}
+
+// peekLocks returns the error that taking the mutex and a seat of the task would have at this
+// moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
+func (r *running) peekLocks(task *schedule.Task, live []state.Row, now time.Time) error {
+	if r.tick.Minute.After(now) {
+		return nil
+	}
+	need := run.NeedOf(task)
+	held, err := r.tick.Storage.Holders(context.Background(), live, need)
+	mutexHolder, mutexHeld := held[need.Mutex]
+	seatHolders := need.SeatHolders(held)
+	switch {
+	case mutexHeld:
+		return &mutex.HeldError{Name: need.Mutex, Holder: mutexHolder}
+	case need.Pool != "" && len(seatHolders) == need.Seats:
+		return &mutex.FullError{Pool: need.Pool, Seats: need.Seats, Holders: seatHolders}
+	case task.RunWhenStoreDown:
+		return nil
+	}
+	return err
+}
+
+// lockHolders returns the runs that may hold a mutex or a seat, as the database says: trying the
+// locks themselves would get in the way of a tick. If the database cannot be read, lockHolders
+// reports that, and the preview takes every mutex of this machine for free.
+func (r *running) lockHolders() []state.Row {
+	db, err := state.OpenRead(r.tick.Storage.Dir, state.Patience)
+	var rows []state.Row
+	if err == nil {
+		defer db.Close()
+		rows, _, err = db.LiveAndLost(context.Background())
+	}
+	if err != nil {
+		r.tick.Report.Problem("which runs hold a mutex is not known: %v", err)
+	}
+	return slices.DeleteFunc(rows, state.Row.Waits)
 }

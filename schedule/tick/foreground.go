@@ -17,23 +17,30 @@ type foregroundQueue struct {
 	requests   requests
 	stops      stops
 	staying    context.Context // see running.stay
-	order      schedule.ForegroundQueue
+	queue      schedule.ForegroundQueue
 	failed     bool // a task failed
 }
 
 func (r *running) foregroundQueue(staying context.Context) *foregroundQueue {
-	return &foregroundQueue{tick: r.tick, launcher: r.launcher, conditions: r.conditions, requests: r.requests, stops: r.stops, staying: staying}
+	return &foregroundQueue{
+		tick:       r.tick,
+		launcher:   r.launcher,
+		conditions: r.conditions,
+		requests:   r.requests,
+		stops:      r.stops,
+		staying:    staying,
+	}
 }
 
 // run runs the slots that are ready, in their order.
 func (q *foregroundQueue) run(slots []schedule.Slot) {
 	for i := range slots {
-		q.order.Reorder(slots, i, q.tick.behind)
+		q.queue.Reorder(slots, i, q.tick.isBehind)
 		ctx := q.stops.noNewStarts
 		if slots[i].At.After(q.tick.Minute) {
 			ctx = q.staying
 		}
-		if reason := q.tick.reach(ctx, slots[i]); reason != "" {
+		if reason := q.tick.awaitInstant(ctx, slots[i]); reason != "" {
 			q.launcher.skipAll(slots[i:], reason)
 			return
 		}
@@ -41,25 +48,25 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
 			q.launcher.prefetch(instant)
 		}
-		q.slot(ctx, slots[i])
+		q.runSlot(ctx, slots[i])
 	}
 }
 
-// slot runs one slot.
-func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
+// runSlot runs the run of a slot, if the slot may start.
+func (q *foregroundQueue) runSlot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
-		q.conditional(ctx, slot)
+		q.runConditional(ctx, slot)
 	} else if prepared, ok := q.launcher.prepare(slot); ok {
 		q.start(prepared, slot.Task)
 	}
 }
 
-// conditional asks the condition commands of a slot and runs it, skips it or fails it, as they
-// answer. The slots after it wait.
-func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
+// runConditional asks the condition commands of a slot. As they answer, it runs the slot, skips it
+// or fails it. The slots after it wait.
+func (q *foregroundQueue) runConditional(ctx context.Context, slot schedule.Slot) {
 	asked := q.conditions.add(ctx, slot)
 	defer close(asked.decided)
-	q.conditions.check(asked)
+	q.conditions.ask(asked)
 	prepared, failed := q.conditions.decide(asked)
 	q.failed = q.failed || failed
 	if prepared != nil {
@@ -70,7 +77,7 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 // start begins a run, and runs it to its end.
 func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
 	if begun, ok := q.launcher.beginHere(prepared); ok {
-		q.order.Ran(task)
+		q.queue.Ran(task)
 		q.execute(begun)
 	}
 }
@@ -88,15 +95,15 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 	q.failed = q.failed || row.Outcome.Failure()
 }
 
-// A task may be due several times in a minute. Its slots are absolute, so a tick that has such
-// slots runs until the last of them has started. Each starts on time, or not at all once the next
-// slot of its task is due (schedule.TooLate).
-
-// startLater hands over the background runs of slots in later seconds of the minute, and the runs
-// of one instant together.
+// startLater hands over the background runs of slots in later seconds of the minute. The runs of
+// one instant are handed over together.
+//
+// A task may be due several times in a minute. A tick with such slots runs until the last of them
+// has started. Each slot starts on time, or not at all once the next slot of its task is due
+// (schedule.TooLate).
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
-		if reason := r.tick.reach(staying, slots[0]); reason != "" {
+		if reason := r.tick.awaitInstant(staying, slots[0]); reason != "" {
 			r.launcher.skipAll(slots, reason)
 			return
 		}
@@ -107,10 +114,10 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	}
 }
 
-// reach waits for the instant of a slot and returns "", or returns the reason why the instant does
-// not come: ctx is done, or the clock was set back so far that this minute lies ahead again and
-// later ticks will have it.
-func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
+// awaitInstant waits for the instant of a slot, and returns "". Otherwise it returns the reason why
+// the tick does not wait for it: ctx is done, or the clock was set back so far that this minute
+// lies ahead again and later ticks will have it.
+func (t *Tick) awaitInstant(ctx context.Context, slot schedule.Slot) (reason string) {
 	for ctx.Err() == nil {
 		now := clock.Now().Round(0) // by the wall clock alone
 		wait := slot.At.Sub(now)
@@ -128,5 +135,5 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	return whyDone(ctx)
 }
 
-// behind reports whether the time of a slot has come before it can run.
-func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }
+// isBehind reports whether the time of a slot has passed.
+func (t *Tick) isBehind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }

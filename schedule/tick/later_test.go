@@ -43,7 +43,7 @@ func TestATickWaitsByTheClockOnTheWall(t *testing.T) {
 			tick := &Tick{Minute: minute, Schedule: &schedule.Schedule{Location: time.UTC}}
 			reached := make(chan string)
 			begun := time.Now()
-			go func() { reached <- tick.reach(t.Context(), schedule.Slot{At: minute.Add(50 * time.Second)}) }()
+			go func() { reached <- tick.awaitInstant(t.Context(), schedule.Slot{At: minute.Add(50 * time.Second)}) }()
 			time.AfterFunc(50*time.Millisecond, func() { set(tt.by) })
 			select {
 			case reason := <-reached:
@@ -68,7 +68,7 @@ func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}
 		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
-		if got := tick.reach(ctx, schedule.Slot{At: clock.Now().Add(50 * time.Second)}); got != want {
+		if got := tick.awaitInstant(ctx, schedule.Slot{At: clock.Now().Add(50 * time.Second)}); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

@@ -17,22 +17,23 @@ import (
 	"sched/schedule/state"
 )
 
-// A refusal says why a slot may not run; the zero refusal that it may.
-type refusal struct {
-	cause  cause
+// A lockRefusal says why a slot cannot have the locks that its run needs. The zero lockRefusal says
+// that it has them.
+type lockRefusal struct {
+	cause  refusalCause
 	reason string
 	kind   outcome.Kind
-	err    error // of storeOfNoUse
+	err    error // of the store, with storeOfNoUse
 }
 
-// A cause is what keeps a slot from running.
-type cause int
+// A refusalCause is what keeps a slot from running.
+type refusalCause int
 
 const (
-	nothing      cause = iota
-	locksHeld          // another run has the mutex or the seats, or waits for them: the task may wait, too
-	notOurs            // another run has the slot, or the tick is to end
-	storeOfNoUse       // nobody knows who has what the task needs
+	noRefusal    refusalCause = iota
+	locksHeld                 // another run has the mutex or the seats, or waits for them: the task may wait, too
+	notOurs                   // another run has the slot, or the tick is to end
+	storeOfNoUse              // nobody knows who has the locks that the task needs
 )
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
@@ -42,76 +43,77 @@ type locks struct {
 	began       time.Time
 	noNewStarts context.Context
 	leases      run.Leases    // of the locks whose runs have yet to begin
-	prefetches  sync.Map      // by slot: each prefetch whose lock was neither taken nor given back
-	asking      chan struct{} // has an element for each claim and lock that the store is asked for
+	prefetches  sync.Map      // by slot: each prefetch whose lock was neither taken nor released
+	asking      chan struct{} // has an element for each claim or lock for which the store is being asked
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
-	said           sync.Once             // when that is reported
-	skippedUnknown atomic.Bool           // a slot was skipped because the store did not answer
+	reportOutage   sync.Once
+	skippedUnknown atomic.Bool // a slot was skipped because the store did not answer
 }
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the row what it took. The lock is nil for a task that needs none.
-func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, no refusal) {
+func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, refusal lockRefusal) {
 	if p := l.prefetched(slot); p != nil && slot.Task.Background {
-		lock, no = p.lock()
+		lock, refusal = p.lock()
 		l.prefetches.Delete(slot)
 		*row = p.row
-		return lock, no
+		return lock, refusal
 	}
 	return l.takeNow(row, slot)
 }
 
-func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, refusal) {
+func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, lockRefusal) {
 	task := slot.Task
 	if !task.NeedsLocks() {
-		return nil, refusal{}
+		return nil, lockRefusal{}
 	}
 	lock, err := l.claimAndAcquire(l.tick.Storage, row, slot)
 	if memory, ok := l.fallback.storageFor(err); ok {
 		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
-	no := refusalOf(task, err)
-	if no.cause == storeOfNoUse {
-		why := no.err
+	refusal := refusalOf(task, err)
+	if refusal.cause == storeOfNoUse {
+		why := refusal.err
 		isOutage := !errors.Is(why, mutex.ErrSplit)
 		if isOutage {
 			l.outage.CompareAndSwap(nil, &why)
 		}
-		if isOutage && !task.WaitWhenStoreDown { // what waits says so itself, once
-			l.said.Do(func() {
-				l.tick.Report.Problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
+		if isOutage && !task.WaitWhenStoreDown { // a slot that waits is reported by itself, once
+			l.reportOutage.Do(func() {
+				l.tick.Report.Problem("%v; until that is over tasks that need a lock are skipped,"+
+					" or run without one if they say store_down: run", why)
 			})
 		}
 		if task.RunWhenStoreDown {
 			row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
-			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), row, slot) // on this machine it overlaps with nothing all the same
-			if no = refusalOf(task, err); no.cause == storeOfNoUse {
-				no = refusal{}
+			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), row, slot) // on this machine nothing may overlap
+			if refusal = refusalOf(task, err); refusal.cause == storeOfNoUse {
+				refusal = lockRefusal{}
 			}
 		}
 	}
 	l.leases.Keep(lock)
-	return lock, no
+	return lock, refusal
 }
 
-// refusalOf is what an error of claimAndAcquire means for a slot.
-func refusalOf(task *schedule.Task, err error) refusal {
+// refusalOf returns what an error of claimAndAcquire means for a slot.
+func refusalOf(task *schedule.Task, err error) lockRefusal {
 	reason, held := run.HeldReason(err)
 	other, taken := errors.AsType[notOursError](err)
 	switch {
 	case err == nil:
-		return refusal{}
+		return lockRefusal{}
 	case held:
-		return refusal{cause: locksHeld, reason: reason}
+		return lockRefusal{cause: locksHeld, reason: reason}
 	case taken:
-		return refusal{cause: notOurs, reason: other.reason, kind: other.kind}
+		return lockRefusal{cause: notOurs, reason: other.reason, kind: other.kind}
 	}
-	no := refusal{cause: storeOfNoUse, reason: unknown(task, err), err: err}
+	refusal := lockRefusal{cause: storeOfNoUse, reason: unknownReason(task, err), err: err}
 	if task.OneServer {
-		no.kind = outcome.StoreDown
+		refusal.kind = outcome.StoreDown
 	}
-	return no
+	return refusal
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
@@ -125,7 +127,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 	}
 	acquire := func() (mutex.Holding, error) {
 		need := run.NeedOf(slot.Task)
-		if slot.Task.CatchesUp { // in any case it waits for its turn
+		if slot.Task.CatchesUp { // it waits for its turn even if the mutex is free
 			return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
 		}
 		if slot.Task.MayQueue {
@@ -134,9 +136,10 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 			}
 		}
 		if storage.Store != nil {
-			defer l.ask()()
+			done := l.ask()
+			defer done()
 		}
-		var seats map[string]mutex.Holder // taken in the store, all with one question
+		var seats map[string]mutex.Holder // the taken seats in the store, all with one question
 		if storage.Store != nil && need.Pool != "" {
 			seats, _ = storage.Store.Held(ctx, need.Names()...)
 		}
@@ -153,9 +156,9 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 	return held.Lock, err
 }
 
-// unknown is the reason of a skip because the store did not answer. It must never read as "still
-// running": the cure is another.
-func unknown(task *schedule.Task, err error) string {
+// unknownReason returns the reason of a skip because the store did not answer. It must never read
+// as "still running": the cure is another.
+func unknownReason(task *schedule.Task, err error) string {
 	switch {
 	case task.Pool.Name != "" && !task.WithoutOverlapping && !task.OneServer:
 		return fmt.Sprintf("nobody knows whether pool %s is full: %v", task.Pool.Name, err)
@@ -165,10 +168,10 @@ func unknown(task *schedule.Task, err error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
-// beginWaiting begins the run of a slot that waits for what others have, without it: its supervisor
-// waits. While another run of the task waits already the slot is skipped, unless the task catches
-// up.
-func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (*run.Run, bool) {
+// beginWaiting begins the run of a slot whose mutex or seats other runs have: its supervisor waits
+// for them. While another run of the task waits already the slot is skipped, unless the task
+// catches up.
+func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockRefusal) (*run.Run, bool) {
 	if reason := s.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
 		s.skip(row, slot.Task, reason)
 		return nil, false
@@ -178,46 +181,48 @@ func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, no refusal) (
 	begun, err := s.caller().Begin(row, slot.Task, nil)
 	if err != nil {
 		row.Wait = state.Wait{}
-		s.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", no.reason, err))
+		s.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.reason, err))
 		return nil, false
 	}
 	s.queued.add(slot.Task.Name, row.ID)
 	return begun, true
 }
 
-// waitOf is the wait of a run that begins now.
+// waitOf returns the wait of a run that begins to wait for its mutex now.
 func waitOf(task *schedule.Task) state.Wait {
 	now := clock.Now().UTC()
 	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.MaxWait)}
 }
 
-// waitsAlready returns which run of a task waits for its turn; "" for none.
+// waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
+// task waits.
 func (s *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok := s.queued.of(s.tick.Storage, task.Name)
+	waiting, ok := s.queued.find(s.tick.Storage, task.Name)
 	if !ok {
 		return ""
 	}
 	holder := run.HolderOf(waiting)
 	holder.Since = waiting.Wait.Since
-	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(max(0, clock.Now().Sub(holder.Since))), holder)
+	waited := max(0, clock.Now().Sub(holder.Since))
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder)
 }
 
-// queuedRuns are the runs that wait for their turn on this machine, by task: runs that a tick has
-// begun, and runs that it found at most a second ago. So hundreds of slots that begin to wait
+// queuedRuns caches the runs that wait for their turn on this machine, by task: runs that a tick
+// has begun, and runs that it found at most a second ago. So hundreds of slots that begin to wait
 // together look through all runs once. Safe for concurrent use.
 type queuedRuns struct {
 	mu     sync.Mutex
-	read   time.Time
+	readAt time.Time
 	byTask map[string]string // the id of a run that waited
 }
 
-// of returns the run of a task that waits; false if none waits any more.
-func (w *queuedRuns) of(storage run.Storage, task string) (waiting state.Row, ok bool) {
+// find returns the run of a task that waits; false if none waits any more.
+func (w *queuedRuns) find(storage run.Storage, task string) (waiting state.Row, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ctx := context.Background()
-	if w.byTask == nil || time.Since(w.read) > time.Second {
-		w.read, w.byTask = time.Now(), map[string]string{}
+	if w.byTask == nil || time.Since(w.readAt) > time.Second {
+		w.readAt, w.byTask = time.Now(), map[string]string{}
 		rows, _ := storage.DB.Runs().NotEnded(ctx)
 		for _, row := range rows {
 			if row.Queued() {
@@ -225,18 +230,18 @@ func (w *queuedRuns) of(storage run.Storage, task string) (waiting state.Row, ok
 			}
 		}
 	}
-	if run, known := w.byTask[task]; known {
-		waiting, err := storage.DB.Runs().Row(ctx, run)
+	if id, known := w.byTask[task]; known {
+		waiting, err := storage.DB.Runs().Row(ctx, id)
 		return waiting, err == nil && waiting.Queued()
 	}
 	return waiting, false
 }
 
 // add notes a run that this tick has begun.
-func (w *queuedRuns) add(task, run string) {
+func (w *queuedRuns) add(task, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byTask != nil {
-		w.byTask[task] = run
+		w.byTask[task] = id
 	}
 }

@@ -113,13 +113,13 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	here := *task
 	here.OneServer, here.Background = false, inBackground(row, task)
 	record := r.requestRow(row, &here)
-	lock, no := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
+	lock, refusal := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
 	switch {
-	case no.cause == nothing:
-	case no.cause == locksHeld && here.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
+	case refusal.cause == noRefusal:
+	case refusal.cause == locksHeld && here.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
-	case no.cause != storeOfNoUse:
-		r.putBack(row, task, no.reason)
+	case refusal.cause != storeOfNoUse:
+		r.putBack(row, task, refusal.reason)
 		return nil, false
 	default: // the store is down, which was reported: the request goes on waiting, for as long as that takes
 		r.launcher.locks.skippedUnknown.Store(true)

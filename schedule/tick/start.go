@@ -216,20 +216,20 @@ func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 // prepareLocked takes the lock of a slot that may start, and prepares its run. If the run has to
 // wait for the lock, it begins without it.
 func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
-	lock, no := s.locks.take(&row, slot)
-	if no.cause == storeOfNoUse && slot.Task.WaitWhenStoreDown && s.delay(slot, no.err) {
+	lock, refusal := s.locks.take(&row, slot)
+	if refusal.cause == storeOfNoUse && slot.Task.WaitWhenStoreDown && s.delay(slot, refusal.err) {
 		return nil, false
 	}
-	if no.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
-		if waiting, ok := s.beginWaiting(row, slot, no); ok {
+	if refusal.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
+		if waiting, ok := s.beginWaiting(row, slot, refusal); ok {
 			s.handOverBegun(waiting)
 		}
 		return nil, false
 	}
-	if no.cause != nothing {
-		s.locks.skippedUnknown.CompareAndSwap(false, no.cause == storeOfNoUse)
-		row.Kind = no.kind
-		s.skip(row, slot.Task, no.reason)
+	if refusal.cause != noRefusal {
+		s.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeOfNoUse)
+		row.Kind = refusal.kind
+		s.skip(row, slot.Task, refusal.reason)
 		return nil, false
 	}
 	return s.prepareRun(row, slot.Task, lock)

@@ -2,6 +2,8 @@ package tick
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	tick := w.tick().prepare(unstopped)
 	slots := w.schedule.Due(tick.tick.Minute)
 	begin := func(s *launcher, i int) *run.Run {
-		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], refusal{cause: locksHeld, reason: "held"})
+		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], lockRefusal{cause: locksHeld, reason: "held"})
 		if !ok {
 			t.Fatalf("%s does not wait", slots[i].Task.Name)
 		}
@@ -28,7 +30,7 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 		return begun
 	}
 	first := begin(tick.launcher, 0)
-	tick.launcher.queued.read = time.Now().Add(time.Hour) // it does not look again
+	tick.launcher.queued.readAt = time.Now().Add(time.Hour) // it does not look again
 	begin(w.tick().prepare(unstopped).launcher, 1)
 	for i, want := range []string{"already waiting for 0 ms", ""} {
 		if got := tick.launcher.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
@@ -39,8 +41,28 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	if got := tick.launcher.waitsAlready(slots[0].Task); got != "" {
 		t.Errorf("a waits no more: %q", got)
 	}
-	tick.launcher.queued.read = time.Time{}
+	tick.launcher.queued.readAt = time.Time{}
 	if got := tick.launcher.waitsAlready(slots[1].Task); !strings.HasPrefix(got, "already waiting for ") {
 		t.Errorf("b waits by now: %q", got)
+	}
+}
+
+// A dry run once said "would run" of a task whose mutex was held, because it could not read who
+// holds it, and did not say so.
+func TestADryRunReportsThatItCannotReadWhoHoldsAMutex(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: a, cron: "* * * * *", without_overlapping: true, command: "true"}
+`)
+	if err := os.MkdirAll(w.storage.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	damaged := []byte(strings.Repeat("no database", 100))
+	if err := os.WriteFile(filepath.Join(w.storage.Dir, "sched.db"), damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tick := w.tick()
+	tick.DryRun()
+	if reported := strings.Join(w.said, "\n"); !strings.HasPrefix(reported, "which runs hold a mutex is not known: ") {
+		t.Errorf("it reports %q", reported)
 	}
 }
