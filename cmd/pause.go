@@ -67,29 +67,32 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	request, err := a.readFlags(o, s)
+	request, err := a.parseFlags(o, s)
 	if err != nil {
 		return err
 	}
 	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
 		return err
 	}
-	made, before, err := a.actor(s).Pause(names, request)
+	newPause, earlier, err := a.actor(s).Pause(names, request)
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
 	a.noteChange(s, "pause", strings.Join(names, ", "), request.Because(s.Location))
 	for _, name := range names {
-		a.sayPaused(s, name, made, before)
+		a.sayPaused(s, name, newPause, earlier)
 	}
-	if !made.Planned {
-		a.sayRunning(s, names, made)
+	if !newPause.Planned {
+		a.sayRunning(s, names, newPause)
 	}
 	return nil
 }
 
-// readFlags returns the pause that the flags ask for.
-func (a pauseCommand) readFlags(o pauseOptions, s *schedule.Schedule) (request control.Pausing, err error) {
+// flagPrefix begins the names of times in the errors of control.Actor.CheckPlanned: they are flags.
+const flagPrefix = "--"
+
+// parseFlags returns the pause that the flags ask for.
+func (a pauseCommand) parseFlags(o pauseOptions, s *schedule.Schedule) (request control.Pausing, err error) {
 	request = control.Pausing{Stop: o.stop, Reason: o.reason}
 	begin := a.now()
 	if o.from != "" {
@@ -99,27 +102,30 @@ func (a pauseCommand) readFlags(o pauseOptions, s *schedule.Schedule) (request c
 		begin = begin.UTC().Truncate(time.Second)
 		request.From = begin
 	}
-	if request.Until, err = a.pauseEnd(o, begin, s.Location); err == nil && o.from != "" {
-		err = a.actor(s).CheckPlanned(request.From, request.Until, "--")
+	if request.Until, err = a.parseEnd(o, begin, s.Location); err != nil {
+		return request, err
 	}
-	return request, err
+	if o.from != "" {
+		return request, a.actor(s).CheckPlanned(request.From, request.Until, flagPrefix)
+	}
+	return request, nil
 }
 
-// pauseEnd returns when a pause ends that begins at begin, and the zero time if it has no end.
-func (a pauseCommand) pauseEnd(o pauseOptions, begin time.Time, zone *time.Location) (end time.Time, err error) {
+// parseEnd returns when a pause ends that begins at begin, and the zero time if it has no end.
+func (a pauseCommand) parseEnd(o pauseOptions, begin time.Time, zone *time.Location) (end time.Time, err error) {
 	switch {
 	case o.duration != "" && o.until != "":
 		return end, usage("", "--for and --until exclude each other")
 	case o.duration != "":
 		const hint = "write how long it lasts, as 90s, 10m, 2h or 3d"
-		lasts, err := yamldoc.ParseDuration(o.duration)
+		duration, err := yamldoc.ParseDuration(o.duration)
 		if err != nil {
 			return end, usage(hint, "--for %q is not a duration", o.duration)
 		}
-		if lasts < time.Second {
+		if duration < time.Second {
 			return end, usage(hint, "--for %s is too short: a pause ends after now", o.duration)
 		}
-		return begin.Add(lasts).UTC().Truncate(time.Second), nil
+		return begin.Add(duration).UTC().Truncate(time.Second), nil
 	case o.until != "":
 		if end, err = a.parseTime("until", o.until, zone); err != nil {
 			return end, err
@@ -133,24 +139,26 @@ func (a pauseCommand) pauseEnd(o pauseOptions, begin time.Time, zone *time.Locat
 }
 
 // sayPaused says until when a task, or everything, is paused now, or that it will be.
-func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, made pause.Pause, before pause.Pauses) {
+func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, newPause pause.Pause, earlier pause.Pauses) {
+	now := a.now()
 	resume := "sched resume" + a.configFlag()
-	if made.Planned {
+	if newPause.Planned {
 		resume += " --planned"
 	}
 	if name != pause.Everything {
 		resume += " " + name
 	}
 	end := "`" + resume + "`"
-	if !made.Until.IsZero() {
-		end = made.End(a.now(), s.Location) + ", or " + end
+	if !newPause.Until.IsZero() {
+		end = newPause.End(now, s.Location) + ", or " + end
 	}
-	if made.Planned {
-		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), humanize.MinuteNear(made.Since, a.now(), s.Location), end)
+	if newPause.Planned {
+		begin := humanize.MinuteNear(newPause.Since, now, s.Location)
+		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), begin, end)
 	} else {
 		fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
-		if was, paused := before.InEffect(name, a.now()); paused {
-			fmt.Fprintf(a.out, "  it was %s\n", was.Text(a.now(), s.Location))
+		if replaced, ok := earlier.InEffect(name, now); ok {
+			fmt.Fprintf(a.out, "  it was %s\n", replaced.Text(now, s.Location))
 		}
 	}
 	if name == pause.Everything {
@@ -194,24 +202,25 @@ func (a pauseCommand) list(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	paused, planned := view.PausesNow(s, a.view(s).Pauses(), view.InSchedule(s), a.now())
-	all := append(paused, planned...)
+	inEffect, planned := view.PausesNow(s, a.view(s).Pauses(), view.InSchedule(s), a.now())
+	pauses := append(inEffect, planned...)
 	if asJSON {
-		return a.printJSON(all)
+		return a.printJSON(pauses)
 	}
-	if len(all) == 0 {
+	if len(pauses) == 0 {
 		fmt.Fprintln(a.out, "nothing is paused, and no pause is planned")
 	}
-	for _, one := range all {
-		name, is := cmp.Or(one.Task, "everything"), " is "
-		if one.Planned {
-			is = " will be "
+	for _, p := range pauses {
+		verb := "is"
+		if p.Planned {
+			verb = "will be"
 		}
-		fmt.Fprintln(a.out, name+is+one.Raw.Text(a.now(), s.Location))
+		fmt.Fprintln(a.out, cmp.Or(p.Task, "everything"), verb, p.Raw.Text(a.now(), s.Location))
 	}
 	return nil
 }
 
+// pauseSubject is the subject of a sentence about a pause of a task, or of pause.Everything.
 func pauseSubject(name string) string {
 	if name == pause.Everything {
 		return "everything"
@@ -219,21 +228,23 @@ func pauseSubject(name string) string {
 	return name
 }
 
-// sayRunning says which runs of the paused tasks go on, or will be stopped.
-func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made pause.Pause) {
+// sayRunning says which runs of the paused tasks go on, or will be stopped. Servers that do not
+// answer are left out: it says which.
+func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, newPause pause.Pause) {
 	live := a.view(s).Live()
 	elsewhere, err := view.RunningElsewhere(ctx, a.view(s))
 	if err != nil {
 		a.view(s).LeftOut(err)
 	}
-	here := serverName(s.Server)
+	pausesEverything := slices.Contains(names, pause.Everything)
+	thisServer := serverName(s.Server)
 	var runs []string
 	for _, row := range append(live, elsewhere...) {
-		if row.Waits() || names[0] != pause.Everything && !slices.Contains(names, row.Task) {
+		if row.Waits() || !pausesEverything && !slices.Contains(names, row.Task) {
 			continue
 		}
 		run := row.Task
-		if row.Server != here {
+		if row.Server != thisServer {
 			run += " on " + row.Server
 		}
 		runs = append(runs, run)
@@ -241,48 +252,11 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, made paus
 	count, list := humanize.Count(len(runs), "run"), humanize.Names(runs, 5)
 	switch {
 	case len(runs) == 0:
-	case made.Stop:
+	case newPause.Stop:
 		fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", count, list)
 	case len(runs) == 1:
 		fmt.Fprintf(a.out, "%s goes on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
 	default:
 		fmt.Fprintf(a.out, "%s go on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
 	}
-}
-
-type interruptCommand struct{ *app }
-
-func newInterruptCommand(a *app) *cobra.Command {
-	var reason string
-	c := &cobra.Command{
-		Use:   "interrupt",
-		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
-		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
-with a store on all servers of the schedule. Within a second they start no further slot; these are
-recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
-takes its turn. The tick of the next minute has the new schedule and the new sched.`,
-		Example: `  sched interrupt --reason "deploying 4.2"`,
-		Args:    arguments(0, 0),
-		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
-	}
-	reasonFlag(c, &reason)
-	return c
-}
-
-func (a interruptCommand) interrupt(reason string) error {
-	s, err := a.loadTrusted()
-	if err != nil {
-		return err
-	}
-	i := pause.Interrupt{By: callerName(), Server: serverName(s.Server), At: a.now().UTC().Round(0), Reason: control.Reason(reason)}
-	if err := a.controls(s).Interrupt(i); err != nil {
-		return failed("", "cannot interrupt: %w", err)
-	}
-	a.noteChange(s, "interrupt", pause.Everything, reason)
-	where := "on this machine"
-	if a.store(s) != nil {
-		where = "on all servers"
-	}
-	fmt.Fprintf(a.out, "ticks that run %s start no further slot of their minute\n", where)
-	return nil
 }

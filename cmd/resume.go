@@ -13,12 +13,16 @@ import (
 	"sched/schedule/view"
 )
 
+type resumeOptions struct {
+	tags    []string
+	planned bool
+	reason  string
+}
+
 type resumeCommand struct{ *app }
 
 func newResumeCommand(a *app) *cobra.Command {
-	var tags []string
-	var planned bool
-	var reason string
+	var o resumeOptions
 	c := &cobra.Command{
 		Use:   "resume [TASK...]",
 		Short: "End a pause, or take back a planned one",
@@ -31,35 +35,32 @@ With --planned it takes back the pauses that have not begun yet; without, these 
   sched resume nightly-report
   sched resume --planned nightly-report`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return resumeCommand{a}.resume(args, tags, planned, reason)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, o) },
 	}
-	tagFlag(c, &tags)
-	c.Flags().BoolVar(&planned, "planned", false, "take back the pauses that have not begun yet instead")
-	reasonFlag(c, &reason)
+	tagFlag(c, &o.tags)
+	c.Flags().BoolVar(&o.planned, "planned", false, "take back the pauses that have not begun yet instead")
+	reasonFlag(c, &o.reason)
 	return c
 }
 
-func (a resumeCommand) resume(names, tags []string, planned bool, reason string) error {
+func (a resumeCommand) resume(names []string, o resumeOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
 	orders, err := a.controls(s).Read()
-	if err == nil {
-		names, err = a.actor(s).Chosen(orders.Pauses, names, tags)
-	} else {
-		err = failed("", "cannot resume: %w", err)
-	}
 	if err != nil {
+		return failed("", "cannot resume: %w", err)
+	}
+	actor := a.actor(s)
+	if names, err = actor.Chosen(orders.Pauses, names, o.tags); err != nil {
 		return err
 	}
-	is := a.actor(s).InEffect
-	if planned {
-		is, reason = a.actor(s).ToCome, control.Because(control.Planned, reason)
+	isChosen, reason := actor.InEffect, o.reason
+	if o.planned {
+		isChosen, reason = actor.ToCome, control.Because(control.Planned, reason)
 	}
-	ended, err := a.actor(s).Resume(names, is)
+	ended, err := actor.Resume(names, isChosen)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
@@ -67,7 +68,7 @@ func (a resumeCommand) resume(names, tags []string, planned bool, reason string)
 	if len(changed) > 0 {
 		a.noteChange(s, "resume", strings.Join(changed, ", "), reason)
 	}
-	if planned {
+	if o.planned {
 		a.sayTakenBack(s, names, ended)
 		return nil
 	}
@@ -77,8 +78,8 @@ func (a resumeCommand) resume(names, tags []string, planned bool, reason string)
 // sayTakenBack says which planned pauses were taken back.
 func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended pause.Pauses) {
 	for _, name := range names {
-		for _, one := range ended[name] {
-			fmt.Fprintf(a.out, "%s will not be %s\n", pauseSubject(name), one.Text(a.now(), s.Location))
+		for _, planned := range ended[name] {
+			fmt.Fprintf(a.out, "%s will not be %s\n", pauseSubject(name), planned.Text(a.now(), s.Location))
 		}
 		if len(ended[name]) == 0 {
 			fmt.Fprintf(a.out, "no pause of %s is planned\n", pauseSubject(name))
@@ -86,50 +87,56 @@ func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended 
 	}
 }
 
-// sayResumed returns an error if a named task is not paused by its name, but everything is paused.
-func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, before pause.Pauses) (err error) {
+// sayResumed says what became of each name, and which pauses stay. The error is an exit code: a
+// named task is still paused, because everything is, or because the schedule pauses it.
+func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, earlier pause.Pauses) error {
 	now := a.now()
-	all, everything := before.InEffect(pause.Everything, now)
-	everything = everything && names[0] != pause.Everything
-	byFile, err := a.sayFilePauses(s, names)
+	resumesEverything := slices.Contains(names, pause.Everything)
+	general, stays := earlier.InEffect(pause.Everything, now)
+	stays = stays && !resumesEverything
+	byFile := a.sayFilePauses(s, names)
+	stillPaused := len(byFile) > 0
 	for _, name := range names {
 		switch {
 		case len(ended[name]) > 0:
 			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), ended[name][0].Text(now, s.Location))
 		case slices.Contains(byFile, name):
-		case name == pause.Everything && len(before.Tasks(now)) == 0:
+		case name == pause.Everything && len(earlier.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
 		case name == pause.Everything:
 			fmt.Fprintln(a.out, "not everything is paused")
-		case everything:
+		case stays:
 			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
 		default:
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
-		for _, one := range before.ToCome(name, now) {
-			fmt.Fprintf(a.out, "  it will be %s\n", one.Text(now, s.Location))
+		for _, planned := range earlier.ToCome(name, now) {
+			fmt.Fprintf(a.out, "  it will be %s\n", planned.Text(now, s.Location))
 		}
-		t, missing := view.FindTask(s, name)
-		if everything && missing == nil && !t.EvenWhenPaused && len(ended[name]) == 0 {
-			err = &exit{code: exitFailed}
+		t, notFound := view.FindTask(s, name)
+		if stays && notFound == nil && !t.EvenWhenPaused && len(ended[name]) == 0 {
+			stillPaused = true
 		}
 	}
-	if everything {
-		a.problem("everything is %s", all.Text(now, s.Location))
+	if stays {
+		a.problem("everything is %s", general.Text(now, s.Location))
 		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
 	}
-	if names[0] == pause.Everything {
-		for _, name := range before.Tasks(now) {
-			one, _ := before.InEffect(name, now)
-			fmt.Fprintf(a.out, "%s stays %s\n", name, one.Text(now, s.Location))
+	if resumesEverything {
+		for _, name := range earlier.Tasks(now) {
+			own, _ := earlier.InEffect(name, now)
+			fmt.Fprintf(a.out, "%s stays %s\n", name, own.Text(now, s.Location))
 		}
 	}
-	return err
+	if stillPaused {
+		return &exit{code: exitFailed}
+	}
+	return nil
 }
 
-// sayFilePauses says which tasks are paused by the schedule, which nobody can end. It returns them,
-// with an error if there are such tasks.
-func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFile []string, err error) {
+// sayFilePauses says which of the names are paused by the schedule, which nobody can end, and
+// returns these names.
+func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFile []string) {
 	for _, p := range s.Pauses {
 		from, until, ok := p.At(a.now())
 		if !ok {
@@ -140,9 +147,9 @@ func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFi
 			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
 				a.problem("%s is %s", pauseSubject(name), pause.OfFile(p, from, until).Text(a.now(), s.Location))
 				fmt.Fprintf(a.err, "hint: change that at %s\n", p.Place)
-				byFile, err = append(byFile, name), &exit{code: exitFailed}
+				byFile = append(byFile, name)
 			}
 		}
 	}
-	return byFile, err
+	return byFile
 }

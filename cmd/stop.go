@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -42,20 +43,20 @@ func (a stopCommand) stop(names []string, reason string) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.view(s).Records(ctx)
+	records, err := a.view(s).Records(ctx)
 	if err != nil {
 		return err
 	}
-	all.Close()
+	records.Close()
 	var chosen []state.Row
 	code := exitOK
 	for _, name := range names {
-		found, err := a.liveRuns(s, all.Live, all.Lost, name)
+		runs, err := a.liveRuns(s, records, name)
 		if err != nil {
 			code = a.exitCode(err)
 			continue
 		}
-		for _, row := range found {
+		for _, row := range runs {
 			if !slices.ContainsFunc(chosen, func(other state.Row) bool { return other.ID == row.ID }) {
 				chosen = append(chosen, row)
 			}
@@ -70,18 +71,18 @@ func (a stopCommand) stop(names []string, reason string) error {
 	return nil
 }
 
-// liveRuns returns the live runs of a task or the run with an id: at least one, or an error.
-func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name string) ([]state.Row, error) {
-	live = slices.DeleteFunc(slices.Clone(live), state.Row.Pending)
-	another := func(row state.Row) bool { return row.Task != name }
-	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
-		return found, nil
+// liveRuns returns the live runs of a task, or the run with an id: at least one, or an error.
+func (a stopCommand) liveRuns(s *schedule.Schedule, records *view.Records, name string) ([]state.Row, error) {
+	live := slices.DeleteFunc(slices.Clone(records.Live), state.Row.Pending)
+	isOfOther := func(row state.Row) bool { return row.Task != name }
+	if ofTask := slices.DeleteFunc(slices.Clone(live), isOfOther); len(ofTask) > 0 {
+		return ofTask, nil
 	}
 	if row, err := view.OneRow(live, name); err != nil || row.ID != "" {
 		return []state.Row{row}, err
 	}
-	for _, row := range lost {
-		if one, _ := state.OneRun([]string{row.ID}, name); one != "" || row.Task == name {
+	for _, row := range records.Lost {
+		if id, _ := state.OneRun([]string{row.ID}, name); id != "" || row.Task == name {
 			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}
@@ -96,46 +97,85 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []state.Row, name
 }
 
 // stopAll stops runs in parallel, and reports whether all were stopped.
-func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason string) bool {
+func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason string) (stoppedAll bool) {
 	type result struct {
-		run.Stopping
-		err error
+		stopping run.Stopping
+		err      error
 	}
 	results := make([]result, len(chosen))
-	var all sync.WaitGroup
-	because, runs := control.Because(callerName(), reason), a.caller(s)
+	caller, because := a.caller(s), control.Because(callerName(), reason)
+	var stops sync.WaitGroup
 	for i, row := range chosen {
-		all.Go(func() {
-			results[i].Stopping, results[i].err = runs.Stop(row.ID, because)
+		stops.Go(func() {
+			results[i].stopping, results[i].err = caller.Stop(row.ID, because)
 		})
 	}
-	all.Wait()
-	stopped := true
+	stops.Wait()
+	stoppedAll = true
 	for i, row := range chosen {
-		if !a.sayStopped(row.WithoutOutcome(), results[i].Stopping, results[i].err) {
-			stopped = false
+		if err := control.Cannot(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
+			a.problem("%v", err)
+			stoppedAll = false
 			continue
 		}
+		a.sayStopped(row, results[i].stopping)
 		a.noteChange(s, "stop", row.ID, reason)
 	}
-	return stopped
+	return stoppedAll
 }
 
-func (a stopCommand) sayStopped(r state.Row, s run.Stopping, err error) bool {
-	if err := control.Cannot(r, s, err); err != nil {
-		a.problem("%v", err)
-		return false
-	}
-	words := view.Describe(s.Record)
+func (a stopCommand) sayStopped(row state.Row, s run.Stopping) {
+	ending := view.Describe(s.Record)
 	if s.Killed {
-		words += "; it took KILL"
+		ending += "; it took KILL"
 	}
 	if !s.Over {
-		words += "; its hooks still run"
+		ending += "; its hooks still run"
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, humanize.ShortRun(r.ID), words)
+	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, humanize.ShortRun(row.ID), ending)
 	for _, note := range s.Record.Notes {
-		a.problem("%s: %s", r.Task, note)
+		a.problem("%s: %s", row.Task, note)
 	}
-	return true
+}
+
+type interruptCommand struct{ *app }
+
+func newInterruptCommand(a *app) *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:   "interrupt",
+		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
+		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
+with a store on all servers of the schedule. Within a second they start no further slot; these are
+recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
+takes its turn. The tick of the next minute has the new schedule and the new sched.`,
+		Example: `  sched interrupt --reason "deploying 4.2"`,
+		Args:    arguments(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
+	}
+	reasonFlag(c, &reason)
+	return c
+}
+
+func (a interruptCommand) interrupt(reason string) error {
+	s, err := a.loadTrusted()
+	if err != nil {
+		return err
+	}
+	err = a.controls(s).Interrupt(pause.Interrupt{
+		By:     callerName(),
+		Server: serverName(s.Server),
+		At:     a.now().UTC().Round(0),
+		Reason: control.Reason(reason),
+	})
+	if err != nil {
+		return failed("", "cannot interrupt: %w", err)
+	}
+	a.noteChange(s, "interrupt", pause.Everything, reason)
+	where := "on this machine"
+	if a.store(s) != nil {
+		where = "on all servers"
+	}
+	fmt.Fprintf(a.out, "ticks that run %s start no further slot of their minute\n", where)
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	lock "sched/mutex"
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/pause"
 	"sched/schedule/view"
@@ -23,8 +23,8 @@ func newUnlockCommand(a *app) *cobra.Command {
 		Use:   "unlock TASK|--all",
 		Short: "Break the lock of a task: the last resort",
 		Long: `unlock frees the mutex of a task although a run has it, and the seats that its runs have in a pool.
-The runs go on, and the next ones may overlap with them. It is not needed after
-a crash: the kernel drops the lock of a dead run by itself.`,
+The runs go on, and the next ones may overlap with them. It is not needed after a crash: the kernel
+drops the lock of a dead run by itself.`,
 		Example: `  sched unlock nightly-report --reason "it hangs on a dead NFS server"`,
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,13 +52,13 @@ func (a unlockCommand) unlock(name, reason string) error {
 		}
 		tasks = []*schedule.Task{t}
 	}
-	seats, err := a.seatsOf(s, tasks)
-	if err != nil {
-		return err
-	}
 	var locks []string
 	for _, t := range tasks {
 		locks = append(locks, t.Mutex)
+	}
+	seats, err := a.seatsOf(s, tasks)
+	if err != nil {
+		return err
 	}
 	broken, err := a.breakLocks(s, append(locks, seats...))
 	if err != nil {
@@ -72,6 +72,24 @@ func (a unlockCommand) unlock(name, reason string) error {
 	return nil
 }
 
+// seatsOf returns the seats of pools that runs of the tasks have on this machine or in the store.
+func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
+	live := a.view(s).Live()
+	for _, t := range tasks {
+		pool := t.Pool
+		holders, err := a.caller(s).Holders(ctx, live, mutex.Need{Pool: pool.Name, Seats: pool.Seats})
+		if err != nil {
+			return nil, failed("", "cannot unlock pool %s: %w", pool.Name, err)
+		}
+		for _, seat := range mutex.Seats(pool.Name, pool.Seats) {
+			if holder, taken := holders[seat]; taken && holder.Task == t.Name {
+				seats = append(seats, seat)
+			}
+		}
+	}
+	return seats, nil
+}
+
 // breakLocks breaks each of the locks once, and returns how many of them somebody had.
 func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken int, err error) {
 	for i, name := range names {
@@ -79,7 +97,7 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 			continue
 		}
 		holder, err := a.caller(s).Mutexes().Break(ctx, name)
-		if errors.Is(err, lock.ErrFree) {
+		if errors.Is(err, mutex.ErrFree) {
 			continue
 		}
 		if err != nil {
@@ -93,28 +111,13 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 
 // unlockedRun says what becomes of the run that had the lock.
 func unlockedRun(s *schedule.Schedule, name string) string {
-	pool, _ := lock.PoolOf(name)
-	ends := func(t *schedule.Task) bool {
-		return t.StopOnLostLease && (t.Mutex == name || t.Pool.Name == pool && pool != "")
+	pool, isSeat := mutex.PoolOf(name)
+	stopsOnLoss := func(t *schedule.Task) bool {
+		needsLock := t.Mutex == name || isSeat && t.Pool.Name == pool
+		return t.StopOnLostLease && needsLock
 	}
-	if len(s.Store.Servers) > 0 && slices.ContainsFunc(s.Tasks, ends) {
+	if len(s.Store.Servers) > 0 && slices.ContainsFunc(s.Tasks, stopsOnLoss) {
 		return "`on_lost_lease: stop` ends that run within seconds"
 	}
 	return "that run goes on"
-}
-
-func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (seats []string, err error) {
-	live := a.view(s).Live()
-	for _, t := range tasks {
-		held, err := a.caller(s).Holders(ctx, live, lock.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
-		if err != nil {
-			return nil, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
-		}
-		for _, seat := range lock.Seats(t.Pool.Name, t.Pool.Seats) {
-			if holder, taken := held[seat]; taken && holder.Task == t.Name {
-				seats = append(seats, seat)
-			}
-		}
-	}
-	return seats, nil
 }
