@@ -21,7 +21,7 @@ tasks:
 // tickWithConditions is a tick that has run what comes before conditions which hang.
 func tickWithConditions(b *box, args ...string) (tick int, wait func() string) {
 	c := b.command(append([]string{"run"}, args...)...)
-	c.Env = append(c.Env, "SCHED_TEST_CLOCK=2026-01-01T10:00:01Z", "SCHED_TEST_GUARD_TIMEOUT=10m")
+	c.Env = append(c.Env, "SCHED_TEST_CLOCK=2026-01-01T10:00:01Z", "SCHED_TEST_CONDITION_TIMEOUT=10m")
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {

@@ -48,7 +48,8 @@ of this one, or servers of another environment; 2 no tick came for more than
 	return c
 }
 
-// status returns the exit code of the verdict; with --prometheus it fails only if it cannot write.
+// status prints the verdict; its error is the exit code of the verdict. With --prometheus it fails
+// only if it cannot write the file.
 func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
@@ -56,9 +57,7 @@ func (a statusCommand) status(o statusOptions) error {
 	a.look()
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
-		if unwritten := a.withoutSchedule(o, err); unwritten != nil {
-			a.problem("%v", unwritten)
-		}
+		a.reportNoSchedule(o, err)
 		return err
 	}
 	if err := a.checkReadable(s); err != nil {
@@ -68,16 +67,18 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.textfile != "" {
 		return a.writeMetrics(o.textfile, health)
 	}
-	judged := a.view(s).Status(health)
+	status := a.view(s).Status(health)
 	if o.json {
-		err = a.printJSON(judged)
+		if err := a.printJSON(status); err != nil {
+			return err
+		}
 	} else {
-		a.printStatus(judged)
+		a.printStatus(status)
 	}
-	if err == nil && judged.ExitCode != exitOK {
-		return &exit{code: judged.ExitCode}
+	if status.ExitCode != exitOK {
+		return &exit{code: status.ExitCode}
 	}
-	return err
+	return nil
 }
 
 // checkReadable refuses a state folder whose status would be wrong, because others own it or can
@@ -86,29 +87,38 @@ func (a statusCommand) checkReadable(s *schedule.Schedule) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	err := statedir.Check(s.StateDir)
-	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
-		return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
+	err := checkState(s)
+	if foreign, ok := errors.AsType[*statedir.ForeignError](err); ok {
+		return usage("ask as its owner: "+asUser(foreign.Owner), "%w", foreign)
 	}
-	return checkState(s)
+	return err
 }
 
-// withoutSchedule answers programs, in JSON or metrics, when there is no schedule to run.
-func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
-	none := &view.Health{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
+// reportNoSchedule answers programs, in JSON or metrics, when there is no schedule to run.
+func (a statusCommand) reportNoSchedule(o statusOptions, reason error) {
+	var err error
+	switch {
+	case o.textfile != "":
+		err = a.writeMetrics(o.textfile, a.invalidHealth())
+	case o.json:
+		err = a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
+	}
+	if err != nil {
+		a.problem("%v", err)
+	}
+}
+
+// invalidHealth returns the health of an invalid schedule, of which only the file is known. The
+// schedule has the name of its folder.
+func (a statusCommand) invalidHealth() *view.Health {
+	health := &view.Health{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
 	if file, err := a.findConfig(); err == nil {
-		none.Schedule.File = file
+		health.Schedule.File = file
 		if path, err := filepath.Abs(file); err == nil {
-			none.Schedule.Name = filepath.Base(filepath.Dir(path))
+			health.Schedule.Name = filepath.Base(filepath.Dir(path))
 		}
 	}
-	if o.textfile != "" {
-		return a.writeMetrics(o.textfile, none)
-	}
-	if !o.json {
-		return nil
-	}
-	return a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
+	return health
 }
 
 func (a statusCommand) writeMetrics(path string, health *view.Health) error {
@@ -119,12 +129,22 @@ func (a statusCommand) writeMetrics(path string, health *view.Health) error {
 	return view.WriteTextfile(path, health.Metrics())
 }
 
-func (a statusCommand) printStatus(judged view.Status) {
-	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[judged.ExitCode]
-	fmt.Fprintln(a.out, a.stdout().Paint(verdict, judged.First))
-	t := a.stdout().Table()
-	defer t.Flush()
-	for _, r := range judged.Troubles {
-		t.Row(cmp.Or(r.Task, "-"), r.Text, r.Next)
+func (a statusCommand) printStatus(status view.Status) {
+	fmt.Fprintln(a.out, a.stdout().Paint(toneOfExit(status.ExitCode), status.First))
+	table := a.stdout().Table()
+	defer table.Flush()
+	for _, trouble := range status.Troubles {
+		table.Row(cmp.Or(trouble.Task, "-"), trouble.Text, trouble.Next)
 	}
+}
+
+// toneOfExit returns the colour of a verdict.
+func toneOfExit(code int) terminal.Tone {
+	switch code {
+	case exitOK:
+		return terminal.Good
+	case exitFailed:
+		return terminal.Caution
+	}
+	return terminal.Bad
 }
