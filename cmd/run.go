@@ -28,9 +28,9 @@ type runOptions struct {
 	at      string
 	force   bool
 	only    string
-	from    string // of a span
-	to      string
-	yes     bool // run a span without a question
+	from    string // the begin of a span of slots
+	to      string // the end of the span
+	yes     bool   // run a span without a question
 	dryRun  bool
 	json    bool
 	quiet   bool
@@ -60,7 +60,8 @@ yet, it runs the tasks that have no problem.`,
   sched run --only report --from "2026-01-05 00:00" --to "2026-01-12 00:00"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("`sched test TASK` runs one task now; -c FILE names another schedule", "run takes no arguments")
+				return usage("`sched test TASK` runs one task now; -c FILE names another schedule",
+					"run takes no arguments")
 			}
 			return nil
 		},
@@ -70,12 +71,14 @@ yet, it runs the tasks that have no problem.`,
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead: "+timeForms)
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
-	f.StringVar(&o.from, "from", "", "with --to and --only, run each slot of the task from this time on, one after another")
+	f.StringVar(&o.from, "from", "",
+		"with --to and --only, run each slot of the task from this time on, one after another")
 	f.StringVar(&o.to, "to", "", "up to this time, which is not in the span")
 	f.BoolVarP(&o.yes, "yes", "y", false, "with --from, do not ask")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object; with --logs a line for each, the lines of tasks first")
-	f.BoolVar(&o.logs, "logs", false, "print also what tasks print, each line with the task in front, while the tick is there")
+	f.BoolVar(&o.logs, "logs", false,
+		"print also what tasks print, each line with the task in front, while the tick is there")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
@@ -95,7 +98,8 @@ func (o runOptions) check() error {
 	case o.quiet && o.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
 	case o.isSpan() && (o.from == "" || o.to == "" || o.only == "" || o.at != ""):
-		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`, "--from needs --to and --only, and excludes --at")
+		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`,
+			"--from needs --to and --only, and excludes --at")
 	}
 	return nil
 }
@@ -107,7 +111,8 @@ func (a runCommand) run(o runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
+	// The heap of 10,000 tasks is 40 MB, all of it in use. The first look for garbage is at 64 MB.
+	debug.SetGCPercent(1600)
 	if !o.dryRun {
 		a.surviveReaders()
 		a.startPrinters()
@@ -121,36 +126,40 @@ func (a runCommand) run(o runOptions) error {
 	if o.isSpan() {
 		return a.runSpan(o)
 	}
-	tick, invalid, err := a.loadTick(o, now)
+	t, invalid, err := a.loadTick(o, now)
 	if err != nil {
 		if o.json {
-			a.printJSON(tickJSON{now.UTC().Truncate(time.Minute).Format(time.RFC3339), []runJSON{}})
+			minute := now.UTC().Truncate(time.Minute).Format(time.RFC3339)
+			a.printJSON(tickJSON{Minute: minute, Tasks: []runJSON{}})
 		}
 		return err
 	}
 	if o.dryRun {
-		if err := a.dryRun(tick, o.json); err != nil {
-			return err
+		plan := planOf(t)
+		if o.json {
+			a.printJSON(plan)
+		} else {
+			a.printPlan(plan, humanize.MinuteZone(t.Minute, t.Schedule.Location))
 		}
 		return invalid
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {
-		if last, _ := view.LastTick(tick.Storage.Dir); last.Equal(tick.Minute) {
-			a.problem("a tick of %s has come already; what is due starts once more", humanize.SlotOfDayZone(tick.Minute, tick.Schedule.Location))
+		if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
+			a.problem("a tick of %s has come already; what is due starts once more",
+				humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
 		}
 	}
-	terminate, kill, _ := signals() // never released: after a tick this process ends
-	return a.runTick(tick, o, invalid, terminate, terminate, kill)
+	return a.runTick(t, o, invalid, stopsBySignals())
 }
 
 // loadTick returns the tick that the flags ask for. If the tick runs the last valid schedule,
 // invalid is its exit.
-func (a runCommand) loadTick(o runOptions, now time.Time) (tick *tick.Tick, invalid, err error) {
+func (a runCommand) loadTick(o runOptions, now time.Time) (t *tick.Tick, invalid, err error) {
 	s, invalid, err := a.loadSchedule(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	minute, err := a.minute(o, now, s.Location)
+	minute, err := a.parseMinute(o, now, s.Location)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,9 +168,9 @@ func (a runCommand) loadTick(o runOptions, now time.Time) (tick *tick.Tick, inva
 			return nil, nil, err
 		}
 	}
-	tick = a.tick(s, minute, o)
-	tick.Began = now
-	return tick, invalid, nil
+	t = a.tick(s, minute, o)
+	t.Began = now
+	return t, invalid, nil
 }
 
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
@@ -176,25 +185,25 @@ func (a runCommand) runWorked(o runOptions) error {
 	if err != nil {
 		return usage("", "--work %q is not a time", o.work)
 	}
-	terminate, kill, _ := signals() // never released: after a tick this process ends
-	noNewStarts := link.NoNewStarts(terminate)
+	stops := stopsBySignals()
+	stops.noNewStarts = link.NoNewStarts(stops.terminate)
 	for {
 		now := a.now()
 		s, invalid, err := a.loadSchedule(o)
 		if err != nil {
 			return err
 		}
-		tick := a.tick(s, minute, o)
-		tick.Began, tick.Work = now, link
-		tick.Await()
-		switch begun, late := work.Await(noNewStarts, minute); {
-		case begun && !late:
-			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
-		case !begun:
-			tick.Leave()
+		t := a.tick(s, minute, o)
+		t.Began, t.Work = now, link
+		t.Await()
+		begun, late := work.Await(stops.noNewStarts, minute)
+		if begun && !late {
+			return a.runTick(t, o, invalid, stops)
+		}
+		t.Leave()
+		if !begun {
 			return nil
 		}
-		tick.Leave()
 	}
 }
 
@@ -205,7 +214,7 @@ func (a runCommand) runTriggered(o runOptions) error {
 		return usage("call `sched run` without --"+run.TriggeredFlag, "%w", err)
 	}
 	defer endTurn()
-	terminate, kill, _ := signals() // never released: after a tick this process ends
+	stops := stopsBySignals()
 	s, _, err := a.loadLastValid()
 	if err == nil {
 		err = checkState(s)
@@ -216,7 +225,7 @@ func (a runCommand) runTriggered(o runOptions) error {
 	answer := a.tick(s, a.now(), o)
 	unread := func(state.Row) {}
 	answer.Report = tick.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
-	answer.AnswerTriggered(terminate, kill)
+	answer.AnswerTriggered(stops.terminate, stops.kill)
 	return nil
 }
 
@@ -285,13 +294,13 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 	return s, nil, nil
 }
 
-// mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
-const mostAhead = time.Minute
+// maxAhead is how far ahead the minute of --at may be without --force: clocks differ.
+const maxAhead = time.Minute
 
-// minute returns the minute of the tick, from --at or from now. A future minute is usually a
+// parseMinute returns the minute of the tick, from --at or from now. A future minute is usually a
 // mistake: the tick would run its tasks now, and the tick that cron starts then would run them
 // again.
-func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
+func (a runCommand) parseMinute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
 	if o.at == "" {
 		return now.Truncate(time.Minute), nil
 	}
@@ -300,62 +309,76 @@ func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (ti
 		return at, err
 	}
 	minute := at.Truncate(time.Minute)
-	if minute.Sub(now) > mostAhead && !o.force && !o.dryRun {
+	if minute.Sub(now) > maxAhead && !o.force && !o.dryRun {
 		return minute, usage("see what it would run with --dry-run; --force runs it now",
 			"%s is yet to come: it is %s now", humanize.MinuteZone(minute, zone), humanize.MinuteZone(now, zone))
 	}
 	return minute, nil
 }
 
-// tick returns the tick of a minute. Its callbacks are for the caller to set.
-func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
-	tick := &tick.Tick{
-		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		Storage: a.caller(s).Storage, Report: tick.Report{Problem: a.problem},
-		Host: tick.Host{Server: serverName(s.Server), Version: Version, Self: self(), Environ: os.Environ()},
-	}
-	if o.verbose {
-		tick.Report.Detail = a.problem
-	}
-	return tick
+// tickStops are the stages in which a tick is stopped. Each context is done when its stage begins.
+type tickStops struct {
+	noNewStarts context.Context // nothing more may start
+	terminate   context.Context // running tasks are to end
+	kill        context.Context // running tasks are to end at once
 }
 
-// runTick runs the tick, reports what it does, and returns the exit of sched. After noNewStarts is
-// done nothing more may start. After terminate is done running tasks are to end, and after kill
-// they are to end at once.
-func (a runCommand) runTick(tick *tick.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
-	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints the logs of its ticks
-	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
+// stopsBySignals returns stops that begin with the first and with the second signal. The signals
+// are never released, because this process ends after its ticks.
+func stopsBySignals() tickStops {
+	terminate, kill, _ := signals()
+	return tickStops{noNewStarts: terminate, terminate: terminate, kill: kill}
+}
+
+// runTick runs the tick, reports what it does, and returns the exit of sched. invalid is the exit
+// of a tick that runs in the place of an invalid schedule; else nil.
+func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tickStops) error {
+	o.logs = (o.logs || t.Schedule.Logs) && t.Work == nil // sched work prints the logs of its ticks
+	onTerminal, restore := newTerminalReport(a.app, t, o, stops.terminate)
 	defer restore()
-	r := newReporter(a.app, tick, o, onTerminal)
+	r := newReporter(a.app, t, o, onTerminal)
 	if o.logs {
 		r.logs = a.newLogStream(r.width, o.json, nil)
 	}
-	tick.Report.Started, tick.Report.Flush, tick.Report.Done, tick.Report.Skipped = r.started, r.flush, r.done, r.skipped
+	t.Report.Started, t.Report.Flush = r.started, r.flush
+	t.Report.Done, t.Report.Skipped = r.done, r.skipped
 	if onTerminal != nil || o.logs {
-		tick.Report.Begun = r.begun
+		t.Report.Begun = r.begun
 	}
-	tick.Valid = invalid == nil
-	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return a.parseLastValid(text, tick.Schedule.File)
+	t.Valid = invalid == nil
+	t.Parse = func(text []byte) (*schedule.Schedule, error) {
+		return a.parseLastValid(text, t.Schedule.File)
 	}
-	byPerson := a.noteEnvironment(tick)
-	result := tick.Run(noNewStarts, terminate, kill)
+	byPerson := a.isByPerson(t)
+	if !byPerson {
+		// Before a task can take long. A folder that cannot be written does no harm to the tick.
+		doctor.Keep(t.Schedule.StateDir, ownEnvironment(), a.now())
+	}
+	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
 	r.logs.close()
 	r.end(result.Covered)
-	if result.Covered {
-		a.sayCovered(tick, o, byPerson)
+	if result.Covered && !byPerson {
+		doctor.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
-	a.writeMetrics(tick.Schedule, invalid != nil)
+	if result.Covered {
+		a.sayCovered(t, o)
+	}
+	a.writeMetrics(t.Schedule, invalid != nil)
 	switch {
-	case terminate.Err() != nil:
-		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
+	case stops.terminate.Err() != nil:
+		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}
 	case invalid != nil:
 		return invalid
 	case result.Failed || result.SkippedUnknown:
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// isByPerson reports whether a person called this tick, or asked for its minute or its task.
+func (a runCommand) isByPerson(t *tick.Tick) bool {
+	onTerminal := terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal()
+	return t.Replay || t.Only != "" || onTerminal
 }
 
 // writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick
@@ -366,34 +389,5 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
-	}
-}
-
-// noteEnvironment writes down who called this tick and with which environment, before a task can
-// take long. If a person called, or a minute or a task was asked for, it writes nothing and returns
-// true.
-func (a runCommand) noteEnvironment(tick *tick.Tick) (byPerson bool) {
-	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
-		return true
-	}
-	// A state folder that cannot be written is reported elsewhere, and does no harm to the tick.
-	doctor.Keep(tick.Schedule.StateDir, doctor.Here(os.Environ(), localZone().String()), a.now())
-	return false
-}
-
-// sayCovered says that another tick had the minute, and what to do. Unless a person called this
-// tick, it writes down for `sched doctor` that two tick the schedule.
-func (a runCommand) sayCovered(t *tick.Tick, o runOptions, byPerson bool) {
-	if !byPerson {
-		doctor.KeepDouble(t.Schedule.StateDir, t.Minute)
-	}
-	minute := humanize.SlotOfDayZone(t.Minute, t.Schedule.Location)
-	if pid, works := work.Running(t.Schedule.StateDir); works && t.Work == nil {
-		a.problem("%v", failed("`sched doctor` says who else calls sched run", "sched work (process %d) had %s already, and nothing starts twice", pid, minute))
-	} else if t.Work != nil {
-		a.problem("%v", failed("`sched doctor` says who else calls sched run", "another tick had %s already, and nothing starts twice; does cron call sched, too?", minute))
-	} else if !o.quiet {
-		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more", t.Minute.In(t.Schedule.Location).Format("15:04"))
-		a.problem("%v", failed(hint, "%s was ticked already, and nothing starts twice", minute))
 	}
 }

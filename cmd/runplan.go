@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
@@ -13,9 +15,71 @@ import (
 	"sched/schedule/view"
 )
 
-// mostOfSpan is how many slots `sched run --from --to` runs at most: a slip in a date must not run
-// a task for weeks.
-const mostOfSpan = 1000
+// This file is about ticks that are looked at before they run: the plan of --dry-run, and the span
+// of --from and --to, which people confirm.
+
+type planJSON struct {
+	Minute string         `json:"minute"`
+	Tasks  []planTaskJSON `json:"tasks"`
+}
+
+type planTaskJSON struct {
+	Name       string   `json:"name"`
+	Slots      []string `json:"slots"`
+	Background bool     `json:"background"`
+	Would      string   `json:"would"`  // run or skip
+	Reason     string   `json:"reason"` // why it would be skipped, or may wait
+}
+
+// planOf returns what the tick would do.
+func planOf(t *tick.Tick) planJSON {
+	plan := planJSON{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []planTaskJSON{}}
+	for _, preview := range t.DryRun() {
+		task := planTaskJSON{Name: preview.Task.Name, Background: preview.Task.Background}
+		if preview.Reason != "" {
+			task.Would, task.Reason = "skip", preview.Reason
+		} else {
+			task.Would, task.Reason = "run", cmp.Or(preview.Waits, view.ConditionCommands(preview.Task))
+		}
+		for _, slot := range preview.Slots {
+			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
+		}
+		plan.Tasks = append(plan.Tasks, task)
+	}
+	return plan
+}
+
+// printPlan prints the plan for people. The minute is the text of its minute.
+func (a runCommand) printPlan(plan planJSON, minute string) {
+	if len(plan.Tasks) == 0 {
+		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
+		return
+	}
+	fmt.Fprintf(a.out, "at %s:\n", minute)
+	out := a.stdout()
+	table := out.Table()
+	defer table.Flush()
+	for _, t := range plan.Tasks {
+		text, tone := "would run", terminal.Good
+		if t.Background {
+			text, tone = "would run in the background", terminal.Active
+		}
+		switch {
+		case t.Would == "skip":
+			text, tone = "would be skipped: "+t.Reason, terminal.Caution
+		case t.Reason != "":
+			text += "; " + t.Reason
+		}
+		if len(t.Slots) > 1 {
+			text += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
+		}
+		table.Row(t.Name, out.Paint(tone, text))
+	}
+}
+
+// maxSpanSlots is how many slots `sched run --from --to` runs at most: a slip in a date must not
+// run a task for weeks.
+const maxSpanSlots = 1000
 
 // runSpan runs the slots of one task from --from to before --to, one after another in the
 // foreground, the oldest first. Each is the tick of its minute, as with --at.
@@ -29,66 +93,85 @@ func (a runCommand) runSpan(o runOptions) error {
 		return err
 	}
 	slots, err := a.slotsOfSpan(o, task, s.Location)
-	if err == nil {
-		err = control.Runnable(s, task)
-	}
 	if err != nil {
 		return err
 	}
-	i := slices.Index(s.Tasks, task)
-	here := *task // here and now, whatever another server has run
-	here.Background, here.OneServer = false, false
-	s.Tasks[i] = &here
-
-	span := fmt.Sprintf("from %s to %s", humanize.SlotZone(slots[0], task.When.Location), humanize.SlotZone(slots[len(slots)-1], task.When.Location))
-	if !o.quiet || !o.yes {
-		fmt.Fprintf(a.err, "%s of %s, %s, one after another\n", humanize.Count(len(slots), "slot"), task.Name, span)
+	if err := control.Runnable(s, task); err != nil {
+		return err
 	}
-	ticks := a.ticksOf(s, slots, o)
+	first, last := slots[0], slots[len(slots)-1]
+	count := humanize.Count(len(slots), "slot")
+	span := fmt.Sprintf("from %s to %s",
+		humanize.SlotZone(first, task.When.Location), humanize.SlotZone(last, task.When.Location))
+	if !o.quiet || !o.yes {
+		fmt.Fprintf(a.err, "%s of %s, %s, one after another\n", count, task.Name, span)
+	}
+	ticks := a.ticksOf(withTaskHere(s, task), slots, o)
 	if o.dryRun {
-		for _, t := range ticks {
-			if o.json {
+		if o.json {
+			for _, t := range ticks {
 				a.printJSON(planOf(t))
 			}
 		}
 		return invalid
 	}
-	if goOn, err := a.confirm("run them?", o.yes); err != nil {
+	goOn, err := a.confirm("run them?", o.yes)
+	if err != nil {
 		return err
-	} else if !goOn {
+	}
+	if !goOn {
 		return &exit{code: exitFailed}
 	}
-	a.noteChange(s, "run", task.Name, humanize.Count(len(slots), "slot")+" "+span)
-	terminate, kill, _ := signals() // never released: after the last tick this process ends
-	var result error
+	a.noteChange(s, "run", task.Name, count+" "+span)
+	return a.runTicks(ticks, o, invalid)
+}
+
+// withTaskHere returns the schedule with a copy of the task that runs here and in the foreground,
+// whatever another server has run.
+func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule {
+	here := *task
+	here.Background, here.OneServer = false, false
+	changed := *s
+	changed.Tasks = slices.Clone(s.Tasks)
+	changed.Tasks[slices.Index(s.Tasks, task)] = &here
+	return &changed
+}
+
+// runTicks runs the ticks one after another, until a signal ends them. The error is the exit of the
+// last tick that failed.
+func (a runCommand) runTicks(ticks []*tick.Tick, o runOptions, invalid error) (lastErr error) {
+	stops := stopsBySignals()
 	for _, t := range ticks {
-		if err := a.runTick(t, o, invalid, terminate, terminate, kill); err != nil {
-			result = err
+		if err := a.runTick(t, o, invalid, stops); err != nil {
+			lastErr = err
 		}
-		if terminate.Err() != nil {
+		if stops.terminate.Err() != nil {
 			break
 		}
 	}
-	return result
+	return lastErr
 }
 
-// ticksOf returns a tick for each minute of the slots. It starts these slots alone.
+// ticksOf returns a tick for each minute of the slots. Each tick starts the slots of its minute,
+// and nothing else.
 func (a runCommand) ticksOf(s *schedule.Schedule, slots []time.Time, o runOptions) (ticks []*tick.Tick) {
 	for len(slots) > 0 {
 		minute := slots[0].Truncate(time.Minute)
-		t := a.tick(s, minute, o)
+		next := minute.Add(time.Minute)
 		n := 0
-		for n < len(slots) && slots[n].Before(minute.Add(time.Minute)) {
+		for n < len(slots) && slots[n].Before(next) {
 			n++
 		}
+		t := a.tick(s, minute, o)
 		t.Slots, slots = slots[:n], slots[n:]
-		t.Replay, t.Storage = true, run.StorageAt(s.StateDir, t.Storage.Store) // a tick closes its database
+		t.Replay = true
+		t.Storage = run.StorageAt(s.StateDir, t.Storage.Store) // of its own: a tick closes its database
 		ticks = append(ticks, t)
 	}
 	return ticks
 }
 
-// slotsOfSpan returns the slots of the task in the span that the flags say.
+// slotsOfSpan returns the slots of the task in the span of --from and --to.
 func (a runCommand) slotsOfSpan(o runOptions, task *schedule.Task, zone *time.Location) (slots []time.Time, err error) {
 	from, err := a.parseTime("from", o.from, zone)
 	if err != nil {
@@ -101,16 +184,19 @@ func (a runCommand) slotsOfSpan(o runOptions, task *schedule.Task, zone *time.Lo
 	switch now := a.now(); {
 	case !from.Before(to):
 		return nil, usage("", "--to %s is not after --from %s", o.to, o.from)
-	case to.Sub(now) > mostAhead && !o.dryRun:
-		return nil, usage("see what is due with --dry-run", "%s is yet to come: it is %s now", humanize.MinuteZone(to, zone), humanize.MinuteZone(now, zone))
+	case to.Sub(now) > maxAhead && !o.dryRun:
+		return nil, usage("see what is due with --dry-run",
+			"%s is yet to come: it is %s now", humanize.MinuteZone(to, zone), humanize.MinuteZone(now, zone))
 	}
 	for slot := range task.When.Forward(from, to) {
-		if slots = append(slots, slot); len(slots) > mostOfSpan {
-			return nil, usage("take a shorter span", "%s is due more than %d times in that span", task.Name, mostOfSpan)
+		if slots = append(slots, slot); len(slots) > maxSpanSlots {
+			return nil, usage("take a shorter span",
+				"%s is due more than %d times in that span", task.Name, maxSpanSlots)
 		}
 	}
 	if len(slots) == 0 {
-		return nil, failed(fmt.Sprintf("`sched list %s --at %q` says when it is due", task.Name, o.from), "%s is not due in that span", task.Name)
+		hint := fmt.Sprintf("`sched list %s --at %q` says when it is due", task.Name, o.from)
+		return nil, failed(hint, "%s is not due in that span", task.Name)
 	}
 	return slots, nil
 }

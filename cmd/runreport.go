@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
+	"sched/schedule/work"
 )
 
 // longestName is how wide the column of the names may become in a report.
@@ -20,6 +20,9 @@ const longestName = 40
 // mostBuffered is how much of a report is buffered until it is written, in bytes.
 const mostBuffered = 64 << 10
 
+// A reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
+// begun, started, flush, done and skipped are for tick.Report, whose callers may be several
+// goroutines.
 type reporter struct {
 	app      *app
 	tick     *tick.Tick
@@ -52,52 +55,58 @@ type runJSON struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-func newReporter(a *app, tick *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
-	r := &reporter{app: a, tick: tick, opts: o, terminal: onTerminal, tasks: []runJSON{}}
-	for _, t := range tick.Schedule.Tasks {
-		r.width = max(r.width, len(t.Name))
+func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
+	r := &reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []runJSON{}}
+	for _, task := range t.Schedule.Tasks {
+		r.width = max(r.width, len(task.Name))
 	}
 	r.width = min(r.width, longestName)
 	return r
 }
 
+// begun shows that a foreground run goes on.
 func (r *reporter) begun(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.logs != nil {
+	switch {
+	case r.logs != nil:
 		r.logs.follower.Add(row)
-	} else {
-		r.terminal.running(row)
+	case r.terminal != nil:
+		r.terminal.showRunning(row)
 	}
 }
 
+// started reports a run that went to the background.
 func (r *reporter) started(row state.Row) {
 	if r.logs != nil {
 		r.logs.follower.Add(row)
 	}
-	words := inBackground(row)
+	text := inBackground(row)
 	if row.Attempt.Number > 0 { // a deferred retry: the next attempt
-		words = fmt.Sprintf("attempt %d %s", row.Attempt.Number+1, words)
+		text = fmt.Sprintf("attempt %d %s", row.Attempt.Number+1, text)
 	}
 	if row.Origin != "" {
-		words += " (" + row.Origin + ")"
+		text += " (" + row.Origin + ")"
 	}
-	r.line(row, "started", words, false)
+	r.report(reportLine{row: row, text: text, isStart: true})
 }
 
+// flush writes what started has buffered.
 func (r *reporter) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writeKept()
+	r.writeBuffered()
 }
 
-func (r *reporter) writeKept() {
+// writeBuffered writes the buffered lines. Its caller holds mu.
+func (r *reporter) writeBuffered() {
 	if len(r.buffered) > 0 {
 		r.app.out.Write(r.buffered)
 		r.buffered = nil
 	}
 }
 
+// inBackground says of a run that it started in the background, or waits there.
 func inBackground(row state.Row) string {
 	if wait := row.Wait; !wait.Until.IsZero() {
 		return "waits in the background, " + humanize.Duration(wait.Until.Sub(wait.Since)) + " at most"
@@ -105,18 +114,24 @@ func inBackground(row state.Row) string {
 	return "started in the background"
 }
 
+// done reports the end of a run, or a skipped slot.
 func (r *reporter) done(row state.Row) {
-	r.line(row, string(row.Outcome), view.Describe(row), row.Outcome.Failure() || len(row.Notes) > 0)
+	r.report(reportLine{
+		row:     row,
+		text:    view.Describe(row),
+		isWrong: row.Outcome.Failure() || len(row.Notes) > 0,
+	})
 }
 
+// skipped reports slots of one task that were skipped together, in one line of text.
 func (r *reporter) skipped(rows []state.Row) {
-	first := rows[0]
 	if r.opts.json {
 		for _, row := range rows {
 			r.done(row)
 		}
 		return
 	}
+	first := rows[0]
 	if len(rows) > 1 {
 		first.Reason += " (" + humanize.Count(len(rows), "slot") + ")"
 	}
@@ -128,164 +143,163 @@ func (r *reporter) skipped(rows []state.Row) {
 	}
 }
 
-func (r *reporter) line(row state.Row, outcome, words string, wrong bool) {
+// A reportLine is what the report says about one run or slot.
+type reportLine struct {
+	row     state.Row
+	text    string // for a report that is not for a terminal
+	isStart bool   // the run went to the background
+	isWrong bool   // --quiet prints the line, too
+}
+
+// report prints a line, or collects it for --json.
+func (r *reporter) report(line reportLine) {
+	row := line.row
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if outcome != "started" {
+	if !line.isStart {
 		r.logs.catchUp(row.ID)
 	}
 	r.lines++
 	if r.terminal != nil {
-		r.terminal.ended(row)
+		r.terminal.hideIfShown(row)
 	}
 	if r.opts.json {
-		r.tasks = append(r.tasks, runJSON{
-			row.Task, row.Slot.UTC().Format(time.RFC3339), row.Origin, row.ID, row.Background,
-			outcome, row.Reason, row.ExitCode, row.Duration().Seconds(), row.Notes,
-		})
+		r.tasks = append(r.tasks, line.toJSON())
 		return
 	}
-	if r.opts.quiet && !wrong {
+	if r.opts.quiet && !line.isWrong {
 		return
 	}
 	if r.terminal != nil {
-		r.terminal.line(row)
+		r.terminal.printRow(row)
 	} else {
-		r.plain(row, words)
+		r.buffer(line)
 	}
-	if outcome != "started" || len(row.Notes) > 0 || len(r.buffered) >= mostBuffered {
-		r.writeKept()
+	if !line.isStart || len(row.Notes) > 0 || len(r.buffered) >= mostBuffered {
+		r.writeBuffered()
 	}
 	for _, note := range row.Notes {
 		r.app.problem("%s: %s", row.Task, note)
 	}
 	if row.Outcome.Failure() && row.Output != "" {
-		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(row.ID))))
+		hint := fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(row.ID))
+		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, hint))
 	}
 }
 
-func (r *reporter) plain(row state.Row, words string) {
+func (line reportLine) toJSON() runJSON {
+	row := line.row
+	word := string(row.Outcome)
+	if line.isStart {
+		word = "started"
+	}
+	return runJSON{
+		Name:       row.Task,
+		Slot:       row.Slot.UTC().Format(time.RFC3339),
+		Origin:     row.Origin,
+		Run:        row.ID,
+		Background: row.Background,
+		Outcome:    word,
+		Reason:     row.Reason,
+		ExitCode:   row.ExitCode,
+		Duration:   row.Duration().Seconds(),
+		Notes:      row.Notes,
+	}
+}
+
+// buffer adds a line of text for a reader that is no terminal.
+func (r *reporter) buffer(line reportLine) {
+	text := line.text
 	if r.opts.verbose {
-		words += " (run " + row.ID + ")"
+		text += " (run " + line.row.ID + ")"
 	}
-	clock := humanize.SlotOfDay(row.Slot, r.tick.Schedule.Location)
-	if r.opts.from != "" { // several days
-		clock = humanize.Slot(row.Slot, r.tick.Schedule.Location)
+	slot := humanize.SlotOfDay(line.row.Slot, r.tick.Schedule.Location)
+	if r.opts.isSpan() { // several days
+		slot = humanize.Slot(line.row.Slot, r.tick.Schedule.Location)
 	}
-	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", clock, r.width, row.Task, words)
+	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", slot, r.width, line.row.Task, text)
 }
 
-// end prints the JSON, that nothing was due, or the sums. If another tick had covered the minute,
-// nobody knows what was due.
+// end prints the JSON, that nothing was due, or the tallies. If another tick had covered the
+// minute, nobody knows what was due.
 func (r *reporter) end(covered bool) {
+	nothingWasDue := r.lines == 0 && !covered
 	switch {
-	case r.opts.json && (r.logs != nil || r.tick.Work != nil):
-		if r.logs != nil || len(r.tasks) > 0 {
-			r.printJSONLine()
-		}
 	case r.opts.json:
-		r.app.printJSON(tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
-	case r.lines == 0 && !covered && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
-		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
-		if now := r.app.now(); r.terminal != nil && next.After(now) {
-			words += " (in " + humanize.Duration(next.Sub(now)) + ")"
-		}
-		if all := view.EverythingPaused(r.tick.Schedule, r.app.view(r.tick.Schedule).Pauses(), r.app.now()); all != nil {
-			words += "; everything is " + all.Raw.Text(r.app.now(), r.tick.Schedule.Location)
-		}
-		fmt.Fprintln(r.app.out, words)
+		r.endJSON()
+	case nothingWasDue && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
+		r.sayNothingDue()
 	case r.terminal != nil:
-		r.terminal.end()
+		r.terminal.printTallies()
 	}
 }
 
-func (r *reporter) printJSONLine() {
-	printJSONLine(r.app.out, tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
+// endJSON prints the object of the tick. Among other lines of JSON it is a line, which a tick of
+// `sched work` prints only if something was due.
+func (r *reporter) endJSON() {
+	switch {
+	case r.logs == nil && r.tick.Work == nil:
+		r.app.printJSON(r.toJSON())
+	case r.logs != nil || len(r.tasks) > 0:
+		printJSONLine(r.app.out, r.toJSON())
+	}
 }
 
-// nothingDue also returns what will be next, at first; only limits it to one task.
-func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
-	words = "nothing is due at " + humanize.SlotOfDay(minute, s.Location)
+func (r *reporter) toJSON() tickJSON {
+	return tickJSON{Minute: r.tick.Minute.UTC().Format(time.RFC3339), Tasks: r.tasks}
+}
+
+// sayNothingDue prints that nothing was due, what comes next, and a pause of everything.
+func (r *reporter) sayNothingDue() {
+	s, now := r.tick.Schedule, r.app.now()
+	text, next := nothingDue(s, r.tick.Minute, r.opts.only)
+	if r.terminal != nil && next.After(now) {
+		text += " (in " + humanize.Duration(next.Sub(now)) + ")"
+	}
+	if paused := view.EverythingPaused(s, r.app.view(s).Pauses(), now); paused != nil {
+		text += "; everything is " + paused.Raw.Text(now, s.Location)
+	}
+	fmt.Fprintln(r.app.out, text)
+}
+
+// nothingDue says that nothing is due in the minute, and what comes next. next is the time at which
+// that comes; it is zero if nothing comes. If only is not empty, the text is about that task alone.
+func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text string, next time.Time) {
+	text = "nothing is due at " + humanize.SlotOfDay(minute, s.Location)
 	var name string
 	for _, t := range s.Tasks {
 		if only != "" && t.Name != only {
 			continue
 		}
 		if !s.Active(t) && only != "" {
-			return only + " is " + s.Inactive(t), first
+			return only + " is " + s.Inactive(t), next
 		}
-		if next, ok := t.NextRun(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
-			first, name = next, t.Name
+		if slot, ok := t.NextRun(minute); ok && s.Active(t) && (next.IsZero() || slot.Before(next)) {
+			next, name = slot, t.Name
 		}
 	}
 	if name == "" {
-		return words, first
+		return text, next
 	}
-	return fmt.Sprintf("%s; next is %s at %s", words, name, humanize.MinuteZone(first, s.Location)), first
+	return fmt.Sprintf("%s; next is %s at %s", text, name, humanize.MinuteZone(next, s.Location)), next
 }
 
-type planJSON struct {
-	Minute string         `json:"minute"`
-	Tasks  []planTaskJSON `json:"tasks"`
-}
-
-type planTaskJSON struct {
-	Name       string   `json:"name"`
-	Slots      []string `json:"slots"`
-	Background bool     `json:"background"`
-	Would      string   `json:"would"`
-	Reason     string   `json:"reason"`
-}
-
-func (a runCommand) dryRun(tick *tick.Tick, asJSON bool) error {
-	plan := planOf(tick)
-	if asJSON {
-		return a.printJSON(plan)
-	}
-	a.printPlan(plan, humanize.MinuteZone(tick.Minute, tick.Schedule.Location))
-	return nil
-}
-
-func planOf(tick *tick.Tick) planJSON {
-	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
-	for _, p := range tick.DryRun() {
-		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
-		if p.Reason != "" {
-			t.Would = "skip"
-		} else {
-			t.Reason = cmp.Or(p.Waits, view.ConditionCommands(p.Task))
-		}
-		for _, slot := range p.Slots {
-			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
-		}
-		plan.Tasks = append(plan.Tasks, t)
-	}
-	return plan
-}
-
-func (a runCommand) printPlan(plan planJSON, minute string) {
-	if len(plan.Tasks) == 0 {
-		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
-		return
-	}
-	fmt.Fprintf(a.out, "at %s:\n", minute)
-	out := a.stdout()
-	table := out.Table()
-	defer table.Flush()
-	for _, t := range plan.Tasks {
-		how, tone := "would run", terminal.Good
-		if t.Background {
-			how, tone = "would run in the background", terminal.Active
-		}
-		switch {
-		case t.Would == "skip":
-			how, tone = "would be skipped: "+t.Reason, terminal.Caution
-		case t.Reason != "":
-			how += "; " + t.Reason
-		}
-		if len(t.Slots) > 1 {
-			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
-		}
-		table.Row(t.Name, out.Paint(tone, how))
+// sayCovered says that another tick had the minute, and what to do.
+func (a runCommand) sayCovered(t *tick.Tick, o runOptions) {
+	const doctorHint = "`sched doctor` says who else calls sched run"
+	zone := t.Schedule.Location
+	minute := humanize.SlotOfDayZone(t.Minute, zone)
+	pid, works := work.Running(t.Schedule.StateDir)
+	switch {
+	case t.Work != nil:
+		a.problem("%v", failed(doctorHint,
+			"another tick had %s already, and nothing starts twice; does cron call sched, too?", minute))
+	case works:
+		a.problem("%v", failed(doctorHint,
+			"sched work (process %d) had %s already, and nothing starts twice", pid, minute))
+	case !o.quiet:
+		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more",
+			t.Minute.In(zone).Format("15:04"))
+		a.problem("%v", failed(hint, "%s was ticked already, and nothing starts twice", minute))
 	}
 }

@@ -17,21 +17,21 @@ import (
 	"sched/schedule/view"
 )
 
-// A terminalReport shows a tick on a terminal. Its methods are called one at a time.
+// A terminalReport shows a tick on a terminal. The reporter calls its methods one at a time.
 type terminalReport struct {
-	app  *app
-	out  terminal.Stream
-	tick *tick.Tick
-	opts runOptions
-	stop context.Context // done when a signal has told sched to end
-	live *terminal.LiveLine
-	run  string // of the live line
+	app      *app
+	out      terminal.Stream
+	tick     *tick.Tick
+	opts     runOptions
+	stopping context.Context // done when a signal has told sched to end
+	live     *terminal.LiveLine
+	shownRun string // the run that the live line shows
 
-	width  int // of the longest name
-	begun  time.Time
-	headed bool // the minute was printed
-	counts []tally
-	lines  int
+	width         int // of the longest name
+	begun         time.Time
+	minutePrinted bool
+	tallies       []tally
+	lines         int
 }
 
 // A tally counts lines with the same words.
@@ -43,12 +43,15 @@ type tally struct {
 
 // newTerminalReport returns nil if the report of a tick is not for a terminal. Until restore is
 // called, all that the app prints goes around its live line.
-func newTerminalReport(a *app, tick *tick.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
-	if !terminal.Is(a.out) || o.json || o.logs || tick.Work != nil { // several ticks of `sched work` may print at once
+func newTerminalReport(
+	a *app, t *tick.Tick, o runOptions, stopping context.Context,
+) (r *terminalReport, restore func()) {
+	besideOthers := t.Work != nil // several ticks of `sched work` may print at once
+	if !terminal.Is(a.out) || o.json || o.logs || besideOthers {
 		return nil, func() {}
 	}
-	r = &terminalReport{app: a, tick: tick, opts: o, stop: stop, begun: time.Now()}
-	for _, slot := range tick.Schedule.Due(tick.Minute) {
+	r = &terminalReport{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
+	for _, slot := range t.Schedule.Due(t.Minute) {
 		if o.only == "" || o.only == slot.Task.Name {
 			r.width = min(max(r.width, len(slot.Task.Name)), longestName)
 		}
@@ -61,53 +64,58 @@ func newTerminalReport(a *app, tick *tick.Tick, o runOptions, stop context.Conte
 	return r, restore
 }
 
-func (r *terminalReport) head() {
-	if !r.headed {
-		r.headed = true
-		minute := r.tick.Minute.In(r.tick.Schedule.Location).Format("Mon ") + humanize.MinuteZone(r.tick.Minute, r.tick.Schedule.Location)
-		fmt.Fprintln(r.out, r.out.Paint(terminal.Faint, minute))
+// printMinute prints the minute of the tick above the first line.
+func (r *terminalReport) printMinute() {
+	if r.minutePrinted {
+		return
 	}
+	r.minutePrinted = true
+	minute, zone := r.tick.Minute, r.tick.Schedule.Location
+	text := minute.In(zone).Format("Mon ") + humanize.MinuteZone(minute, zone)
+	fmt.Fprintln(r.out, r.out.Paint(terminal.Faint, text))
 }
 
-func (r *terminalReport) running(row state.Row) {
+// showRunning shows in the live line that a run goes on, unless --quiet is given.
+func (r *terminalReport) showRunning(row state.Row) {
 	if r.opts.quiet {
 		return
 	}
-	r.head()
-	r.run = row.ID
-	p := &progress{
-		out: r.out, name: terminal.Pad(row.Task, r.width), stop: r.stop,
-		state: r.tick.Storage.Dir, task: row.Task, begun: time.Now(),
-	}
+	r.printMinute()
+	r.shownRun = row.ID
+	p := r.app.newProgress(row, r.tick.Storage.Dir, r.stopping)
+	p.name = terminal.Pad(row.Task, r.width)
 	r.live.Show(p.text)
 }
 
-func (r *terminalReport) ended(row state.Row) {
-	if row.ID == r.run {
+// hideIfShown hides the live line if it shows the run.
+func (r *terminalReport) hideIfShown(row state.Row) {
+	if row.ID == r.shownRun {
 		r.live.Hide()
 	}
 }
 
-// line prints what became of a slot; without an outcome the run went to the background.
-func (r *terminalReport) line(row state.Row) {
-	r.head()
+// printRow prints what became of a slot. A row without an outcome went to the background.
+func (r *terminalReport) printRow(row state.Row) {
+	r.printMinute()
 	tone, word := toneOf(row.Result), row.OutcomeText()
-	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
+	text := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
 	if word == "" {
-		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(row))
+		tone, word = terminal.Active, "in the background"
+		text = r.out.Paint(tone, inBackground(row))
 	}
 	r.lines++
 	r.count(word, tone, 1)
 	if row.Reason != "" {
-		words += "  " + humanize.Line(row.Reason)
+		text += "  " + humanize.Line(row.Reason)
 	}
-	if more := r.more(row); more != "" {
-		words += "  " + r.out.Paint(terminal.Faint, more)
+	if details := r.details(row); details != "" {
+		text += "  " + r.out.Paint(terminal.Faint, details)
 	}
-	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(row.Task, r.width), strings.TrimRight(words, " "))
+	name := terminal.Pad(row.Task, r.width)
+	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), name, strings.TrimRight(text, " "))
 }
 
-// took is how long a run took; "" for an unknown end, or none yet.
+// took says how long a run took; "" if it has no end, or an unknown one.
 func took(row state.Row) string {
 	if row.Started.IsZero() || row.Outcome == outcome.Lost || row.Outcome == "" {
 		return ""
@@ -115,88 +123,112 @@ func took(row state.Row) string {
 	return humanize.Duration(row.Duration())
 }
 
-func (r *terminalReport) more(row state.Row) string {
-	var all []string
-	if row.Outcome == "" && row.Attempt.Number > 0 { // a deferred retry: the next attempt
-		row.Attempt.Number++
+// details says what is special about a run: its attempt, and what it is for if not for this minute.
+func (r *terminalReport) details(row state.Row) string {
+	var details []string
+	attempt := row.Attempt.Number
+	if row.Outcome == "" && attempt > 0 { // a deferred retry: the next attempt goes to the background
+		attempt++
 	}
-	if row.Attempt.Number > 1 {
-		all = append(all, fmt.Sprintf("attempt %d", row.Attempt.Number))
+	if attempt > 1 {
+		details = append(details, fmt.Sprintf("attempt %d", attempt))
 	}
 	if row.Origin != "" {
-		all = append(all, row.Origin)
+		details = append(details, row.Origin)
 	} else if slot := row.Slot; !slot.Equal(r.tick.Minute) {
-		all = append(all, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
+		details = append(details, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
 	}
 	if r.opts.verbose {
-		all = append(all, "run "+row.ID)
+		details = append(details, "run "+row.ID)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(details, ", ")
 }
 
+// count adds slots to the tally of a word.
 func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
-	i := slices.IndexFunc(r.counts, func(c tally) bool { return c.word == word })
+	i := slices.IndexFunc(r.tallies, func(t tally) bool { return t.word == word })
 	if i < 0 {
-		i, r.counts = len(r.counts), append(r.counts, tally{word: word, tone: tone})
+		i, r.tallies = len(r.tallies), append(r.tallies, tally{word: word, tone: tone})
 	}
-	r.counts[i].n += slots
+	r.tallies[i].n += slots
 }
 
-func (r *terminalReport) end() {
+// printTallies prints how many slots ended in which way, if there is more than one line.
+func (r *terminalReport) printTallies() {
 	if r.opts.quiet || r.lines < 2 {
 		return
 	}
 	var parts []string
-	for _, c := range r.counts {
-		parts = append(parts, r.out.Paint(c.tone, fmt.Sprintf("%d %s", c.n, c.word)))
+	for _, t := range r.tallies {
+		parts = append(parts, r.out.Paint(t.tone, fmt.Sprintf("%d %s", t.n, t.word)))
 	}
-	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), r.out.Paint(terminal.Faint, "in "+humanize.Duration(time.Since(r.begun))))
+	duration := r.out.Paint(terminal.Faint, "in "+humanize.Duration(time.Since(r.begun)))
+	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), duration)
 }
 
 // A progress writes the live line of a run: how long it has been running, and how long that usually
 // takes.
 type progress struct {
-	out  terminal.Stream // what can be shown there
-	name string          // padded to the width of the names above it
-	stop context.Context // done when a signal has told sched to end
+	out      terminal.Stream // what can be shown there
+	name     string          // of the task; it may be padded
+	stopping context.Context // done when a signal has told sched to end
 
-	state string // the state folder
-	task  string
-	begun time.Time
-	read  sync.Once
-	usual atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
+	stateDir  string
+	task      string
+	begun     time.Time
+	readUsual sync.Once
+	usual     atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
 }
 
-// text starts to read the history at its first call: runs that end before need no database.
+// newProgress returns the progress of a run that begins now.
+func (c *console) newProgress(row state.Row, stateDir string, stopping context.Context) *progress {
+	return &progress{
+		out:      c.stdout(),
+		name:     row.Task,
+		stopping: stopping,
+		stateDir: stateDir,
+		task:     row.Task,
+		begun:    time.Now(),
+	}
+}
+
+// text writes the line. Its first call starts to read the history: runs that end before need no
+// database.
 func (p *progress) text(width int) string {
-	p.read.Do(func() {
-		go func() { p.usual.Store(int64(view.Usual(p.state, []string{p.task})[p.task])) }()
+	p.readUsual.Do(func() {
+		go func() {
+			usual := view.Usual(p.stateDir, []string{p.task})[p.task]
+			p.usual.Store(int64(usual))
+		}()
 	})
 	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
-	if p.stop.Err() != nil {
-		return line + elapsed(time.Since(p.begun)) + ", stopping; once more kills it"
+	elapsed := time.Since(p.begun)
+	if p.stopping.Err() != nil {
+		return line + elapsedText(elapsed) + ", stopping; once more kills it"
 	}
-	words, part := pace(time.Since(p.begun), time.Duration(p.usual.Load()))
-	line += words
+	text, part := pace(elapsed, time.Duration(p.usual.Load()))
+	line += text
 	if room := width - terminal.Width(line) - terminal.Gap; part >= 0 && room >= terminal.BarWidth {
 		line += terminal.Blanks(terminal.Gap) + p.out.Bar(part)
 	}
 	return line
 }
 
-// pace compares a run with usual; part is from 0 to 1, or -1 if usual is 0 (unknown).
-func pace(now, usual time.Duration) (words string, part float64) {
+// pace compares how long a run has been running with how long it usually takes; usual is 0 if that
+// is not known. part is from 0 to 1, or -1 if usual is 0.
+func pace(elapsed, usual time.Duration) (text string, part float64) {
 	switch {
 	case usual <= 0:
-		return elapsed(now), -1
-	case now > usual:
-		return elapsed(now) + ", usually " + humanize.Duration(usual), 1
+		return elapsedText(elapsed), -1
+	case elapsed > usual:
+		return elapsedText(elapsed) + ", usually " + humanize.Duration(usual), 1
 	}
-	return elapsed(now) + " of usually " + humanize.Duration(usual), float64(now) / float64(usual)
+	return elapsedText(elapsed) + " of usually " + humanize.Duration(usual), float64(elapsed) / float64(usual)
 }
 
-// elapsed writes a duration that goes on, in steps that can be read: not below a tenth of a second.
-func elapsed(d time.Duration) string {
+// elapsedText writes a duration that goes on, in steps that can be read: not below a tenth of a
+// second.
+func elapsedText(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}

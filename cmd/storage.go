@@ -18,6 +18,7 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -111,6 +112,28 @@ func (a *app) view(s *schedule.Schedule) view.Source {
 
 func (a *app) actor(s *schedule.Schedule) control.Actor {
 	return control.Actor{Source: a.view(s), By: callerName(), Environ: tickEnviron(s, ownEnvironment())}
+}
+
+// tick returns the tick of a minute. Its callbacks are for the caller to set.
+func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
+	t := &tick.Tick{
+		Schedule: s,
+		Minute:   minute,
+		Only:     o.only,
+		Replay:   o.at != "",
+		Storage:  a.caller(s).Storage,
+		Report:   tick.Report{Problem: a.problem},
+		Host: tick.Host{
+			Server:  serverName(s.Server),
+			Version: Version,
+			Self:    self(),
+			Environ: os.Environ(),
+		},
+	}
+	if o.verbose {
+		t.Report.Detail = a.problem
+	}
+	return t
 }
 
 // ownEnvironment returns the environment of this process.

@@ -62,19 +62,22 @@ func (a testCommand) test(name string, env []string) error {
 	return a.testTask(s, t, params)
 }
 
+// quietFor is how long a command under test must have printed nothing before the live line is
+// drawn.
+const quietFor = time.Second
+
 // testTask runs the task. Its output goes to stdout, and everything else to stderr.
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
 	ticking := a.tick(s, a.now(), runOptions{})
 	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
-	ticking.Report.Detail = a.problem // to whom notifications were sent
+	ticking.Report.Detail = a.problem // says who was notified
 	terminate, kill, release := signals()
 	defer release()
-	live, restore := a.liveLine(testRest)
+	live, restore := a.liveLine(quietFor)
 	defer restore()
 	if live != nil {
 		ticking.Report.Begun = func(row state.Row) {
-			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
-			live.Show(p.text)
+			live.Show(a.newProgress(row, s.StateDir, terminate).text)
 		}
 	}
 	row, err := ticking.Test(terminate, kill, tick.TestRun{
@@ -91,27 +94,24 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	for _, note := range row.Notes {
 		a.problem("%s: %s", t.Name, note)
 	}
-	a.printTested(row)
+	a.printEnd(row)
 	switch {
 	case terminate.Err() != nil:
-		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
+		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(terminate))}
 	case row.Outcome != outcome.Succeeded:
 		return &exit{code: exitFailed}
 	}
 	return nil
 }
 
-// testRest is how long a command under test must have printed nothing before the live line is
-// drawn.
-const testRest = time.Second
-
-// printTested says how the run ended.
-func (a testCommand) printTested(row state.Row) {
-	row.Origin = "" // whoever reads this has asked for it
+// printEnd says how the run ended.
+func (a testCommand) printEnd(row state.Row) {
+	row.Origin = "" // the person who reads this has asked for the run
+	ending := view.Describe(row)
 	out, tone := a.stderr(), toneOf(row.Result)
 	if !out.IsTerminal() {
-		fmt.Fprintf(a.err, "sched: %s %s\n", row.Task, view.Describe(row))
+		fmt.Fprintf(a.err, "sched: %s %s\n", row.Task, ending)
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), row.Task, out.Paint(tone, humanize.Line(view.Describe(row))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), row.Task, out.Paint(tone, humanize.Line(ending)))
 }

@@ -48,7 +48,8 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	f.BoolVarP(&o.run.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.run.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.run.logs, "logs", false, "print also what tasks print, each line with the task in front, as it comes")
-	f.BoolVar(&o.run.json, "json", false, "with --logs, print lines of JSON: one for each line of a task, and one for each tick in which something was due")
+	f.BoolVar(&o.run.json, "json", false, "with --logs, print lines of JSON: "+
+		"one for each line of a task, and one for each tick in which something was due")
 	f.BoolVar(&o.run.strict, "strict", false, "let nothing pass: run nothing while the schedule is invalid")
 	return c
 }
@@ -203,7 +204,7 @@ func (a workCommand) reportLast(o runOptions) {
 	tick.Report.Started, tick.Report.Done = r.started, r.done
 	tick.Collect()
 	if len(r.tasks) > 0 {
-		r.printJSONLine()
+		printJSONLine(a.out, r.toJSON())
 	}
 }
 
