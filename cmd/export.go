@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
@@ -35,7 +36,7 @@ If a task has a user, each line has one, as in /etc/cron.d.`,
 	return c
 }
 
-// export sends everything but the crontab to stderr.
+// export prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
 func (a exportCommand) export(output string) error {
 	a.look()
 	a.wantOrigins = true
@@ -43,30 +44,18 @@ func (a exportCommand) export(output string) error {
 	if err != nil {
 		return err
 	}
-	own := ""
+	me := ""
 	if u, err := user.Current(); err == nil {
-		own = u.Username
+		me = u.Username
 	}
 	home := func(name string) (string, bool) {
-		if dir, set := os.LookupEnv("HOME"); set && name == own {
+		if dir, set := os.LookupEnv("HOME"); set && name == me {
 			return dir, true
 		}
 		return homeOf(name)
 	}
-	exported := crontab.Export(s, localZone().String(), own, home, load.Settings)
-	for _, note := range exported.AsComments {
-		fmt.Fprintf(a.err, "note: %s\n", note)
-	}
-	for _, lost := range exported.Lost {
-		fmt.Fprintf(a.err, "not exported: %s\n", lost)
-	}
-	for _, warning := range exported.Warnings {
-		fmt.Fprintf(a.err, "warning: %s\n", warning)
-	}
-	for _, left := range s.Left {
-		what, _, _ := strings.Cut(left.String(), "\n")
-		fmt.Fprintf(a.err, "not exported: %s\n", what)
-	}
+	exported := crontab.Export(s, localZone().String(), me, home, load.Settings)
+	a.printNotes(s, exported)
 	if output == "" {
 		fmt.Fprint(a.out, exported.Text)
 	} else if err := writeNew(output, exported.Text); err != nil {
@@ -76,4 +65,21 @@ func (a exportCommand) export(output string) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// printNotes says what is only a comment in the crontab, what it lacks, and what is read in two ways.
+func (a exportCommand) printNotes(s *schedule.Schedule, exported *crontab.Exported) {
+	for _, setting := range exported.AsComments {
+		fmt.Fprintf(a.err, "note: %s\n", setting)
+	}
+	for _, setting := range exported.Lost {
+		fmt.Fprintf(a.err, "not exported: %s\n", setting)
+	}
+	for _, warning := range exported.Warnings {
+		fmt.Fprintf(a.err, "warning: %s\n", warning)
+	}
+	for _, problem := range s.Left { // of lines of a crontab that sched cannot run
+		firstLine, _, _ := strings.Cut(problem.String(), "\n")
+		fmt.Fprintf(a.err, "not exported: %s\n", firstLine)
+	}
 }

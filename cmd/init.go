@@ -28,11 +28,12 @@ looks like one of them. In a git repository it adds .sched/ to .gitignore. It ne
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return initCommand{a}.init() },
+		RunE: func(*cobra.Command, []string) error { return initCommand{a}.writeFirst() },
 	}
 }
 
-func (a initCommand) init() error {
+// writeFirst writes a first schedule, and says what comes next.
+func (a initCommand) writeFirst() error {
 	path := a.config
 	if path == "" {
 		path = "schedule.yaml"
@@ -41,28 +42,32 @@ func (a initCommand) init() error {
 		return err
 	}
 	folder := filepath.Dir(path)
-	file := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.firstSchedule()
-	if err := writeNew(path, schemaLines+file.text); err != nil {
+	first := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.newSchedule()
+	if err := writeNew(path, schemaLines+first.text); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder
 		}
 		return failed(hint, "%s cannot be written: %w", path, humanize.WithoutPath(err))
 	}
-	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, and one for the night that is switched off\n", path)
-	if file.offered > 0 {
-		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.found, " and "), humanize.Count(file.offered, "task"))
+	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, "+
+		"and one for the night that is switched off\n", path)
+	if first.offered > 0 {
+		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n",
+			strings.Join(first.kinds, " and "), humanize.Count(first.offered, "task"))
 	}
 	ignored, err := ignoreState(folder)
 	if err != nil {
 		a.problem("add .sched/ to .gitignore, it cannot be written: %v", humanize.WithoutPath(err))
 	} else if ignored {
-		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n", filepath.Join(folder, ".gitignore"))
+		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n",
+			filepath.Join(folder, ".gitignore"))
 	}
 	a.printNext()
 	return nil
 }
 
+// printNext prints the commands that people usually call next.
 func (a initCommand) printNext() {
 	flag := a.configFlag()
 	fmt.Fprintf(a.out, "\nnext:\n")
@@ -116,7 +121,7 @@ func zoneName() string {
 }
 
 // ignoreState adds .sched/ to the .gitignore of a folder in a git repository. It reports whether
-// that has the line now.
+// the .gitignore has that line now.
 func ignoreState(folder string) (bool, error) {
 	if !inGit(folder) {
 		return false, nil
@@ -143,6 +148,7 @@ func ignoreState(folder string) (bool, error) {
 	return true, errors.Join(err, file.Close())
 }
 
+// inGit reports whether the folder is in a git repository.
 func inGit(folder string) bool {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -160,9 +166,17 @@ func inGit(folder string) bool {
 	}
 }
 
+type schemaOptions struct {
+	output   string
+	database string // postgres or mysql: print the tables of a store instead
+	prefix   string // of these tables
+}
+
+type schemaCommand struct{ *app }
+
 // newSchemaCommand prints the schema that the files of init name.
 func newSchemaCommand(a *app) *cobra.Command {
-	var output, database, prefix string
+	var o schemaOptions
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the schema of schedule.yaml, by which editors complete and check it",
@@ -181,34 +195,40 @@ whose user may not make them.`,
   sched schema > /tmp/sched.json
   sched schema --sql postgres | psql jobs`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			if prefix != "" && database == "" {
-				return usage("add --sql postgres or --sql mysql", "--prefix is for the tables of --sql")
-			}
-			content := load.Schema()
-			if database != "" {
-				tables, ok := stores.Tables(database, prefix)
-				if !ok {
-					return usage("write `--sql postgres` or `--sql mysql`, and a prefix of small letters, digits and _",
-						"there are no tables for --sql %q and the prefix %q", database, prefix)
-				}
-				content = []byte(tables)
-			}
-			if output == "" {
-				_, err := a.out.Write(content)
-				return err
-			}
-			if err := os.WriteFile(output, content, 0o644); err != nil {
-				return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
-			}
-			return nil
-		},
+		RunE: func(*cobra.Command, []string) error { return schemaCommand{a}.print(o) },
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "write it to this file, over what is there")
-	c.Flags().StringVar(&database, "sql", "", "print the tables of a store in a database: postgres or mysql")
-	c.Flags().StringVar(&prefix, "prefix", "", "with --sql: what the names of the tables begin with, instead of sched_")
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "write it to this file, over what is there")
+	f.StringVar(&o.database, "sql", "", "print the tables of a store in a database: postgres or mysql")
+	f.StringVar(&o.prefix, "prefix", "",
+		"with --sql: what the names of the tables begin with, instead of sched_")
 	return c
 }
 
+// print prints the schema or the tables, or writes them to the file of --output.
+func (a schemaCommand) print(o schemaOptions) error {
+	if o.prefix != "" && o.database == "" {
+		return usage("add --sql postgres or --sql mysql", "--prefix is for the tables of --sql")
+	}
+	content := load.Schema()
+	if o.database != "" {
+		tables, ok := stores.Tables(o.database, o.prefix)
+		if !ok {
+			return usage("write `--sql postgres` or `--sql mysql`, and a prefix of small letters, digits and _",
+				"there are no tables for --sql %q and the prefix %q", o.database, o.prefix)
+		}
+		content = []byte(tables)
+	}
+	if o.output == "" {
+		_, err := a.out.Write(content)
+		return err
+	}
+	if err := os.WriteFile(o.output, content, 0o644); err != nil {
+		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	return nil
+}
+
 // schemaLines are the first lines of a schedule.yaml that sched writes.
-var schemaLines = load.Modeline(load.SchemaFile) + "\n# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"
+var schemaLines = load.Modeline(load.SchemaFile) + "\n" +
+	"# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"

@@ -39,9 +39,9 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 			folder[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		missing := func(string) (string, error) { return "", errors.New("not found") }
-		file := project{folder: folder, zone: "Europe/Berlin", lookPath: missing}.firstSchedule()
-		if !slices.Equal(file.found, test.found) {
-			t.Errorf("%s: found %v", test.project, file.found)
+		file := project{folder: folder, zone: "Europe/Berlin", lookPath: missing}.newSchedule()
+		if !slices.Equal(file.kinds, test.found) {
+			t.Errorf("%s: found %v", test.project, file.kinds)
 		}
 		for _, text := range test.has {
 			if !strings.Contains(file.text, text) {
@@ -67,7 +67,7 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 func TestThePathHasTheProgramsOfTheProject(t *testing.T) {
 	find := func(name string) (string, error) { return "/opt/" + name + "/bin/" + name, nil }
 	folder := fstest.MapFS{"package.json": {}}
-	file := project{folder: folder, zone: "UTC", lookPath: find}.firstSchedule()
+	file := project{folder: folder, zone: "UTC", lookPath: find}.newSchedule()
 	if !strings.Contains(file.text, "PATH: /opt/node/bin:/usr/local/bin:/usr/bin:/bin\n") {
 		t.Error(file.text)
 	}
