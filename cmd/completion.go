@@ -20,7 +20,8 @@ import (
 	"sched/schedule/view"
 )
 
-// newCompletionCommand is in place of cobra's own, whose help has another voice.
+// newCompletionCommand replaces the command of cobra, so that its help reads as the help of the
+// other commands.
 func newCompletionCommand(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
@@ -66,13 +67,14 @@ func zshCompletion(root *cobra.Command, to io.Writer) error {
 	return err
 }
 
-// An argumentCompletion finds candidates for the arguments of a command, as far as it takes more.
+// An argumentCompletion finds candidates for the next argument of a command, while the command
+// takes more arguments.
 type argumentCompletion struct {
 	most       int // how many arguments the command takes
 	candidates func(completer) []string
 }
 
-// argumentCompletions are by the name of the command.
+// argumentCompletions maps each command to the completion of its arguments.
 func argumentCompletions() map[string]argumentCompletion {
 	return map[string]argumentCompletion{
 		"list":    {unlimited, completer.tasks},
@@ -91,7 +93,7 @@ func argumentCompletions() map[string]argumentCompletion {
 	}
 }
 
-// flagCompletions are by the name of the flag, which means the same in each command.
+// flagCompletions maps each flag to its candidates. A flag means the same in each command.
 func flagCompletions() map[string]func(completer) []string {
 	return map[string]func(completer) []string{
 		"only":    completer.tasks,
@@ -112,32 +114,52 @@ func (a *app) addCompletions(root *cobra.Command) {
 	a.err = io.Discard
 	root.SetErr(io.Discard)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	root.RegisterFlagCompletionFunc("config", filesNamed("yaml", "yml"))
 	ofArguments, ofFlags := argumentCompletions(), flagCompletions()
 	for _, c := range root.Commands() {
 		if completion, ok := ofArguments[c.Name()]; ok {
-			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				if len(args) >= completion.most {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return matches(completion.candidates(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
-			}
-		}
-		addTo := func(flag string, complete cobra.CompletionFunc) {
-			if c.Flags().Lookup(flag) != nil {
-				c.RegisterFlagCompletionFunc(flag, complete)
-			}
+			c.ValidArgsFunction = a.completeArgument(completion)
 		}
 		for flag, candidates := range ofFlags {
-			addTo(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-				return matches(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
-			})
+			completeFlag(c, flag, a.completeValue(candidates))
 		}
-		addTo("env", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return matches(completer{a}.params(args), typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		})
-		addTo("prometheus", cobra.FixedCompletions([]string{"prom"}, cobra.ShellCompDirectiveFilterFileExt))
+		completeFlag(c, "env", a.completeParam)
+		completeFlag(c, "prometheus", filesNamed("prom"))
 	}
+}
+
+// completeFlag adds a completion to a flag, if the command has the flag.
+func completeFlag(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if c.Flags().Lookup(flag) != nil {
+		c.RegisterFlagCompletionFunc(flag, complete)
+	}
+}
+
+// filesNamed lets the shell offer the files with one of these endings.
+func filesNamed(endings ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= completion.most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		candidates := completion.candidates(completer{a})
+		return matches(candidates, typed, args), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (a *app) completeValue(candidates func(completer) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return matches(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeParam completes KEY=VALUE of a param. No blank follows: a value may come behind KEY=.
+func (a *app) completeParam(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	candidates := completer{a}.params(args)
+	return matches(candidates, typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // matches returns the candidates that begin with what was typed and are not among the arguments
@@ -149,7 +171,8 @@ func matches(candidates []string, typed string, args []string) []string {
 	})
 }
 
-// A completer finds candidates: words with descriptions. It finds none in a broken schedule.
+// A completer finds candidates: words with descriptions. It finds nothing if the schedule is
+// broken.
 type completer struct{ *app }
 
 func (c completer) schedule() *schedule.Schedule {
@@ -182,12 +205,11 @@ func (c completer) tags() (found []string) {
 // with the values that they may have.
 func (c completer) params(args []string) (found []string) {
 	tasks := c.schedule().Tasks
-	named := func(t *schedule.Task) bool { return slices.Contains(args, t.Name) }
-	all := !slices.ContainsFunc(tasks, named)
+	isNamed := func(t *schedule.Task) bool { return slices.Contains(args, t.Name) }
+	if slices.ContainsFunc(tasks, isNamed) {
+		tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *schedule.Task) bool { return !isNamed(t) })
+	}
 	for _, t := range tasks {
-		if !all && !named(t) {
-			continue
-		}
 		for _, p := range t.Params {
 			if len(p.Values) == 0 {
 				found = append(found, p.Name+"=")
@@ -216,15 +238,17 @@ const (
 	completionTimeout = time.Second // the person waits for the key Tab
 )
 
-// runs finds the newest runs. With outcomes it finds the runs that ended so, and their tasks.
+// runs finds the newest runs. If outcomes is not nil, it finds the newest runs with one of these
+// outcomes, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
-	c.withRecords(func(ctx context.Context, s *schedule.Schedule, all *view.Records) {
-		newest, _ := all.Find(ctx, state.Query{Limit: runsOffered, Outcomes: outcomes})
+	c.withRecords(func(ctx context.Context, s *schedule.Schedule, records *view.Records) {
+		newest, _ := records.Find(ctx, state.Query{Limit: runsOffered, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)
 			}
-			found = append(found, described(humanize.ShortRun(r.ID), fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.minuteText(r.Slot, s.Location))))
+			text := fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.minuteText(r.Slot, s.Location))
+			found = append(found, described(humanize.ShortRun(r.ID), text))
 		}
 	})
 	return found
@@ -232,9 +256,10 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 
 // live finds the runs that live, and their tasks.
 func (c completer) live() (found []string) {
-	c.withRecords(func(_ context.Context, s *schedule.Schedule, all *view.Records) {
-		for _, row := range slices.DeleteFunc(all.Live, state.Row.Pending) {
-			found = append(found, row.Task, described(humanize.ShortRun(row.ID), row.Task+" of "+c.minuteText(row.Slot, s.Location)))
+	c.withRecords(func(_ context.Context, s *schedule.Schedule, records *view.Records) {
+		for _, row := range slices.DeleteFunc(records.Live, state.Row.Pending) {
+			text := row.Task + " of " + c.minuteText(row.Slot, s.Location)
+			found = append(found, row.Task, described(humanize.ShortRun(row.ID), text))
 		}
 	})
 	slices.Sort(found)
@@ -246,12 +271,12 @@ func (c completer) withRecords(find func(context.Context, *schedule.Schedule, *v
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	all, err := view.Look(bounded, s.StateDir)
+	records, err := view.Look(bounded, s.StateDir)
 	if err != nil {
 		return
 	}
-	defer all.Close()
-	find(bounded, s, all)
+	defer records.Close()
+	find(bounded, s, records)
 }
 
 // described returns a candidate in the form that cobra wants.

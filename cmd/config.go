@@ -43,11 +43,13 @@ func (f *scheduleFile) findConfig() (string, error) {
 			}
 		}
 	}
-	return "", usage("`sched init` writes a first one, `-c crontab` takes a crontab as it is; --config or $SCHED_CONFIG name another file",
-		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
+	hint := "`sched init` writes a first one, `-c crontab` takes a crontab as it is; " +
+		"--config or $SCHED_CONFIG name another file"
+	return "", usage(hint, "there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
-// options lets root look at the schedule of any user, because nothing of it is run.
+// options says how this process loads a schedule. For root the schedule must be one that only root
+// can change, unless the command only reads: then nothing of the schedule is run.
 func (f *scheduleFile) options() load.Options {
 	return load.Options{
 		Getenv:            os.LookupEnv,
@@ -63,12 +65,12 @@ func (f *scheduleFile) options() load.Options {
 	}
 }
 
-// look begins a command that only reads. Such a command writes nothing, neither into the state
-// folder nor to the store, and works for everybody who may read the files: also for root on the
-// schedule of another user.
+// look says that the command only reads. Such a command writes nothing, neither into the state
+// folder nor to the store. It works for everybody who may read the files, and for root with the
+// schedule of any user.
 func (f *scheduleFile) look() { f.readOnly = true }
 
-// load returns a *load.InvalidError for problems of the file.
+// load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	file, err := f.findConfig()
 	if err != nil {
@@ -81,8 +83,9 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	return s, err
 }
 
-// loadLastValid returns the schedule. If the file is invalid, it returns the schedule that runs in
-// its place, and in invalid what is wrong with the file. If no schedule does, it returns err.
+// loadLastValid finds and loads the schedule. If the file is invalid, it returns the schedule that
+// runs in its place, and in invalid what is wrong with the file. If no schedule runs in its place,
+// it returns err.
 func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error) {
 	file, err := f.findConfig()
 	if err != nil {
@@ -99,24 +102,48 @@ func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error
 	return s, invalid, nil
 }
 
+// loadAnyway is loadLastValid, but if the file is invalid it only prints that.
+func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
+	valid, invalid, err := f.loadLastValid()
+	if err == nil && len(valid.Left) > 0 {
+		lines := humanize.Count(len(valid.Left), "line")
+		f.problem("%s of %s cannot run (see `sched check%s`)", lines, filepath.Base(valid.File), f.configFlag())
+	}
+	if invalid != nil {
+		f.problem("%s is invalid now (see `sched check%s`); this is about %s",
+			filepath.Base(valid.File), f.configFlag(), valid.InPlace())
+	}
+	return valid, err
+}
+
+// loadTrusted is loadAnyway for commands that leave something in the state folder. It refuses a
+// folder that ticks would refuse.
+func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
+	s, err := f.loadAnyway()
+	if err != nil {
+		return nil, err
+	}
+	return s, checkState(s)
+}
+
 // inPlaceOf returns the schedule that runs while a file is invalid: the last one that was valid or,
 // if none ever was, the tasks without a problem. It returns nil for a file that was deleted or
 // whose state folder is unknown, and if the last valid schedule cannot be read or trusted.
 func (f *scheduleFile) inPlaceOf(file string, invalid error) *schedule.Schedule {
-	problems, is := errors.AsType[*load.InvalidError](invalid)
-	if !is || problems.StateDir == "" || errors.Is(invalid, os.ErrNotExist) {
+	broken, ok := errors.AsType[*load.InvalidError](invalid)
+	if !ok || broken.StateDir == "" || errors.Is(invalid, os.ErrNotExist) {
 		return nil
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil
 	}
-	text, err := tick.LastValid(problems.StateDir, path)
-	if errors.Is(err, os.ErrNotExist) && problems.Rest != nil {
-		return problems.Rest
+	text, err := tick.LastValid(broken.StateDir, path)
+	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
+		return broken.Rest
 	}
-	rootLooks := f.readOnly && os.Geteuid() == 0 // at the folder of any user
-	if err != nil || !rootLooks && statedir.Check(problems.StateDir) != nil {
+	rootReads := f.readOnly && os.Geteuid() == 0 // root may read the folder of any user
+	if err != nil || !rootReads && statedir.Check(broken.StateDir) != nil {
 		return nil
 	}
 	s, err := f.parseLastValid(text, path)
@@ -135,19 +162,7 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 	return load.Archive(text, file, opts)
 }
 
-// loadAnyway is loadLastValid, but it only prints the problems of the present file.
-func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
-	valid, invalid, err := f.loadLastValid()
-	if err == nil && len(valid.Left) > 0 {
-		f.problem("%s of %s cannot run (see `sched check%s`)", humanize.Count(len(valid.Left), "line"), filepath.Base(valid.File), f.configFlag())
-	}
-	if invalid != nil {
-		f.problem("%s is invalid now (see `sched check%s`); this is about %s", filepath.Base(valid.File), f.configFlag(), valid.InPlace())
-	}
-	return valid, err
-}
-
-// checkState refuses a state folder that others can write. Call it before you believe its files.
+// checkState refuses a state folder that other users can write. Call it before you use its files.
 func checkState(s *schedule.Schedule) error {
 	if err := statedir.Check(s.StateDir); err != nil {
 		return usage(statedir.Hint(err), "%w", err)
@@ -155,7 +170,7 @@ func checkState(s *schedule.Schedule) error {
 	return nil
 }
 
-// checkNotification says what is wrong with the target of a notification; empty for nothing.
+// checkNotification says what is wrong with the target of a notification; "" if nothing is.
 func checkNotification(n schedule.Notification) (problem, hint string) {
 	target := notify.Target(n)
 	err := target.Check()
@@ -165,11 +180,11 @@ func checkNotification(n schedule.Notification) (problem, hint string) {
 	return strings.TrimPrefix(err.Error(), target.String()+": "), hintOf(err)
 }
 
-// checkStore says what is wrong with the URLs of a store; empty for nothing. It does not connect.
+// checkStore says what is wrong with the URLs of a store; "" if nothing is. It does not connect.
 func checkStore(servers []string) (problem, hint string) {
 	_, err := stores.Open(mutex.Config{Servers: servers, Namespace: "any"})
-	if wrong, is := errors.AsType[*mutex.StoreError](err); is {
-		return wrong.Text, wrong.Hint
+	if store, ok := errors.AsType[*mutex.StoreError](err); ok {
+		return store.Text, store.Hint
 	}
 	if err != nil {
 		return err.Error(), ""
@@ -187,16 +202,6 @@ func (f *scheduleFile) configFlag() string {
 		flag = " --system" + flag
 	}
 	return flag
-}
-
-// loadTrusted is loadAnyway for commands that leave something in the state folder. It refuses a
-// folder that ticks would refuse.
-func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
-	s, err := f.loadAnyway()
-	if err != nil {
-		return nil, err
-	}
-	return s, checkState(s)
 }
 
 // serverVariable is the variable with the name of this machine. It helps if two containers or

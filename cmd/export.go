@@ -67,7 +67,8 @@ func (a exportCommand) export(output string) error {
 	return nil
 }
 
-// printNotes says what is only a comment in the crontab, what it lacks, and what is read in two ways.
+// printNotes says what is only a comment in the crontab, what it lacks, and what is read in two
+// ways.
 func (a exportCommand) printNotes(s *schedule.Schedule, exported *crontab.Exported) {
 	for _, setting := range exported.AsComments {
 		fmt.Fprintf(a.err, "note: %s\n", setting)

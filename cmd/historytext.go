@@ -18,41 +18,41 @@ import (
 	"sched/schedule/view"
 )
 
-// printSlots prints what waits, live runs, lost runs and records, in this order and each with the
-// newest first. The table has a column of servers if the history covers all servers. The limit
-// counts all rows together.
+// printSlots prints what waits, live runs, lost runs and records, in this order. In each of these
+// groups the newest is the first. The limit counts all rows together.
 func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slotHistory) {
 	if len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
 	zone := s.Location
-	t := historyTable{out: a.stdout(), time: slotFormat(s, o), servers: o.allServers, limit: o.limit}
-	t.table = t.out.Table(t.shrinks()...)
-	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
-	here := serverName(s.Server)
+	table := newHistoryTable(a.stdout(), slotFormat(s, o), o)
+	thisServer := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(h.waiting)) {
 		for _, w := range slices.Backward(h.waiting[task]) {
-			t.add(state.Row{ID: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
+			row := state.Row{ID: w.Run, Task: task, Slot: w.Slot, Server: thisServer}
+			table.add(row, terminal.Active, w.Text(a.now(), zone))
 		}
 	}
 	for _, row := range slices.Backward(h.live) {
-		t.add(row.WithoutOutcome(), terminal.Active, a.liveText(row))
+		table.add(row.WithoutOutcome(), terminal.Active, a.liveText(row))
 	}
 	for _, row := range slices.Backward(h.lost) {
-		t.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
+		table.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
 	}
-	for _, r := range h.records {
-		words := view.Describe(r) + view.Late(r)
-		if len(r.Notes) > 0 {
-			words += "; " + strings.Join(r.Notes, "; ")
+	for _, record := range h.records {
+		text := view.Describe(record) + view.Late(record)
+		if len(record.Notes) > 0 {
+			text += "; " + strings.Join(record.Notes, "; ")
 		}
-		t.add(r, toneOf(r.Result), words)
+		table.add(record, toneOf(record.Result), text)
 	}
-	t.table.Flush()
-	a.sayCut(o, t.cut)
+	table.table.Flush()
+	a.sayCut(o, table.cut)
 }
 
+// A historyTable is the table of `sched history`. It has a column of servers if the history covers
+// all servers.
 type historyTable struct {
 	out     terminal.Stream
 	table   *terminal.Table
@@ -63,25 +63,40 @@ type historyTable struct {
 	cut     bool // a row was left out
 }
 
-// slotFormat returns the function that writes slots. They have their zone if the zones of the
-// schedule, a task and the reader are not all the same.
+func newHistoryTable(out terminal.Stream, slotTime func(time.Time) string, o historyOptions) *historyTable {
+	t := &historyTable{out: out, time: slotTime, servers: o.allServers, limit: o.limit}
+	t.table = out.Table(t.shrinks()...)
+	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	return t
+}
+
+// slotFormat returns the function that writes slots. It writes the zone, too, if --timezone names
+// one, or if the zones of the schedule, its tasks and this machine are not all the same.
 func slotFormat(s *schedule.Schedule, o historyOptions) func(time.Time) string {
-	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
-		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })
-	if differ {
+	zone := s.Location.String()
+	inOtherZone := func(t *schedule.Task) bool { return t.When.Location.String() != zone }
+	if o.timezone != "" || zone != localZone().String() || slices.ContainsFunc(s.Tasks, inOtherZone) {
 		return func(t time.Time) string { return humanize.SecondZone(t, s.Location) }
 	}
 	return func(t time.Time) string { return humanize.Second(t, s.Location) }
 }
 
 // shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
-func (t historyTable) shrinks() []terminal.Shrink {
-	last := len(t.columns(make([]string, 7)...)) - 1
-	return []terminal.Shrink{{Column: last - 1}, {Column: last - 2}, {Column: last, Least: 28}, {Column: 1, Least: 12}, {Column: last, Least: 16}}
+func (t *historyTable) shrinks() []terminal.Shrink {
+	const task = 1
+	outcome := len(t.columns(make([]string, 7)...)) - 1 // the last of the columns
+	memory, cpu := outcome-1, outcome-2
+	return []terminal.Shrink{
+		{Column: memory},
+		{Column: cpu},
+		{Column: outcome, Least: 28},
+		{Column: task, Least: 12},
+		{Column: outcome, Least: 16},
+	}
 }
 
-// add adds a row, unless the limit is reached. CPU and memory are known after commands have ended.
-func (t *historyTable) add(r state.Row, tone terminal.Tone, became string) {
+// add adds a row, unless the limit is reached. CPU and memory are known when a command has ended.
+func (t *historyTable) add(r state.Row, tone terminal.Tone, outcomeText string) {
 	if t.limit > 0 && t.rows == t.limit {
 		t.cut = true
 		return
@@ -95,11 +110,11 @@ func (t *historyTable) add(r state.Row, tone terminal.Tone, became string) {
 		}
 	}
 	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
-		cpu, memory, t.out.Paint(tone, humanize.Line(became)))...)
+		cpu, memory, t.out.Paint(tone, humanize.Line(outcomeText)))...)
 }
 
 // columns leaves out the third cell, the server, unless there is a column for it.
-func (t historyTable) columns(cells ...string) []string {
+func (t *historyTable) columns(cells ...string) []string {
 	if t.servers {
 		return cells
 	}
@@ -121,15 +136,16 @@ func (a historyCommand) liveText(row state.Row) string {
 	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
 }
 
-func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
-	if len(all) == 0 {
+// printSummary prints a line for each task. A value that is not known is "-".
+func (a historyCommand) printSummary(zone *time.Location, summaries []state.Summary) {
+	if len(summaries) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
 	t := a.stdout().Table()
 	defer t.Flush()
 	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
-	for _, s := range all {
+	for _, s := range summaries {
 		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
 		if r, ok := s.SuccessRate(); ok {
 			rate = percent(r)
@@ -141,7 +157,8 @@ func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
 			late, latest = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
 		}
 		if s.FailedID != "" {
-			failure = fmt.Sprintf("%s %s (run %s)", humanize.SecondZone(s.Failed, zone), s.FailedAs, humanize.ShortRun(s.FailedID))
+			at := humanize.SecondZone(s.Failed, zone)
+			failure = fmt.Sprintf("%s %s (run %s)", at, s.FailedAs, humanize.ShortRun(s.FailedID))
 		}
 		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
@@ -156,20 +173,22 @@ func percent(rate float64) string {
 	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
 }
 
-func (a historyCommand) printChanges(s *schedule.Schedule, all []view.Change) {
+// printChanges prints a line for each change.
+func (a historyCommand) printChanges(s *schedule.Schedule, changes []view.Change) {
 	t := a.stdout().Table()
 	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")
-	for _, c := range all {
+	for _, c := range changes {
 		at, _ := time.Parse(time.RFC3339, c.At)
 		target := c.Target
 		if c.Action == "stop" || c.Action == "retry" {
 			target = humanize.ShortRun(target)
 		}
-		because := cmp.Or(c.Reason, "-")
+		reason := cmp.Or(c.Reason, "-")
 		if c.Error != "" {
-			because += " (not done: " + c.Error + ")"
+			reason += " (not done: " + c.Error + ")"
 		}
-		t.Row(humanize.SecondZone(at, s.Location), humanize.Line(c.Who), c.From, c.Action, humanize.Line(target), humanize.Line(because))
+		t.Row(humanize.SecondZone(at, s.Location), humanize.Line(c.Who), c.From, c.Action,
+			humanize.Line(target), humanize.Line(reason))
 	}
 	t.Flush()
 }

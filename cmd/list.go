@@ -52,7 +52,8 @@ func newListCommand(a *app) *cobra.Command {
 	f.StringVar(&o.at, "at", "", "look ahead from this time: "+timeForms)
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringVar(&o.sort, "sort", "file", "the order: file as in the file, or next for what runs next first")
-	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --at for one of it")
+	f.StringVar(&o.timezone, "timezone", "",
+		"show times in this zone, such as America/New_York or Local, and take --at for one of it")
 	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
 	return c
@@ -83,10 +84,7 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
-		return (len(o.tasks) == 0 || slices.Contains(o.tasks, t.Name)) &&
-			(len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }))
-	}, at, o.next)
+	rows := a.view(s).Tasks(ctx, o.asksFor, at, o.next)
 	if o.timezone != "" {
 		for i := range rows.Items {
 			rows.Items[i].ShowIn(s.Location)
@@ -103,72 +101,12 @@ func (a listCommand) list(o listOptions) error {
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
-		a.problem("%v", failed(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing))
+		a.problemWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing)
 	}
 	return nil
 }
 
-func sortByNext(rows []view.Task) {
-	slices.SortStableFunc(rows, func(a, b view.Task) int {
-		if len(a.Times) == 0 || len(b.Times) == 0 {
-			return len(b.Times) - len(a.Times)
-		}
-		return a.Times[0].Compare(b.Times[0])
-	})
-}
-
-// ticksHint says how ticks begin to come.
-func (f *scheduleFile) ticksHint() string {
-	if f.system {
-		return fmt.Sprintf("`sched work%s` ticks by itself; `sched install` needs a line `# sched: system` at the top of the file", f.configFlag())
-	}
-	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; `sched work%[1]s` is for where there is no cron", f.configFlag())
-}
-
-// shownIn returns the schedule with the zone in which its times are shown; "" for its own.
-func shownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
-	if zone == "" {
-		return s, nil
-	}
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		return nil, usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`, "--timezone %s is not a known time zone", humanize.Line(zone))
-	}
-	if zone == "Local" {
-		location = localZone()
-	}
-	shown := *s
-	shown.Location = location
-	return &shown, nil
-}
-
-type listedTask struct {
-	view.Task
-	Settings map[string]any `json:"settings"` // by key, as in the schedule; what it does not set is left out
-}
-
-func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
-	all := make([]listedTask, len(rows))
-	for i, row := range rows {
-		all[i] = listedTask{row, map[string]any{}}
-		t, err := view.FindTask(s, row.Name)
-		if err != nil {
-			continue
-		}
-		for _, setting := range load.Settings(t) {
-			if !setting.IsSet || setting.Value == nil {
-				continue
-			}
-			value := jsonValue(setting.Value)
-			if inherited, ok := all[i].Settings[setting.Key].([]any); ok { // hooks come from each level
-				value = append(inherited, value.([]any)...)
-			}
-			all[i].Settings[setting.Key] = value
-		}
-	}
-	return all
-}
-
+// check refuses values and flags that do not go together.
 func (o listOptions) check() error {
 	switch {
 	case o.next < 0:
@@ -185,21 +123,108 @@ func (o listOptions) check() error {
 	return nil
 }
 
-func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
-	if all := view.EverythingPaused(s, rows.Pauses, a.now()); all != nil && len(rows.Items) > 0 {
-		fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything is "+all.Raw.Text(a.now(), s.Location)))
+// asksFor reports whether the arguments and tags ask for a task. Without arguments and tags they
+// ask for each task.
+func (o listOptions) asksFor(t *schedule.Task) bool {
+	if len(o.tasks) > 0 && !slices.Contains(o.tasks, t.Name) {
+		return false
 	}
-	for _, one := range rows.Planned {
-		if one.Everything && one.Told(a.now()) && len(rows.Items) > 0 {
-			fmt.Fprintln(a.out, a.stdout().Paint(terminal.Caution, "everything will be "+one.Raw.Text(a.now(), s.Location)))
+	hasTag := func(tag string) bool { return slices.Contains(t.Tags, tag) }
+	return len(o.tags) == 0 || slices.ContainsFunc(o.tags, hasTag)
+}
+
+// sortByNext moves the tasks without a next time to the end.
+func sortByNext(rows []view.Task) {
+	slices.SortStableFunc(rows, func(a, b view.Task) int {
+		if len(a.Times) == 0 || len(b.Times) == 0 {
+			return len(b.Times) - len(a.Times)
+		}
+		return a.Times[0].Compare(b.Times[0])
+	})
+}
+
+// ticksHint says how ticks begin to come.
+func (f *scheduleFile) ticksHint() string {
+	if f.system {
+		return fmt.Sprintf("`sched work%s` ticks by itself; "+
+			"`sched install` needs a line `# sched: system` at the top of the file", f.configFlag())
+	}
+	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; "+
+		"`sched work%[1]s` is for where there is no cron", f.configFlag())
+}
+
+// shownIn returns a copy of the schedule whose times are shown in the zone. For "" it returns the
+// schedule itself.
+func shownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
+	if zone == "" {
+		return s, nil
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`,
+			"--timezone %s is not a known time zone", humanize.Line(zone))
+	}
+	if zone == "Local" {
+		location = localZone()
+	}
+	shown := *s
+	shown.Location = location
+	return &shown, nil
+}
+
+// A listedTask is a task for --json, with the settings that the schedule has for it, by key.
+type listedTask struct {
+	view.Task
+	Settings map[string]any `json:"settings"`
+}
+
+func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
+	tasks := make([]listedTask, len(rows))
+	for i, row := range rows {
+		settings := map[string]any{}
+		tasks[i] = listedTask{Task: row, Settings: settings}
+		t, err := view.FindTask(s, row.Name)
+		if err != nil {
+			continue
+		}
+		for _, setting := range load.Settings(t) {
+			if !setting.IsSet || setting.Value == nil {
+				continue
+			}
+			value := jsonValue(setting.Value)
+			if inherited, ok := settings[setting.Key].([]any); ok { // hooks come from each level
+				value = append(inherited, value.([]any)...)
+			}
+			settings[setting.Key] = value
 		}
 	}
+	return tasks
+}
+
+// printTasks prints the table of tasks, below the pauses of all tasks.
+func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
 	if len(rows.Items) == 0 {
 		fmt.Fprintln(a.out, "no tasks")
 	} else {
+		a.printPauses(s, rows)
 		a.printTable(s, rows.Items, at)
 	}
 	if reason := a.view(s).Maintenance(); reason != "" {
 		a.problem("%s; only tasks with even_in_maintenance run", reason)
+	}
+}
+
+// printPauses prints the pause of all tasks, and those that are planned.
+func (a listCommand) printPauses(s *schedule.Schedule, rows view.Tasks) {
+	out, now := a.stdout(), a.now()
+	if everything := view.EverythingPaused(s, rows.Pauses, now); everything != nil {
+		text := "everything is " + everything.Raw.Text(now, s.Location)
+		fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
+	}
+	for _, planned := range rows.Planned {
+		if planned.Everything && planned.Told(now) {
+			text := "everything will be " + planned.Raw.Text(now, s.Location)
+			fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
+		}
 	}
 }

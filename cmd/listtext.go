@@ -36,8 +36,8 @@ func when(row view.Task, s *schedule.Schedule) string {
 	return words
 }
 
-// never says why a task without a next time has none: it is off, no slot meets its conditions,
-// pauses cover all slots, or no slot comes before its `until`. It is "-" for another reason.
+// never says why a task has no next time: it is switched off, no slot meets its conditions, pauses
+// cover all slots, or no slot comes before its `until`. It is "-" for another reason.
 func never(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
@@ -58,6 +58,7 @@ func never(row view.Task, s *schedule.Schedule) string {
 	return "-"
 }
 
+// lastText says how the last run ended, and on which server if that is another one.
 func (a listCommand) lastText(s *schedule.Schedule, last state.Row) string {
 	if last.ID == "" {
 		return "-"
@@ -69,18 +70,19 @@ func (a listCommand) lastText(s *schedule.Schedule, last state.Row) string {
 	return text
 }
 
+// nowText says what goes on with a task now: it runs, waits, is paused or overdue; "-" for nothing.
 func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 	text, waiting := a.runningText(row.Running, serverName(s.Server)), row.Waiting
 	if row.Paused != nil {
 		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), s.Location), ", ")
 	}
-	for _, one := range row.Planned {
-		if one.Told(a.now()) {
-			text = strings.TrimPrefix(text+", will be "+one.Raw.Text(a.now(), s.Location), ", ")
+	for _, planned := range row.Planned {
+		if planned.Told(a.now()) {
+			text = strings.TrimPrefix(text+", will be "+planned.Raw.Text(a.now(), s.Location), ", ")
 		}
 	}
-	for _, one := range row.Overdue {
-		text = strings.TrimPrefix(text+", overdue: "+one.Text, ", ")
+	for _, overdue := range row.Overdue {
+		text = strings.TrimPrefix(text+", overdue: "+overdue.Text, ", ")
 	}
 	switch {
 	case len(waiting) == 0 && text == "":
@@ -97,7 +99,7 @@ func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 	return text
 }
 
-func (a listCommand) runningText(running []view.Running, here string) string {
+func (a listCommand) runningText(running []view.Running, thisServer string) string {
 	if len(running) == 0 {
 		return ""
 	}
@@ -112,7 +114,7 @@ func (a listCommand) runningText(running []view.Running, here string) string {
 	if !first.Began.IsZero() {
 		text += " for " + a.ago(first.Began)
 	}
-	if first.PID == nil && first.Host == here {
+	if first.PID == nil && first.Host == thisServer {
 		text = "starting"
 	}
 	if len(running) > 1 {
@@ -121,7 +123,7 @@ func (a listCommand) runningText(running []view.Running, here string) string {
 	return text
 }
 
-// The columns of list. Now is there in a pipe, and when something runs, waits or is paused.
+// The columns of list. On a terminal the column NOW is there only if it has text.
 const (
 	listTask = iota
 	listWhen
@@ -156,19 +158,20 @@ func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.
 		}
 		return cells
 	}
-	now := ""
+	nowHead := ""
 	for _, row := range rows {
 		if a.nowCell(s, row) != "" {
-			now = "NOW"
+			nowHead = "NOW"
 		}
 	}
-	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")...)
+	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", nowHead, "DOES")...)
 	for _, row := range rows {
 		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
 		if len(row.Times) > 0 {
 			next, clock = nextCells(out, row, 0, at)
 		}
-		t.Row(columns(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(s, row), out.Paint(terminal.Faint, does(row)))...)
+		last, now := a.lastCell(s, row.LastRun), a.nowCell(s, row)
+		t.Row(columns(row.Name, when(row, s), next, clock, last, now, out.Paint(terminal.Faint, does(row)))...)
 		for i := 1; i < len(row.Times); i++ {
 			next, clock := nextCells(out, row, i, at)
 			t.Row(columns("", "", next, clock, "", "", "")...)
@@ -176,8 +179,8 @@ func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.
 	}
 }
 
-// nextCells returns how far the i-th next time is, and its clock time, dated on other days. In a
-// pipe the first has both, always dated.
+// nextCells returns the cells for the i-th next time: how far it is, and its time, with the date if
+// it is on another day. In a pipe the first cell has both, always with the date.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Times[i]
 	far := "in " + humanize.Duration(t.Sub(at))
@@ -200,15 +203,15 @@ func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
 }
 
 func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
-	words := a.nowText(s, row)
-	if words == "-" && a.stdout().IsTerminal() {
+	text := a.nowText(s, row)
+	if text == "-" && a.stdout().IsTerminal() {
 		return ""
 	}
 	tone := terminal.Active
 	if row.Paused != nil && len(row.Running) == 0 {
 		tone = terminal.Caution
 	}
-	return a.stdout().Paint(tone, humanize.Line(words))
+	return a.stdout().Paint(tone, humanize.Line(text))
 }
 
 // does says in one line what a task does: its description, or else its command.
