@@ -43,32 +43,11 @@ type Difference struct {
 func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
 	p := &Proof{From: from, To: from.AddDate(years, 0, 0)}
-	byName := map[string]*schedule.Task{}
-	for _, t := range loaded.Tasks {
-		byName[t.Name] = t
-	}
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
 	for _, t := range tasks {
-		taken := byName[t.Name]
-		if taken == nil || taken.Command.Line != t.Command {
-			p.Differences = append(p.Differences, Difference{Task: t})
-			continue
-		}
-		if t.Boot {
-			if !taken.When.Boot || len(taken.When.Crons) > 0 {
-				p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
-			} else {
-				p.Boots = append(p.Boots, t)
-			}
-			continue
-		}
-		if taken.When.Boot {
-			p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
-			continue
-		}
-		if t.Times == nil || t.Entry.Refused != "" || t.Entry.When == everyMinute {
-			p.Uncompared = append(p.Uncompared, t)
+		taken := loaded.Task(t.Name)
+		if !p.hasTimes(t, taken) {
 			continue
 		}
 		in := zone
@@ -92,6 +71,27 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 		}
 	}
 	return p
+}
+
+// hasTimes reports whether the times of a line and of the task taken from it are to be compared. If
+// not, it notes the result: the two differ, both start at a boot, or Debian's cron refuses the
+// line.
+func (p *Proof) hasTimes(t *Task, taken *schedule.Task) bool {
+	switch {
+	case taken == nil || taken.Command.Line != t.Command:
+		p.Differences = append(p.Differences, Difference{Task: t})
+	case t.Boot && (!taken.When.Boot || len(taken.When.Crons) > 0):
+		p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
+	case t.Boot:
+		p.Boots = append(p.Boots, t)
+	case taken.When.Boot:
+		p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
+	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == everyMinute:
+		p.Uncompared = append(p.Uncompared, t)
+	default:
+		return true
+	}
+	return false
 }
 
 // A pair is a line, and the time at which its task is due.

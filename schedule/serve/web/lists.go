@@ -28,34 +28,38 @@ func showServers(p *page) error {
 	}
 	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Schedule<th>Running</tr></thead><tbody>`)
 	for i, s := range view.ServersOf(all) {
-		p.put(`<tr><th scope="row">%s`, s.Name)
-		if s.SharedName {
-			p.put(` %s`, badge("more than one machine"))
-		}
-		if s.Environment != "" && s.Environment != p.Schedule.Environment {
-			p.put(` %s`, badge("environment "+s.Environment))
-		}
-		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
-			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
-		text := badge("as here")
-		if all[i].Digest != p.Schedule.Digest {
-			text = badge("another text")
-		}
-		p.put(`%s <code title="%s">%s</code>`, text, all[i].Digest, all[i].File)
-		p.put(`</td><td data-label="running">`)
-		for _, r := range s.Running {
-			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
-		}
-		switch {
-		case s.More > 0:
-			p.put(`and %d more`, s.More)
-		case len(s.Running) == 0:
-			p.put(`–`)
-		}
-		p.put(`</td></tr>`)
+		putServer(p, s, all[i].File, all[i].Digest)
 	}
 	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. Its own pages have what it skipped or missed, and what its runs print.</p></div>`)
 	return nil
+}
+
+// putServer writes the row of a server, whose schedule is in a file with a digest.
+func putServer(p *page, s view.Server, file, digest string) {
+	p.put(`<tr><th scope="row">%s`, s.Name)
+	if s.SharedName {
+		p.put(` %s`, badge("more than one machine"))
+	}
+	if s.Environment != "" && s.Environment != p.Schedule.Environment {
+		p.put(` %s`, badge("environment "+s.Environment))
+	}
+	p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td>`,
+		p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
+	text := badge("as here")
+	if digest != p.Schedule.Digest {
+		text = badge("another text")
+	}
+	p.put(`<td data-label="schedule">%s <code title="%s">%s</code></td><td data-label="running">`, text, digest, file)
+	for _, r := range s.Running {
+		p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
+	}
+	switch {
+	case s.More > 0:
+		p.put(`and %d more`, s.More)
+	case len(s.Running) == 0:
+		p.put(`–`)
+	}
+	p.put(`</td></tr>`)
 }
 
 // clockOf says how far a clock is from the clock of the store; less than a second counts as right.

@@ -104,8 +104,29 @@ func (p runPage) progress(r view.Run, usual state.Usual) {
 }
 
 func (p runPage) runFacts(r view.Run) {
-	zone := p.zoneOf(r.Task)
-	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
+	p.put(`<dl class="facts">`)
+	p.timeFacts(r, p.zoneOf(r.Task))
+	p.causeFacts(r)
+	p.processFacts(r)
+	if other, ok := p.elsewhereOf(r); ok {
+		p.put(`<dt>This slot</dt><dd>`)
+		p.elsewhere(other)
+		p.put(`</dd>`)
+	}
+	p.factIfAny("Stopped by", r.StopBy)
+	p.factIfAny("Hooks so far", strings.Join(r.Hooks, ", "))
+	if r.State == view.RunEnded && r.Hooked > 0 {
+		p.fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
+	}
+	for _, note := range r.Notes {
+		p.factIfAny("Note", note)
+	}
+	p.put(`</dl>`)
+}
+
+// timeFacts are the slot of the run, when it began and ended, and what it waits for.
+func (p runPage) timeFacts(r view.Run, zone *time.Location) {
+	p.fact("Slot", `%s`, p.exactly(r.Begin.Slot, zone))
 	if r.Begin.IsRange() {
 		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.LastSlot, zone))
 	}
@@ -128,6 +149,10 @@ func (p runPage) runFacts(r view.Run) {
 	if ended && !r.Begin.Started.IsZero() {
 		p.factIfAny("Took", humanize.Duration(r.Begin.Duration()))
 	}
+}
+
+// causeFacts are who or what asked for the run, and the runs that it has triggered.
+func (p runPage) causeFacts(r view.Run) {
 	if r.Cause == nil {
 		p.factIfAny("Asked for by", r.Origin)
 	}
@@ -140,8 +165,12 @@ func (p runPage) runFacts(r view.Run) {
 	for _, t := range r.Triggered {
 		p.fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
 	}
+}
+
+// processFacts are the attempts, and what the processes of the run used.
+func (p runPage) processFacts(r view.Run) {
 	switch {
-	case ended && r.Attempt > 1:
+	case r.State == view.RunEnded && r.Attempt > 1:
 		p.fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
 	case r.State == view.RunDeferred:
 		p.fact("Attempts", `%d so far`, r.Attempt-1)
@@ -162,20 +191,15 @@ func (p runPage) runFacts(r view.Run) {
 	}
 	p.factIfAny("Limits", r.Limits)
 	p.factIfAny("Server", r.Server)
-	if other, ok := view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]; ok && ended {
-		p.put(`<dt>This slot</dt><dd>`)
-		p.elsewhere(other)
-		p.put(`</dd>`)
+}
+
+// elsewhereOf returns the run of another server for the slot of a run that has ended.
+func (p runPage) elsewhereOf(r view.Run) (other state.Row, ok bool) {
+	if r.State != view.RunEnded {
+		return other, false
 	}
-	p.factIfAny("Stopped by", r.StopBy)
-	p.factIfAny("Hooks so far", strings.Join(r.Hooks, ", "))
-	if ended && r.Hooked > 0 {
-		p.fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
-	}
-	for _, note := range r.Notes {
-		p.factIfAny("Note", note)
-	}
-	p.put(`</dl>`)
+	other, ok = view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]
+	return other, ok
 }
 
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {

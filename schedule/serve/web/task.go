@@ -33,16 +33,7 @@ func showTask(made *page) error {
 		p.put(`<p class="about">%s</p>`, t.Description)
 	}
 	p.taskButtons(shown)
-	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
-	p.live(shown)
-	for _, planned := range shown.Planned {
-		p.put(`<p>%s will be %s</p>`, badge("planned"), planned.Raw.Text(p.now, p.zone))
-	}
-	if shown.Paused != nil {
-		p.put(`<p>%s %s</p>`, badge("paused"), shown.Paused.Raw.Text(p.now, p.zone))
-	}
-	p.why(w)
-	p.put(`</section>`)
+	p.nowSection(w, shown)
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
 		return err
@@ -60,14 +51,33 @@ func showTask(made *page) error {
 	p.plot(ran, usual[t.Name].Duration)
 	p.put(`</section>`)
 	p.definition(view.DefinitionOf(t, shown, usual[t.Name].Duration), t)
+	return p.runsSection(t.Name)
+}
+
+// nowSection shows what the task does now, and why.
+func (p taskPage) nowSection(w *view.Inquiry, shown view.Task) {
+	p.put(`<section id="now" data-live aria-labelledby="now-h"><h2 id="now-h">Now</h2>`)
+	p.live(shown)
+	for _, planned := range shown.Planned {
+		p.put(`<p>%s will be %s</p>`, badge("planned"), planned.Raw.Text(p.now, p.zone))
+	}
+	if shown.Paused != nil {
+		p.put(`<p>%s %s</p>`, badge("paused"), shown.Paused.Raw.Text(p.now, p.zone))
+	}
+	p.why(w)
+	p.put(`</section>`)
+}
+
+func (p taskPage) runsSection(task string) error {
 	p.put(`<section id="runs" data-live aria-labelledby="runs-h"><h2 id="runs-h">Runs</h2>`)
-	list := runTable{made}
+	list := runTable{p.page}
 	list.outcomeChips()
-	if err := list.runsOf(t.Name, 20); err != nil {
+	if err := list.runsOf(task, 20); err != nil {
 		return err
 	}
 	if p.View.Controls.Store != nil {
-		p.put(`<p><a href="%s">on all servers</a></p>`, p.base+"/runs?"+url.Values{"all_servers": {"true"}, "task": {t.Name}}.Encode())
+		query := url.Values{"all_servers": {"true"}, "task": {task}}.Encode()
+		p.put(`<p><a href="%s">on all servers</a></p>`, p.base+"/runs?"+query)
 	}
 	p.put(`</section>`)
 	return nil
@@ -121,6 +131,25 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	p.put(`<section aria-labelledby="definition-h"><h2 id="definition-h">Definition</h2><dl class="facts">`)
 	p.fact("Defined at", `<code>%s</code>`, view.Place(t))
 	p.fact("Command", `<code>%s</code>`, d.Command)
+	p.whenFacts(d, p.zoneOf(t.Name))
+	p.factIfAny("User", d.User)
+	p.factIfAny("Folder", d.Dir)
+	p.factIfAny("Environment", strings.Join(d.Environment, ", "))
+	p.factIfAny("Environment files", strings.Join(d.EnvFiles, ", "))
+	for _, param := range d.Params {
+		p.fact("Param", `<code>%s</code> %s`, param.Name, param.String())
+	}
+	p.limitFacts(d)
+	for _, hook := range d.Hooks {
+		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
+	}
+	p.put(`</dl>`)
+	p.editButtons(t.Name)
+	p.put(`</section>`)
+}
+
+// whenFacts are what starts the task, and what may keep it from starting.
+func (p taskPage) whenFacts(d view.Definition, zone *time.Location) {
 	if len(d.Cron) > 0 {
 		p.fact("When", `<code>%s</code> in %s`, strings.Join(d.Cron, " | "), d.Timezone)
 	}
@@ -131,18 +160,15 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		if i == 0 {
 			p.put(`<dt>Next times<dd>`)
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(at, p.zoneOf(t.Name)))
+		p.put(`<span class="time">%s</span> `, p.exactly(at, zone))
 	}
 	p.factIfAny("Conditions", d.Conditions)
 	p.factIfAny("Asks", strings.Join(d.Asks, "; "))
 	p.factIfAny("Tags", strings.Join(d.Tags, ", "))
-	p.factIfAny("User", d.User)
-	p.factIfAny("Folder", d.Dir)
-	p.factIfAny("Environment", strings.Join(d.Environment, ", "))
-	p.factIfAny("Environment files", strings.Join(d.EnvFiles, ", "))
-	for _, param := range d.Params {
-		p.fact("Param", `<code>%s</code> %s`, param.Name, param.String())
-	}
+}
+
+// limitFacts are what bounds the runs of the task, and how they are judged.
+func (p taskPage) limitFacts(d view.Definition) {
 	if d.WithoutOverlapping {
 		p.fact("Overlap", `never: its mutex is <code>%s</code>`, d.Mutex)
 	}
@@ -165,12 +191,6 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 		p.factIfAny("Success codes", strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))
 	}
 	p.factIfAny("Warn codes", strings.Trim(fmt.Sprint(d.WarnCodes), "[]"))
-	for _, hook := range d.Hooks {
-		p.fact("Hook", `<code>%s</code> %s`, hook.Key, hook.Does)
-	}
-	p.put(`</dl>`)
-	p.editButtons(t.Name)
-	p.put(`</section>`)
 }
 
 func (p taskPage) taskButtons(t view.Task) {
