@@ -20,14 +20,14 @@ type admitter struct {
 	maintenance *maintenance
 }
 
-// refusal returns the reason why a slot may not start at this moment; "" when it may. Paused
-// says that the reason is a pause or a maintenance, which will be over.
+// refusal returns the reason why a slot may not start at this moment; "" when it may. The result
+// paused says that the reason is a pause or a maintenance, which will end.
 func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
 	now := clock.Now
 	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	keeps := func(task *schedule.Task, at time.Time) (reason string) {
+	pausedBy := func(task *schedule.Task, at time.Time) (reason string) {
 		if task.CatchesUp && at.Before(a.tick.Minute) { // its run waits for the end of a pause
 			return ""
 		}
@@ -37,29 +37,30 @@ func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
 		paused = reason != ""
 		return reason
 	}
-	reason = schedule.Refusal(slot, now, keeps)
+	reason = schedule.Refusal(slot, now, pausedBy)
 	return reason, paused
 }
 
-// refuses reports whether a slot may not start at this moment.
-func (a *admitter) refuses(slot schedule.Slot) bool {
+// admits reports whether a slot may start at this moment.
+func (a *admitter) admits(slot schedule.Slot) bool {
 	reason, _ := a.refusal(slot)
-	return reason != ""
+	return reason == ""
 }
 
-// paused returns by whom and why a task is paused that is to start at the given time, or now if
-// that is later (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start); "" if the
-// task is not paused.
+// paused returns by whom and why a task is paused; "" if it is not. The task is to start at the
+// given time, or now if that is later
+// (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start).
 func (a *admitter) paused(task *schedule.Task, at time.Time) string {
 	now := humanize.Later(at, clock.Now())
-	if pause, ok := a.controls.now().Pauses.Of(task, now); ok {
-		return pause.Text(now, a.tick.Schedule.Location)
+	if p, ok := a.controls.now().Pauses.Of(task, now); ok {
+		return p.Text(now, a.tick.Schedule.Location)
 	}
 	return ""
 }
 
-// inMaintenance returns why a task that is to start at the given time does not run in maintenance;
-// "" when it may. If that cannot be found out, the task runs.
+// inMaintenance returns the reason why a task that is to start at the given time does not run in a
+// maintenance; "" if it may run. If nobody can find out whether there is a maintenance, the task
+// runs.
 func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
 	if a.tick.Schedule.Maintenance == "" {
 		return ""
@@ -78,7 +79,8 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 	return schedule.TooLate(slot, clock.Now())
 }
 
-// waitsUntil returns until when a run of the slot waits at most if it begins to wait at from.
+// waitsUntil returns the time until which a run of the slot waits at most if it begins to wait at
+// from.
 func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
 	if slot.Task.CatchesUp {
 		return humanize.Later(slot.At.Add(slot.Task.MissedWithin), from.Add(time.Minute))
@@ -96,9 +98,9 @@ func (a *admitter) neverTooLate(slot schedule.Slot) bool {
 	return a.tick.Replay || slot.At.Before(a.tick.Minute)
 }
 
-// maintenance remembers what a tick found out about its schedule's maintenance file. The tick looks
-// once for each instant at which something is due, so that all tasks of that instant are treated
-// alike (docs/internals/decisions.md#maintenance-is-looked-for-once-for-each-instant). Safe for
+// maintenance caches whether there is a maintenance. The tick looks once for each instant at which
+// something is due, so that all tasks of that instant are treated alike
+// (docs/internals/decisions.md#maintenance-is-looked-for-once-for-each-instant). Safe for
 // concurrent use.
 type maintenance struct {
 	schedule *schedule.Schedule
@@ -106,11 +108,11 @@ type maintenance struct {
 
 	mu       sync.Mutex
 	at       map[time.Time]string // the reason at each instant; "" for none
-	reported bool                 // the problem that it cannot be found out
+	reported bool                 // the problem that nobody can find out was reported
 }
 
-// reason returns why there is maintenance at an instant; "" if there is no maintenance, or if that
-// cannot be found out.
+// reason returns why there is maintenance at an instant; "" if there is no maintenance, or if
+// nobody can find out.
 func (m *maintenance) reason(at time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

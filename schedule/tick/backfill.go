@@ -18,7 +18,7 @@ const (
 	killedAsking = "sched run was killed before it came to it, or while it asked its conditions"
 )
 
-// startedUnrecorded is why such a slot is lost that the dead tick had begun.
+// startedUnrecorded is the reason of a lost run that a dead tick had begun and could not record.
 const startedUnrecorded = "it ran while the state folder could not be written, and sched run ended before it could be"
 
 // A backfill collects outcomes for the slots that have none, and that nobody starts any more.
@@ -27,13 +27,14 @@ type backfill struct {
 	settled     settled
 	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
-	resumed     []schedule.Slot   // what dead ticks left and runs in this one
-	begun       map[due]bool      // what dead ticks began, and could not write down
-	needsPauses bool              // it depends on what was paused, which was not read yet
+	resumed     []schedule.Slot   // slots that dead ticks left and that run in this tick
+	begun       map[due]bool      // slots whose runs dead ticks began, and could not write down
+	needsPauses bool              // it depends on pauses, which were not read yet
 	rows        []state.Row
-	once, slots int // how many missed slots run now, and how many do not
+	runNow      int // how many missed slots run in this tick
+	stayMissed  int // how many missed slots do not
 	reasons     []reasonCount
-	tasks       map[string]*schedule.Task // the active ones of the schedule, by name
+	tasks       map[string]*schedule.Task // the active tasks of the schedule, by name
 }
 
 // A miss is a slot that was missed.
@@ -43,12 +44,12 @@ type miss struct {
 }
 
 // takeOver finds out what became of the slots in the gap, and of the slots that dead ticks left. It
-// returns the slots that this tick starts: due slots, and missed slots that run once.
-func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap, left []state.Row) (starts []schedule.Slot, err error) {
-	if gap == nil && len(left) == 0 {
+// returns the slots that this tick starts: due slots, and missed slots that run after all.
+func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
+	if b.gap == nil && len(left) == 0 {
 		return slots, nil
 	}
-	b.gap = gap
+	var err error
 	if b.settled, err = b.findSettled(ctx, left); err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, gap *gap
 		b.addLeft(row)
 	}
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[dueOf(s)] })
-	starts = b.runMissed(slots)
+	starts := b.addMissedStarts(slots)
 	b.addRows()
 	return starts, nil
 }
@@ -84,7 +85,9 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 		return begunUnseen
 	case !row.Slot.Before(minute):
 		return yetToCome
-	case b.settled.itself(row.Task, row.Slot), b.settled.inRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
+	case b.settled.hasSingle(row.Task, row.Slot):
+		return accounted
+	case b.settled.hasInRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
 		return accounted
 	case b.resumes(row, task):
 		return resumedNow
@@ -99,12 +102,13 @@ func (b *backfill) addLeft(row state.Row) {
 		reason = killedAsking
 	}
 	fate := b.fateOf(row, task)
-	if fate != begunUnseen && (task == nil || reason == killedAsking) { // else it is the command of the run that lives
+	// If the run began unseen, the process that lives is the command of the run.
+	if fate != begunUnseen && (task == nil || reason == killedAsking) {
 		endConditions(row.ID)
 	}
 	switch fate {
 	case begunUnseen:
-		lost := b.row(row.Task, row.ID, row.Slot, outcome.Lost, startedUnrecorded)
+		lost := b.endedRow(slot, row.ID, outcome.Lost, startedUnrecorded)
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
@@ -115,8 +119,11 @@ func (b *backfill) addLeft(row state.Row) {
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
-		b.once++
-		b.ledger.runs[slot] = plannedRun{run: row.ID, note: "sched run was killed when it had claimed the slot, before the run began"}
+		b.runNow++
+		b.ledger.runs[slot] = plannedRun{
+			run:  row.ID,
+			note: "sched run was killed when it had claimed the slot, before the run began",
+		}
 	case missedNow:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
 	}
@@ -126,13 +133,13 @@ func (b *backfill) addLeft(row state.Row) {
 // it was killed. For a task with missed: once, missed_within says that instead.
 const resumedWithin = 3 * time.Minute
 
-// resumes reports whether a slot that a dead tick left runs in this one. If the dead tick had
+// resumes reports whether a slot that a dead tick left runs in this tick. If the dead tick had
 // claimed it for all servers, no other server runs it. This tick claims it again for the same run,
 // which changes nothing, and begins that run. If a task is due several times in a minute, its slot
 // makes way for the next one instead
 // (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
 func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
-	if task == nil || !task.OneServer || task.GivesWay(row.Slot) && !task.RunAllMissed || !b.allowed(task, row.Slot) {
+	if task == nil || !task.OneServer || task.GivesWay(row.Slot) && !task.RunAllMissed || !b.isAllowed(task, row.Slot) {
 		return false
 	}
 	within := resumedWithin
@@ -145,78 +152,81 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	return b.ledger.Minute.Sub(row.Slot) <= within
 }
 
-// runMissed chooses the slots that run in this tick although they were missed. For a task with
-// missed: once or after_pause that is the newest slot that its conditions allow, unless the task is
-// due anyway (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute). With missed:
-// all these are the newest slots, as many as the task allows.
-func (b *backfill) runMissed(slots []schedule.Slot) []schedule.Slot {
-	runs := map[*schedule.Task]bool{}
+// addMissedStarts adds the slots that run in this tick although they were missed to the slots that
+// are due. For a task with missed: once or after_pause that is the newest slot that its conditions
+// allow, unless the task is due anyway
+// (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute). With missed: all these are
+// the newest slots, as many as the task allows.
+func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
+	isDue := map[*schedule.Task]bool{}
 	for _, slot := range slots {
-		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
+		isDue[slot.Task] = isDue[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
 	starts := slices.Concat(slots, b.resumed)
 	for _, task := range b.ledger.Schedule.Tasks {
-		if !(task.RunMissed || task.When.Boot) || runs[task] && !task.RunAllMissed || !b.ledger.Schedule.Active(task) {
+		makesUp := (task.RunMissed || task.When.Boot) && (task.RunAllMissed || !isDue[task])
+		if !makesUp || !b.ledger.Schedule.Active(task) {
 			continue
 		}
-		most := 1
+		limit := 1
 		if task.RunAllMissed {
-			most = task.MaxMissed
+			limit = task.MaxMissed
 		}
-		for _, one := range b.newest(task, most) {
-			starts = append(starts, schedule.Slot{Task: task, At: one.slot})
-			b.settled.add(task.Name, one.slot, one.slot)
-			b.count(task.Name, 1, one.reason)
-			b.once++
+		for _, miss := range b.newestMissed(task, limit) {
+			starts = append(starts, schedule.Slot{Task: task, At: miss.slot})
+			b.settled.add(task.Name, miss.slot, miss.slot)
+			b.count(task.Name, 1, miss.reason)
+			b.runNow++
 		}
 	}
 	b.ledger.sortStarts(starts)
 	return starts
 }
 
-// newest returns the newest missed slots of the task that may run now, at most so many.
-func (b *backfill) newest(task *schedule.Task, most int) (newest []miss) {
+// newestMissed returns the newest missed slots of the task that may run now, at most limit of them.
+func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) {
 	first := b.ledger.Minute.Add(-task.MissedWithin)
-	for d, w := range b.ledger.waiting { // that one runs when its pause is over
-		if d.task == task.Name && w.Wait.For == state.ForPause && !d.slot.Before(first) {
+	for d, row := range b.ledger.waiting { // such a slot runs when its pause is over, and older ones do not
+		if d.task == task.Name && row.Wait.For == state.ForPause && !d.slot.Before(first) {
 			first = d.slot.Add(time.Second)
 		}
 	}
-	for _, one := range b.missed[task.Name] {
-		if !one.slot.Before(first) && !b.settled.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
-			newest = append(newest, one)
+	for _, miss := range b.missed[task.Name] {
+		isOpen := !miss.slot.Before(first) && !b.settled.hasSingle(task.Name, miss.slot)
+		if isOpen && b.isAllowed(task, miss.slot) {
+			newest = append(newest, miss)
 		}
 	}
 	if b.inGap(task.Name) {
 		n := 0
 		for at := range task.When.Backward(humanize.Later(b.gap.countedFrom, first), b.gap.end) {
-			if n == most {
+			if n == limit {
 				break
 			}
-			if !b.settled.has(task.Name, at) && b.allowed(task, at) {
+			if !b.settled.has(task.Name, at) && b.isAllowed(task, at) {
 				newest = append(newest, miss{at, b.gap.reason(b.ledger.Schedule.Location)})
 				n++
 			}
 		}
 	}
 	slices.SortFunc(newest, func(x, y miss) int { return y.slot.Compare(x.slot) })
-	return newest[:min(most, len(newest))]
+	return newest[:min(limit, len(newest))]
 }
 
-// allowed reports whether a slot would have run had there been a tick.
-func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
+// isAllowed reports whether a slot would have run if a tick had come.
+func (b *backfill) isAllowed(task *schedule.Task, at time.Time) bool {
 	switch {
 	case task.UnmetCondition(at) != "":
 		return false
 	case task.RunAfterPause:
 		return true
 	}
-	return b.paused(task, at) == ""
+	return b.pauseOf(task, at) == ""
 }
 
-// paused says which pause covered a slot. If the plan does not know yet what was paused, it begins
-// anew.
-func (b *backfill) paused(task *schedule.Task, at time.Time) string {
+// pauseOf returns the text of the pause that covered a slot; "" if no pause did. If the pauses were
+// not read yet, it sets needsPauses, and the plan begins anew.
+func (b *backfill) pauseOf(task *schedule.Task, at time.Time) string {
 	if b.ledger.paused == nil {
 		b.needsPauses = true
 		return "nobody knows yet"
@@ -224,10 +234,10 @@ func (b *backfill) paused(task *schedule.Task, at time.Time) string {
 	return b.ledger.paused.By(task, at)
 }
 
-// inGap reports whether a task was due in the gap.
+// inGap reports whether there is a gap and a task was due in it.
 func (b *backfill) inGap(task string) bool { return b.gap != nil && b.gap.tasks[task] }
 
-// task returns a task by its name; nil if the schedule has no such task any more, or if it is
+// task returns a task by its name; nil if the schedule has no such task any more, or if the task is
 // switched off.
 func (b *backfill) task(name string) *schedule.Task {
 	if b.tasks == nil {
@@ -241,7 +251,7 @@ func (b *backfill) task(name string) *schedule.Task {
 	return b.tasks[name]
 }
 
-// settled are the slots that have an outcome, or for which a live tick will account, by task.
+// settled has the slots that have an outcome, or for which a live tick will account, by task.
 type settled map[string]*outcomes
 
 // outcomes are the settled slots of one task.
@@ -253,7 +263,8 @@ type outcomes struct {
 // findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
 // left.
 func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
-	s, from, to := settled{}, b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
+	s := settled{}
+	from, to := b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
 	if b.gap != nil {
 		from = b.gap.countedFrom
 	}
@@ -289,21 +300,23 @@ func (s settled) add(name string, at, until time.Time) {
 
 // has reports whether a slot is settled.
 func (s settled) has(name string, at time.Time) bool {
-	return s.itself(name, at) || s.inRange(name, at)
+	return s.hasSingle(name, at) || s.hasInRange(name, at)
 }
 
-// itself reports whether a slot is settled by itself.
-func (s settled) itself(name string, at time.Time) bool {
+// hasSingle reports whether a slot is settled by a row of its own.
+func (s settled) hasSingle(name string, at time.Time) bool {
 	o := s[name]
 	return o != nil && o.single[at.UTC()]
 }
 
-func (s settled) inRange(name string, at time.Time) bool {
+// hasInRange reports whether a slot is settled by a row that stands for several slots.
+func (s settled) hasInRange(name string, at time.Time) bool {
 	o := s[name]
-	return o != nil && slices.ContainsFunc(o.ranges, func(s state.Slot) bool { return !at.Before(s.At) && !at.After(s.Until) })
+	covers := func(r state.Slot) bool { return !at.Before(r.At) && !at.After(r.Until) }
+	return o != nil && slices.ContainsFunc(o.ranges, covers)
 }
 
-// firstOpen returns the first slot of the task from a time on that is not settled.
+// firstOpen returns the first slot of the task at or after from that is not settled.
 func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
 	first, ok := task.When.Next(from.Add(-time.Second))
 	for ok && s.has(task.Name, first) {
@@ -312,18 +325,18 @@ func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
 	return first
 }
 
-// inRanges returns how many slots of the task in [from, to) lie in ranges.
-func (s settled) inRanges(task *schedule.Task, from, to time.Time) (n int) {
+// countInRanges returns how many slots of the task in [from, to) lie in ranges.
+func (s settled) countInRanges(task *schedule.Task, from, to time.Time) (n int) {
 	o := s[task.Name]
 	if o == nil {
 		return 0
 	}
-	for _, s := range o.ranges {
-		end := s.Until.Add(time.Second)
+	for _, r := range o.ranges {
+		end := r.Until.Add(time.Second)
 		if to.Before(end) {
 			end = to
 		}
-		n += task.When.Count(humanize.Later(s.At, from), end)
+		n += task.When.Count(humanize.Later(r.At, from), end)
 	}
 	return n
 }

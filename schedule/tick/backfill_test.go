@@ -23,13 +23,13 @@ func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
 	if first := s.firstOpen(task, noon); !first.Equal(minute(1)) {
 		t.Errorf("the first that is open is %s", first)
 	}
-	if n := s.inRanges(task, noon, minute(10)); n != 4 {
+	if n := s.countInRanges(task, noon, minute(10)); n != 4 {
 		t.Errorf("%d are in ranges", n)
 	}
-	if n := s.inRanges(task, minute(1), minute(7)); n != 2 {
+	if n := s.countInRanges(task, minute(1), minute(7)); n != 2 {
 		t.Errorf("%d of the first are in ranges", n)
 	}
-	if s.itself("each", minute(7)) || !s.has("each", minute(7)) || !s.itself("each", minute(6)) || s.has("each", minute(9)) {
+	if s.hasSingle("each", minute(7)) || !s.has("each", minute(7)) || !s.hasSingle("each", minute(6)) || s.has("each", minute(9)) {
 		t.Error("what is settled by itself, and what in a row")
 	}
 }

@@ -68,7 +68,7 @@ func (s *launcher) asksAhead(slot schedule.Slot) bool {
 	task := slot.Task
 	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
 	return asks && s.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
-		s.locks.prefetched(slot) == nil && !s.admission.refuses(slot)
+		s.locks.prefetched(slot) == nil && s.admission.admits(slot)
 }
 
 // ask asks the store for the claim and the locks.

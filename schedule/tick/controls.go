@@ -176,8 +176,8 @@ func (r *running) stopPaused() {
 		if task == nil {
 			continue
 		}
-		if pause, ok := pauses.Stopping(task, now); ok && row.Started.Before(pause.Since) {
-			stopping.Go(func() { r.stopForPause(row, pause, now) })
+		if p, ok := pauses.Stopping(task, now); ok && row.Started.Before(p.Since) {
+			stopping.Go(func() { r.stopForPause(row, p, now) })
 		}
 	}
 	stopping.Wait()

@@ -200,7 +200,7 @@ func (b *backfill) settleDelayed(waiting state.Row, kind outcome.Kind, reason st
 		b.ledger.expired = append(b.ledger.expired, ExpiredSlot{slot, kind, reason})
 		return
 	}
-	row := b.row(waiting.Task, waiting.ID, waiting.Slot, outcome.Skipped, reason)
+	row := b.endedRow(due{waiting.Task, waiting.Slot}, waiting.ID, outcome.Skipped, reason)
 	row.Kind = kind
 	b.rows = append(b.rows, row)
 }

@@ -33,8 +33,8 @@ func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last ti
 	open := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return settled[dueOf(s)] })
 	if n := len(slots) - len(open); n > 0 {
 		minute := humanize.MinuteZone(l.Minute, l.Schedule.Location)
-		l.addProblem("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
-			humanize.Count(n, "slot"), minute)
+		l.addProblem("the clock was set back: %s of %s had an outcome before,"+
+			" and `sched run --at` alone runs them again", humanize.Count(n, "slot"), minute)
 	}
 	return open, err
 }

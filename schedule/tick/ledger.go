@@ -163,7 +163,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{ledger: l, missed: map[string][]miss{}, begun: map[due]bool{}}
+	b := &backfill{ledger: l, gap: l.gap(ctx, last), missed: map[string][]miss{}, begun: map[due]bool{}}
 	delayed, err := b.takeDelayed(ctx)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	}
 
 	// 3. The slots that start: the slots that waited come first, and missed slots may join.
-	starts, err := b.takeOver(ctx, open, l.gap(ctx, last), left)
+	starts, err := b.takeOver(ctx, open, left)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 		return nil, err
 	}
 	l.recorded = len(b.rows)
-	if b.once+b.slots > 0 {
+	if b.runNow+b.stayMissed > 0 {
 		l.addProblem("%s", b.summary())
 	}
 

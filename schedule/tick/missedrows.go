@@ -14,8 +14,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A gap of a month holds millions of slots. For each task the newest ones have a row each, and all
-// older ones one row together.
+// A gap of a month may have millions of slots. For each task each of the newest slots has a row,
+// and all older slots have one row together.
 const (
 	maxRowsOfTask = 100
 	maxRows       = 1000 // of all tasks; not counting the rows for the older slots
@@ -23,25 +23,25 @@ const (
 
 // addRows makes the rows of the slots that stay missed.
 func (b *backfill) addRows() {
-	rows := maxRowsOfTask
+	rowsOfTask := maxRowsOfTask
 	if b.gap != nil {
-		rows = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
+		rowsOfTask = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
 	}
-	for _, name := range b.names() {
-		for _, one := range b.missed[name] {
-			if !b.settled.has(name, one.slot) { // else it runs once
-				b.add(name, one.slot, one.slot, 1, one.reason, b.pausedText(name, one.slot))
+	for _, name := range b.tasksWithMisses() {
+		for _, miss := range b.missed[name] {
+			if !b.settled.has(name, miss.slot) { // else it runs in this tick
+				b.add(name, b.single(name, miss.slot), miss.reason)
 			}
 		}
 		if b.inGap(name) {
-			b.addGapRows(b.task(name), rows)
+			b.addGapRows(b.task(name), rowsOfTask)
 		}
 	}
 }
 
-// names returns the tasks with something missed: tasks of the schedule, and tasks that it has no
-// more.
-func (b *backfill) names() (names []string) {
+// tasksWithMisses returns the names of the tasks with missed slots: first tasks of the schedule,
+// then tasks that are no longer in it.
+func (b *backfill) tasksWithMisses() (names []string) {
 	for _, task := range b.ledger.Schedule.Tasks {
 		if len(b.missed[task.Name]) > 0 || b.inGap(task.Name) {
 			names = append(names, task.Name)
@@ -55,8 +55,8 @@ func (b *backfill) names() (names []string) {
 	return names
 }
 
-// addGapRows adds a row for each of the newest slots in the gap, and one for all older ones: one
-// for each pause in which such slots were, and for each time between.
+// addGapRows adds rows for the slots in the gap: a row for each of the newest slots, as many as
+// rows, and rows that stand for several older slots (addRanges).
 func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 	from, reason := b.gap.countedFrom, b.gap.reason(b.ledger.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.end) {
@@ -67,7 +67,7 @@ func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 			b.addRanges(task, b.settled.firstOpen(task, from), at, reason)
 			return
 		}
-		b.add(task.Name, at, at, 1, reason, b.paused(task, at))
+		b.add(task.Name, b.single(task.Name, at), reason)
 		rows--
 	}
 }
@@ -75,97 +75,109 @@ func (b *backfill) addGapRows(task *schedule.Task, rows int) {
 // addRanges adds rows for the slots of a task from first through last that are not settled: a row
 // for those that were missed or paused together.
 func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason string) {
-	known := b.ledger.paused
-	if known == nil {
+	pauses := b.ledger.paused
+	if pauses == nil {
 		b.needsPauses = true // the plan begins anew
 		return
 	}
-	if !known.Touches(task, first, last) {
-		end := last.Add(time.Second) // the slots need no look at each: there may be millions
-		b.add(task.Name, first, last, task.When.Count(first, end)-b.settled.inRanges(task, first, end), reason, "")
+	if !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
+		end := last.Add(time.Second)
+		n := task.When.Count(first, end) - b.settled.countInRanges(task, first, end)
+		b.add(task.Name, slotRange{first: first, last: last, slots: n}, reason)
 		return
 	}
 	var ranges []slotRange
 	between := 0 // slots with rows of their own: Record takes them out of the row around them
 	for at := range task.When.Forward(first, last.Add(time.Second)) {
-		if b.settled.inRange(task.Name, at) {
+		if b.settled.hasInRange(task.Name, at) {
 			continue
 		}
-		if b.settled.itself(task.Name, at) {
+		if b.settled.hasSingle(task.Name, at) {
 			between++
 			continue
 		}
-		paused := b.paused(task, at)
-		if i := len(ranges) - 1; i >= 0 && ranges[i].paused == paused {
-			ranges[i].until = at
+		pause := b.pauseOf(task, at)
+		if i := len(ranges) - 1; i >= 0 && ranges[i].pause == pause {
+			ranges[i].last = at
 			ranges[i].slots += between + 1
 		} else {
-			ranges = append(ranges, slotRange{at, at, 1, paused})
+			ranges = append(ranges, slotRange{first: at, last: at, slots: 1, pause: pause})
 		}
 		between = 0
 	}
-	for _, one := range ranges {
-		b.add(task.Name, one.at, one.until, one.slots, reason, one.paused)
+	for _, r := range ranges {
+		b.add(task.Name, r, reason)
 	}
 }
 
-// A slotRange is slots of a task that were missed, or that a pause covered.
+// A slotRange has the slots of a task from first through last that were missed, or that one pause
+// covered.
 type slotRange struct {
-	at, until time.Time
-	slots     int
-	paused    string // "" if no pause covered them
+	first, last time.Time
+	slots       int
+	pause       string // the text of the pause; "" if the slots were missed
 }
 
-// pausedText says which pause covered a slot that a dead tick left.
-func (b *backfill) pausedText(name string, at time.Time) string {
+// single returns the range of one slot. A task that the schedule no longer has is not paused.
+func (b *backfill) single(name string, at time.Time) slotRange {
+	r := slotRange{first: at, last: at, slots: 1}
 	if task := b.task(name); task != nil {
-		return b.paused(task, at)
+		r.pause = b.pauseOf(task, at)
 	}
-	return ""
+	return r
 }
 
-// add adds the row of the n slots of a task from at through until, which were missed, or skipped
-// because they were paused.
-func (b *backfill) add(name string, at, until time.Time, n int, reason, paused string) {
+// add adds the row of slots of a task that were missed for the reason, or skipped because they were
+// paused.
+func (b *backfill) add(name string, r slotRange, reason string) {
 	became := outcome.Missed
-	if paused != "" {
-		became, reason = outcome.Skipped, paused
+	if r.pause != "" {
+		became, reason = outcome.Skipped, r.pause
 	}
-	row := b.row(name, outcome.MissedID(name, at), at, became, reason)
-	if n > 1 {
-		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, at), n, until.UTC()
-		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), humanize.MinuteZone(until, b.ledger.Schedule.Location), reason)
+	row := b.endedRow(due{name, r.first}, outcome.MissedID(name, r.first), became, reason)
+	if r.slots > 1 {
+		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, r.first), r.slots, r.last.UTC()
+		last := humanize.MinuteZone(r.last, b.ledger.Schedule.Location)
+		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(r.slots), last, reason)
 	}
 	b.rows = append(b.rows, row)
-	b.settled.add(name, at, until)
-	if paused == "" {
-		b.count(name, n, reason)
-		b.slots += n
+	b.settled.add(name, r.first, r.last)
+	if r.pause == "" {
+		b.count(name, r.slots, reason)
+		b.stayMissed += r.slots
 	}
 }
 
-// row returns the row of a slot that does not run.
-func (b *backfill) row(name, id string, at time.Time, became outcome.Outcome, reason string) state.Row {
-	row := state.Row{ID: id, Task: name, Mutex: name, Slot: at.UTC(), Server: b.ledger.Server, Phase: state.Ended,
-		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()}}
-	if task := b.task(name); task != nil {
+// endedRow returns the row of a slot that does not run.
+func (b *backfill) endedRow(d due, id string, became outcome.Outcome, reason string) state.Row {
+	row := state.Row{
+		ID:     id,
+		Task:   d.task,
+		Mutex:  d.task,
+		Slot:   d.slot.UTC(),
+		Server: b.ledger.Server,
+		Phase:  state.Ended,
+		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()},
+	}
+	if task := b.task(d.task); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background
 	}
 	return row
 }
 
-// A reasonCount is how many slots of which tasks were missed for one reason.
+// A reasonCount counts the slots, and has the names of the tasks, that were missed for one reason.
 type reasonCount struct {
 	reason string
 	slots  int
 	tasks  map[string]bool
 }
 
+// count counts missed slots of a task for the summary.
 func (b *backfill) count(name string, slots int, reason string) {
 	i := slices.IndexFunc(b.reasons, func(r reasonCount) bool { return r.reason == reason })
 	if i < 0 {
 		i = len(b.reasons)
-		b.reasons = append(b.reasons, reasonCount{reason, 0, map[string]bool{}})
+		b.reasons = append(b.reasons, reasonCount{reason: reason, tasks: map[string]bool{}})
 	}
 	b.reasons[i].slots += slots
 	b.reasons[i].tasks[name] = true
@@ -175,15 +187,16 @@ func (b *backfill) count(name string, slots int, reason string) {
 func (b *backfill) summary() string {
 	var parts []string
 	for _, r := range b.reasons {
-		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")))
+		slots, tasks := humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")
+		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, slots, tasks))
 	}
 	summary := "missed: " + strings.Join(parts, "; ")
-	switch b.once {
+	switch b.runNow {
 	case 0:
 	case 1:
 		summary += "; 1 of them runs now"
 	default:
-		summary += fmt.Sprintf("; %d of them run now", b.once)
+		summary += fmt.Sprintf("; %d of them run now", b.runNow)
 	}
 	return summary
 }

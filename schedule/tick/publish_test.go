@@ -26,7 +26,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	const all = 2*batch + 1
+	const all = 2*publishBatch + 1
 	var records []state.Row
 	for range all {
 		now := time.Now()

@@ -13,28 +13,28 @@ import (
 	"sched/schedule/statedir"
 )
 
-// records collects the slots that have no run, for the history. Runs write down themselves what
-// became of them. Safe for concurrent use.
+// records collects the rows of slots that have no run, for the history. Runs write their own rows.
+// Safe for concurrent use.
 type records struct {
 	tick     *Tick
 	fallback *fallback
 	db       *state.DB // of the tick
 
 	mu        sync.Mutex
-	collected []state.Row         // slots without a run, and runs in memory
-	notes     map[string][]string // by run, for records that are in the history or collected
-	runs      int                 // that have ended in this tick
+	collected []state.Row         // rows of slots without a run, and of runs in memory
+	notes     map[string][]string // by run, for rows that are in the history or collected
+	ended     int                 // how many runs have ended in this tick
 }
 
-// keep collects what became of a run in memory, for the case that the folder can be written again
-// before this tick ends.
+// keep collects the row of a run in memory: the folder may be writable again before this tick ends.
 func (r *records) keep(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.collected = append(r.collected, row)
 }
 
-// done reports what became of a run, or of a slot without one, which it keeps for the history.
+// done reports the row of a run that has ended, or of a slot without a run. It collects the row of
+// a slot without a run for the history.
 func (r *records) done(row state.Row) {
 	r.add(row)
 	r.tick.Report.Done(row)
@@ -45,7 +45,7 @@ func (r *records) add(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if row.Ran() {
-		r.runs++
+		r.ended++
 	} else {
 		r.collected = append(r.collected, row)
 	}
@@ -61,8 +61,8 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// flush puts the collected slots into the history: a kill from here on leaves them as they are. If
-// that fails they stay collected, for the next write of this tick.
+// flush writes the collected rows into the history, so that a kill does not lose them. After an
+// error they stay collected, for the next flush of this tick.
 func (r *records) flush() (flushed int, err error) {
 	r.mu.Lock()
 	collected := r.collected
@@ -77,21 +77,21 @@ func (r *records) flush() (flushed int, err error) {
 	return len(collected), nil
 }
 
-// flushNow is flush before something that takes long. If the folder cannot be written, only the end
-// of the tick tries: a database that is locked would make each task wait.
+// flushNow is flush before something that takes long. Once the folder could not be written, only
+// write tries again, at the end of the tick: a database that is locked would make each task wait.
 func (r *records) flushNow() {
 	if !r.fallback.inUse() {
-		r.flush() //nolint: see above
+		_, _ = r.flush() // write tries again, and reports an error
 	}
 }
 
-// write puts everything that was collected into the history, tells other servers, and prunes.
-// Recorded is how many rows the ledger has added.
+// write writes everything that was collected into the history, publishes runs to other servers, and
+// prunes. The parameter recorded is how many rows the ledger has added.
 func (r *records) write(recorded int) {
 	flushed, err := r.flush()
 	r.mu.Lock()
-	notes, added := r.notes, r.runs+flushed+recorded
-	r.notes, r.runs = nil, 0
+	notes, added := r.notes, r.ended+flushed+recorded
+	r.notes, r.ended = nil, 0
 	r.mu.Unlock()
 	if err == nil {
 		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.publish(), r.prune(added))
@@ -105,56 +105,57 @@ func (r *records) write(recorded int) {
 
 // collectAgain takes back the notes that could not be written.
 func (r *records) collectAgain(notes map[string][]string) {
-	for id, all := range notes {
-		for _, note := range all {
+	for id, notesOfRun := range notes {
+		for _, note := range notesOfRun {
 			r.note(id, note)
 		}
 	}
 }
 
-// prune removes records that the history need not keep, with their outputs, when that is due: a
-// pass a day in steps, each of twice as many records as this tick adds, so that the pass ends. It
-// goes by the clock, whatever the minute of the tick: a tick of a minute to come would remove the
-// whole history.
+// prune removes rows that the history need not keep, with their outputs, when that is due. It makes
+// a pass a day, in steps. A step has twice as many rows as this tick adds, so that the pass ends.
+// prune goes by the clock and not by the minute of the tick: a tick of a minute to come would
+// remove the whole history.
 func (r *records) prune(added int) error {
-	db := r.db
-	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
+	ctx, now := context.Background(), clock.Now()
+	db, dir, history := r.db, r.tick.Storage.Dir, r.tick.Schedule.History
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
 	}
 	stale := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.Least = 2 * added
-	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask, Failures: keep.KeepFailures}, step)
-	for _, removed := range did.Removed {
+	keep := state.Keep{For: history.Keep, RunsPerTask: history.RunsPerTask, Failures: history.KeepFailures}
+	pruned, err := db.Prune(ctx, now, keep, step)
+	for _, removed := range pruned.Removed {
 		output.Remove(dir, removed)
 	}
 	err = errors.Join(err, stale)
-	if did.Unpublished > 0 {
-		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
+	if n := pruned.Unpublished; n > 0 {
+		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", n)
 	}
-	if err == nil && !did.More {
-		err = errors.Join(checkPages(db), sweepOutputs(db, dir, now, keep.Keep))
+	if err == nil && !pruned.More {
+		err = errors.Join(checkPages(db), sweepOutputs(db, dir, now, history.Keep))
 	}
 	return err
 }
 
-// checkFor bounds the daily look at all pages of the history: meanwhile no other tick can write
-// into it.
+// checkFor bounds how long checkPages takes once a day: meanwhile no other tick can write into the
+// database.
 const checkFor = 3 * time.Second
 
-// checkPages finds damage in what ticks do not read, before people do.
+// checkPages finds damage in pages that ticks do not read, before people need them.
 func checkPages(db *state.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
 	defer cancel()
 	return db.CheckPages(ctx)
 }
 
-// sweepFor bounds the daily look for outputs of which the history knows nothing.
+// sweepFor bounds how long sweepOutputs takes once a day.
 const sweepFor = 3 * time.Second
 
-// sweepOutputs removes the outputs of which the history knows nothing, when they are older than it
-// may be.
+// sweepOutputs removes outputs of runs that the history does not have. It removes only outputs that
+// are older than the oldest run of the history may be.
 func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) error {
 	const least = 24 * time.Hour // no run that is about to begin has such an id
 	if keep <= 0 {
@@ -186,8 +187,8 @@ func (m *fallback) storageFor(err error) (run.Storage, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.used == nil {
-		db, merr := state.OpenMemory()
-		if merr != nil {
+		db, memoryErr := state.OpenMemory()
+		if memoryErr != nil {
 			return run.Storage{}, false
 		}
 		m.storage.DB.ShortenWaits()

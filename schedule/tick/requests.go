@@ -22,19 +22,19 @@ type requests struct {
 
 // waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {
-	all, err := r.rows().Waiting(context.Background())
-	return slices.DeleteFunc(all, func(row state.Row) bool { return !row.Requested() }), err
+	rows, err := r.rows().Waiting(context.Background())
+	return slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Requested() }), err
 }
 
 func (r requests) rows() state.Runs { return r.tick.Storage.DB.Runs() }
 
-// triggered reports whether the run is to start at once: a hook asked for it, or a person.
-func triggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
+// isTriggered reports whether a requested run is to start at once, as a hook or a person asked.
+func isTriggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
 // startTriggered hands over the runs that are to start at once.
 func (r requests) startTriggered() {
 	waiting, _ := r.waiting()
-	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !triggered(row) }))
+	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !isTriggered(row) }))
 }
 
 // startBackground hands over the requested background runs whose time has come.
@@ -68,11 +68,11 @@ func (q *foregroundQueue) runRequested() {
 	})
 }
 
-// inBackground reports whether the run of a request does not wait for its turn in the foreground:
-// what is triggered starts at once, and no tick waits for it
+// inBackground reports whether a requested run does not wait for its turn in the foreground: a run
+// that is triggered starts at once, and no tick waits for it
 // (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
 func inBackground(row state.Row, task *schedule.Task) bool {
-	return task.Background || row.Cause != nil || triggered(row)
+	return task.Background || row.Cause != nil || isTriggered(row)
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses requests that
@@ -83,7 +83,8 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
 		}
-		if !triggered(row) && r.tick.isEarly(row.Wait.NotBefore) || r.tick.Only != "" && r.tick.Only != row.Task {
+		isEarly := !isTriggered(row) && r.tick.isEarly(row.Wait.NotBefore)
+		if isEarly || r.tick.Only != "" && r.tick.Only != row.Task {
 			continue
 		}
 		task := r.tick.Schedule.Task(row.Task)
@@ -96,7 +97,8 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 			r.refuse(row, problem.Error())
 		case !r.tick.Schedule.Active(task):
 			r.refuse(row, "it is "+r.tick.Schedule.Inactive(task))
-		case r.launcher.admission.paused(task, row.Slot) != "", r.launcher.admission.inMaintenance(task, r.tick.Minute) != "": // it waits on
+		case r.launcher.admission.paused(task, row.Slot) != "": // it waits on
+		case r.launcher.admission.inMaintenance(task, r.tick.Minute) != "": // it waits on
 		default:
 			start(row, task)
 		}
@@ -107,21 +109,21 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 // Neither the task's conditions nor one_server count: a person asked for the run, and on this
 // server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
-	if now, err := r.rows().Row(context.Background(), row.ID); err != nil || !now.Requested() {
-		return nil, false // another process has answered it: its mutex is not to be held for a moment now
+	if current, err := r.rows().Row(context.Background(), row.ID); err != nil || !current.Requested() {
+		return nil, false // another process has answered it: this one must not take its mutex, even for a moment
 	}
-	here := *task
-	here.OneServer, here.Background = false, inBackground(row, task)
-	record := r.requestRow(row, &here)
-	lock, refusal := r.launcher.locks.take(&record, schedule.Slot{Task: &here, At: row.Slot})
+	requested := *task
+	requested.OneServer, requested.Background = false, inBackground(row, task)
+	record := r.requestRow(row, &requested)
+	lock, refusal := r.launcher.locks.take(&record, schedule.Slot{Task: &requested, At: row.Slot})
 	switch {
 	case refusal.cause == noRefusal:
-	case refusal.cause == locksHeld && here.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
+	case refusal.cause == locksHeld && requested.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
 	case refusal.cause != storeOfNoUse:
 		r.putBack(row, task, refusal.reason)
 		return nil, false
-	default: // the store is down, which was reported: the request goes on waiting, for as long as that takes
+	default: // the store is down, which was reported: the request goes on waiting until the store answers
 		r.launcher.locks.skippedUnknown.Store(true)
 		return nil, false
 	}
@@ -138,8 +140,8 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	return begun, true
 }
 
-// beginRow begins a requested run, which takes the place of its row. Of several ticks one does
-// that; the others get nil.
+// beginRow begins a requested run, which takes the place of its row. If several ticks try that, one
+// succeeds, and the others get nil.
 func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
 	begun, err := r.launcher.caller().Begin(row, task, lock)
 	if err != nil && !isStale(err) {
@@ -171,7 +173,7 @@ func (r requests) refuse(row state.Row, reason string) {
 		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
-	record, done, err := r.skipped(row, reason)
+	record, done, err := r.settle(row, reason)
 	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
 	} else if done {
@@ -179,10 +181,11 @@ func (r requests) refuse(row state.Row, reason string) {
 	}
 }
 
-// skipped gives a request its outcome; done is false when it does not wait any more.
-func (r requests) skipped(row state.Row, reason string) (record state.Row, done bool, err error) {
+// settle gives a request the outcome skipped; done is false if the request does not wait any more.
+func (r requests) settle(row state.Row, reason string) (record state.Row, done bool, err error) {
 	record = skipped(r.requestRow(row, r.taskOf(row)), reason)
-	done, err = r.rows().Settle(context.Background(), row.ID, state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended})
+	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
+	done, err = r.rows().Settle(context.Background(), row.ID, result)
 	return record, done, err
 }
 
@@ -198,6 +201,8 @@ func (r requests) taskOf(row state.Row) *schedule.Task {
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
 	record := r.tick.newRow(schedule.Slot{Task: task, At: row.Slot})
-	record.ID, record.Origin, record.Cause, record.NoChain, record.Params = row.ID, row.Origin, row.Cause, row.NoChain, row.Params
+	record.ID = row.ID
+	record.Origin, record.Cause = row.Origin, row.Cause
+	record.NoChain, record.Params = row.NoChain, row.Params
 	return record
 }

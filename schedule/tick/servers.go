@@ -25,10 +25,10 @@ const (
 	MostOffset = 10 * time.Second
 )
 
-// announceWhile announces to the other servers that this one ticks and what runs here, until the
-// function that it returns is called, and once more then if something was started since. The tick
-// does not depend on it: a failure is only a detail, and the outage of the store is reported where
-// locks are taken.
+// announceWhile announces to the other servers that this one ticks and which runs it has, again and
+// again until end is called. Then it announces once more if another run was started. The tick does
+// not depend on it: a failure is only a detail, and an outage of the store is reported when locks
+// are taken.
 func (r *running) announceWhile() (end func()) {
 	if r.tick.Storage.Store == nil {
 		return func() {}
@@ -42,7 +42,8 @@ func (r *running) announceWhile() (end func()) {
 	}
 }
 
-// announce notes at its end what is wrong with the servers, or why the store was of no use.
+// announce announces this server until ticking is done. In the end it notes what is wrong with the
+// servers, or why the store was of no use.
 func (r *running) announce(ticking context.Context) {
 	var found []cluster.Finding
 	var last []cluster.Running
@@ -64,23 +65,38 @@ func (r *running) announce(ticking context.Context) {
 	if self := r.self(); !slices.Equal(self.Running, last) {
 		announce(self)
 	}
-	if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
-		err = *met
+	if outage := r.locks.outage.Load(); outage != nil { // the tasks of this tick met it
+		err = *outage
 	}
 	cluster.Note(r.tick.Storage.Dir, r.tick.Minute, found, err)
 }
 
-// self is the announcement of this server.
+// self returns the announcement of this server.
 func (r *running) self() cluster.Server {
-	s := cluster.Server{Name: r.tick.Host.Server, Machine: cluster.Machine(r.tick.Storage.Dir), Version: r.tick.Host.Version, Minute: r.tick.Minute,
-		File: r.tick.Schedule.File, Digest: r.tick.Schedule.Digest, Labels: r.tick.Schedule.Machine.Labels,
-		Environment: r.tick.Schedule.Environment, Zone: cluster.ZoneOf(r.tick.Schedule, r.tick.Minute.Year())}
+	s := r.tick.Schedule
+	self := cluster.Server{
+		Name:        r.tick.Host.Server,
+		Machine:     cluster.Machine(r.tick.Storage.Dir),
+		Version:     r.tick.Host.Version,
+		Minute:      r.tick.Minute,
+		File:        s.File,
+		Digest:      s.Digest,
+		Labels:      s.Machine.Labels,
+		Environment: s.Environment,
+		Zone:        cluster.ZoneOf(s, r.tick.Minute.Year()),
+	}
 	live, _, _ := r.tick.Storage.DB.LiveAndLost(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)
-		s.Running = append(s.Running, cluster.Running{Run: holder.Run, Task: row.Task, Slot: row.Slot, PID: holder.PID, Since: holder.Since.UTC()})
+		self.Running = append(self.Running, cluster.Running{
+			Run:   holder.Run,
+			Task:  row.Task,
+			Slot:  row.Slot,
+			PID:   holder.PID,
+			Since: holder.Since.UTC(),
+		})
 	}
-	return s
+	return self
 }
 
 // checkLabels reports labels of this machine that cannot be used: tasks that ask for them do not
@@ -95,7 +111,8 @@ func (t *Tick) checkLabels() {
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
 func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
 	if offset.Abs() > MostOffset {
-		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
+		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere"+
+			" (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
 	for _, f := range found {
 		if f.Kind != cluster.KindSilent {
@@ -114,8 +131,8 @@ func OffsetText(offset time.Duration) string {
 }
 
 const (
-	batch      = 500             // runs that are published at a time
-	publishFor = 2 * time.Second // what is left then is for the next tick
+	publishBatch = 500             // how many runs are published at a time
+	publishFor   = 2 * time.Second // runs that are left then are for the next tick
 )
 
 // publish copies the runs that ended here to the store: the other servers find them there. If the
@@ -135,26 +152,26 @@ func (r *records) publish() error {
 	return err
 }
 
-// publish copies runs until none is left, the store fails, or publishFor has passed. A run may be
-// copied twice, when a kill comes before that is noted; the other servers show it once.
+// publish copies runs until none is left, the store fails, or publishFor has passed. A run is
+// copied twice if a kill comes before the copy is noted; the other servers show it once.
 func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
-		records, err := db.Runs().Unpublished(ctx, batch)
+		rows, err := db.Runs().Unpublished(ctx, publishBatch)
 		if err != nil {
 			return err
 		}
-		var tasks, runs []string
-		for _, r := range records {
-			tasks, runs = append(tasks, r.Task), append(runs, r.ID)
+		var tasks, ids []string
+		for _, row := range rows {
+			tasks, ids = append(tasks, row.Task), append(ids, row.ID)
 		}
 		last, err := db.Runs().Last(ctx, tasks)
 		if err != nil {
 			return err
 		}
-		if err := cluster.Publish(ctx, store, records, last); err != nil {
+		if err := cluster.Publish(ctx, store, rows, last); err != nil {
 			return err
 		}
-		if err := db.Runs().Published(ctx, runs); err != nil || len(records) < batch {
+		if err := db.Runs().Published(ctx, ids); err != nil || len(rows) < publishBatch {
 			return err
 		}
 	}

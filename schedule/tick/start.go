@@ -26,11 +26,11 @@ type launcher struct {
 	deliveries    *deliveries
 	supervisors   *run.Supervisors
 	batch         runBatch
-	handedOverIDs ids
+	handedOverIDs ids // of the runs that this tick has handed over
 	queued        queuedRuns
 	self          *state.Self // this tick in the database
-	inMemory      *state.Self // and in the database in memory, if that is used (once)
-	once          sync.Once
+	inMemory      *state.Self // this tick in the database in memory; nil until that is used
+	openInMemory  sync.Once
 	watchedHere   sync.WaitGroup // the background runs that this process watches itself
 	stops         stops
 	skipHooks     sync.WaitGroup // the on_skip hooks that run
@@ -88,35 +88,35 @@ func (r *runBatch) take() []*run.Prepared {
 	return runs
 }
 
-// handOver has a supervisor begin runs, all with one write if that is possible, and reports that.
+// handOver has a supervisor begin runs, all with one write if that is possible, and reports them.
 func (s *launcher) handOver(prepared ...*run.Prepared) {
 	defer s.tick.Report.flush()
-	var give []*run.Prepared
+	var visible []*run.Prepared // to other processes
 	for _, p := range prepared {
-		if p.InMemory() { // no other process could see it
+		if p.InMemory() {
 			if r, ok := s.beginHere(p); ok {
 				s.watchHere(r)
 			}
 			continue
 		}
 		s.handedOverIDs.add(p.Row().ID)
-		give = append(give, p)
+		visible = append(visible, p)
 	}
-	if len(give) == 0 {
+	if len(visible) == 0 {
 		return
 	}
-	begun, err := s.supervisors.Begin(give...)
+	begun, err := s.supervisors.Begin(visible...)
 	for _, r := range begun {
 		s.give(r)
 	}
 	switch {
 	case err == nil:
-	case len(give) > 1 && isStale(err): // another process has one of them
-		for _, p := range give {
+	case len(visible) > 1 && isStale(err): // another process has one of them
+		for _, p := range visible {
 			s.handOver(p)
 		}
 	default:
-		for _, p := range give {
+		for _, p := range visible {
 			s.cannotHandOver(p, err)
 		}
 	}
@@ -125,7 +125,7 @@ func (s *launcher) handOver(prepared ...*run.Prepared) {
 // isStale reports whether another process has the row of a run.
 func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
 
-// handOverBegun gives a run that has begun to a supervisor, and reports that.
+// handOverBegun gives a run that has begun to a supervisor, and reports the run.
 func (s *launcher) handOverBegun(r *run.Run) {
 	s.handOverBatch()
 	s.handedOverIDs.add(r.Row().ID)
@@ -181,29 +181,29 @@ func (s *launcher) watchHere(r *run.Run) {
 	})
 }
 
-// ids are the runs that this tick handed over. Safe for concurrent use.
+// ids is a set of ids of runs. Safe for concurrent use.
 type ids struct {
 	mu  sync.Mutex
-	all map[string]bool
+	set map[string]bool
 }
 
 func (i *ids) add(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.all == nil {
-		i.all = map[string]bool{}
+	if i.set == nil {
+		i.set = map[string]bool{}
 	}
-	i.all[id] = true
+	i.set[id] = true
 }
 
 func (i *ids) has(id string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.all[id]
+	return i.set[id]
 }
 
-// prepare prepares the run of a slot whose task has no condition commands; false when the slot was
-// skipped or failed, or when its run waits already, which is recorded.
+// prepare prepares the run of a slot whose task has no condition commands. It returns false if
+// there is nothing to begin: the slot was skipped or failed, or its run waits already.
 func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 	row := s.newRow(slot)
 	if reason, paused := s.admission.refusal(slot); reason != "" {
@@ -235,8 +235,8 @@ func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepar
 	return s.prepareRun(row, slot.Task, lock)
 }
 
-// prepareRun prepares the run of a slot whose lock is taken; false when it failed. If the state
-// folder cannot be written, it prepares the run in memory.
+// prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If
+// the state folder cannot be written, it prepares the run in memory.
 func (s *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
 	p, err := s.caller().Prepare(row, task, lock)
 	if memory, ok := s.fallback.storageFor(err); ok {
@@ -252,8 +252,8 @@ func (s *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	return p, true
 }
 
-// beginHere begins a run in this process; false when it failed, or when another process has it. If
-// the state folder cannot be written, the run begins in memory.
+// beginHere begins a run in this process. It returns false if that failed, or if another process
+// has the run. If the state folder cannot be written, the run begins in memory.
 func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	r, err := p.Begin()
 	if memory, ok := s.fallback.storageFor(err); ok {
@@ -273,18 +273,23 @@ func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	return nil, false
 }
 
-// caller returns what this tick gives to its runs.
+// caller returns the Caller of the runs of this tick.
 func (s *launcher) caller() run.Caller { return s.callerIn(s.tick.Storage) }
 
-// callerIn is caller for the storage of the tick, or for the one in memory.
+// callerIn is caller for the storage of the tick, or for the storage in memory.
 func (s *launcher) callerIn(storage run.Storage) run.Caller {
 	self := s.self
 	if storage.DB.InMemory() {
-		s.once.Do(func() { s.inMemory = storage.DB.Self(state.Tick) })
+		s.openInMemory.Do(func() { s.inMemory = storage.DB.Self(state.Tick) })
 		self = s.inMemory
 	}
 	return run.Caller{
-		Storage: storage, Self: self, Environ: s.tick.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.stops.terminate,
+		Storage:   storage,
+		Self:      self,
+		Environ:   s.tick.Host.Environ,
+		Sender:    s.deliveries.sender,
+		Leases:    &s.locks.leases,
+		Terminate: s.stops.terminate,
 	}
 }
 
@@ -292,19 +297,25 @@ func (s *launcher) callerIn(storage run.Storage) run.Caller {
 func (t *Tick) newRow(slot schedule.Slot) state.Row {
 	previous, _ := slot.Task.When.Previous(slot.At)
 	return state.Row{
-		ID: outcome.NewID(), PreviousSlot: previous, Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
-		Background: slot.Task.Background, Server: t.Host.Server,
+		ID:           outcome.NewID(),
+		Task:         slot.Task.Name,
+		Mutex:        slot.Task.Mutex,
+		Slot:         slot.At.UTC(),
+		PreviousSlot: previous,
+		Background:   slot.Task.Background,
+		Server:       t.Host.Server,
 	}
 }
 
-// newRow is Tick.newRow. A slot gets the run that was planned for it.
+// newRow returns the row of a run that is to begin for a slot. If a run was planned or prefetched
+// for the slot, the row has the id of that run.
 func (s *launcher) newRow(slot schedule.Slot) state.Row {
 	row := s.tick.newRow(slot)
 	if p := s.locks.prefetched(slot); p != nil {
 		row.ID = p.row.ID
 	}
-	if run, note := s.ledger.RunOf(slot); run != "" {
-		row.ID = run
+	if id, note := s.ledger.RunOf(slot); id != "" {
+		row.ID = id
 		if note != "" {
 			row.Notes = []string{note}
 		}
@@ -330,7 +341,7 @@ func skipped(row state.Row, reason string) state.Row {
 }
 
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
-// everything else. Done is called afterwards.
+// everything else. It calls done afterwards.
 func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
 	s.skipHooks.Go(func() {
 		s.skipping <- struct{}{}
@@ -354,8 +365,8 @@ func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 // maxSkipping is how many slots fire their on_skip hooks at a time.
 const maxSkipping = 16
 
-// skipAll skips slots for one reason, and writes that down. The slots of one task are reported
-// together: a minute may have sixty.
+// skipAll skips slots for one reason, and writes their rows. The slots of one task are reported
+// together: a minute may have sixty of them.
 func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
 	s.handOverBatch()
 	together := map[*schedule.Task][]state.Row{}
@@ -369,8 +380,8 @@ func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
 		together[slot.Task] = append(together[slot.Task], row)
 	}
 	for _, slot := range slots { // in their order
-		if records := together[slot.Task]; len(records) > 0 {
-			s.tick.Report.skipped(records)
+		if rows := together[slot.Task]; len(rows) > 0 {
+			s.tick.Report.skipped(rows)
 			delete(together, slot.Task)
 		}
 	}

@@ -225,8 +225,8 @@ func (r *running) readPauses() Paused {
 	return Paused{
 		Touches: pauses.Touch,
 		By: func(task *schedule.Task, at time.Time) string {
-			if pause, covered := pauses.Covering(task, at); covered {
-				return pause.Text(at, r.tick.Schedule.Location)
+			if p, covered := pauses.Covering(task, at); covered {
+				return p.Text(at, r.tick.Schedule.Location)
 			}
 			return ""
 		},
