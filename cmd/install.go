@@ -54,11 +54,13 @@ sched uninstall takes back all of it.`,
 	f := c.Flags()
 	f.StringVar(&o.systemd, "systemd", "", "units of systemd instead of a line for cron: timer, or work")
 	f.Lookup("systemd").NoOptDefVal = "timer"
-	f.BoolVar(&o.replace, "replace", false, "comment out the lines of the crontab that are proven to be in the schedule")
+	f.BoolVar(&o.replace, "replace", false,
+		"comment out the lines of the crontab that are proven to be in the schedule")
 	f.BoolVar(&o.noWait, "no-wait", false, "do not wait for the first tick")
 	return c
 }
 
+// flags adds the flags that install and uninstall share.
 func (o *installOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.user, "user", "", "as whom ticks run, for root")
@@ -66,6 +68,8 @@ func (o *installOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be written, and do nothing")
 }
 
+// A change is one place that install or uninstall would write, with its diff and the function that
+// writes it.
 type change struct {
 	where string
 	diff  []string
@@ -76,7 +80,9 @@ func (a installCommand) install(o installOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.readOnly = o.user != "" // the ticks of that user judge the file, not root
+	if o.user != "" {
+		a.look() // the ticks of that user judge whether they trust the file, not root
+	}
 	s, err := a.load()
 	if err != nil {
 		return err
@@ -86,49 +92,54 @@ func (a installCommand) install(o installOptions) error {
 		return err
 	}
 	if other := t.elsewhere(); other != "" {
-		return failed("`sched uninstall"+a.configFlag()+"` first, or remove the line", "ticks of this schedule come already from %s; two would run everything twice", other)
+		return failed("`sched uninstall"+a.configFlag()+"` first, or remove the line",
+			"ticks of this schedule come already from %s; two would run everything twice", other)
 	}
-	changed, err := t.installation()
+	installation, err := t.installation()
 	if err != nil {
 		return err
 	}
-	if len(changed.diff) == 0 {
-		fmt.Fprintf(a.out, "it is installed already in %s\n", changed.where)
+	if len(installation.diff) == 0 {
+		fmt.Fprintf(a.out, "it is installed already in %s\n", installation.where)
 		return nil
 	}
 	if err := t.refuseTwice(); err != nil {
 		return err
 	}
-	if done, err := a.confirm(o, []change{changed}); done || err != nil {
+	if write, err := a.shouldWrite(o, []change{installation}); !write || err != nil {
 		return err
 	}
 	before := a.now()
-	if err := changed.apply(); err != nil {
-		return a.explain(err)
+	if err := installation.apply(); err != nil {
+		return withHint(err)
 	}
-	fmt.Fprintf(a.out, "installed in %s\n", changed.where)
+	fmt.Fprintf(a.out, "installed in %s\n", installation.where)
 	if o.noWait {
 		return nil
 	}
 	return a.awaitTick(s, before)
 }
 
+// check refuses flags that are not known, not allowed, or do not go together.
 func (o installOptions) check() error {
 	switch {
 	case os.Getenv(systemVariable) != "":
-		return usage("write `# sched: system` at the top of the crontab, and an empty line below it", "what is installed has no --system")
+		return usage("write `# sched: system` at the top of the crontab, and an empty line below it",
+			"what is installed has no --system")
 	case o.systemd != "" && o.systemd != "timer" && o.systemd != "work":
 		return usage("write --systemd or --systemd=work", "--systemd %q is not known", o.systemd)
 	case o.systemd != "" && o.replace:
-		return usage("install the line in the crontab, or comment the lines out by hand", "--replace is for crontabs, and --systemd writes none")
+		return usage("install the line in the crontab, or comment the lines out by hand",
+			"--replace is for crontabs, and --systemd writes none")
 	case o.user != "" && os.Geteuid() != 0:
 		return usage("call it as that user", "only root may install for another user")
 	}
 	return nil
 }
 
-// confirm shows what changes and asks on a terminal. It returns done when nothing shall be written.
-func (a installCommand) confirm(o installOptions, changes []change) (done bool, err error) {
+// shouldWrite shows the changes and asks on a terminal whether to write them. The error of a person
+// who says no is an exit without a text.
+func (a installCommand) shouldWrite(o installOptions, changes []change) (bool, error) {
 	for _, c := range changes {
 		if c.diff[0] != c.where+":" {
 			fmt.Fprintf(a.err, "%s:\n", c.where)
@@ -137,17 +148,18 @@ func (a installCommand) confirm(o installOptions, changes []change) (done bool, 
 	}
 	if o.dryRun {
 		fmt.Fprintln(a.err, "nothing was written: --dry-run")
-		return true, nil
+		return false, nil
 	}
-	goOn, err := a.app.confirm("write this?", o.yes)
-	if err == nil && !goOn {
+	yes, err := a.confirm("write this?", o.yes)
+	if err == nil && !yes {
 		fmt.Fprintln(a.err, "nothing was written")
 		err = &exit{code: exitFailed}
 	}
-	return err != nil, err
+	return yes, err
 }
 
-func (a installCommand) explain(err error) error {
+// withHint adds what to do about an error of a change.
+func withHint(err error) error {
 	switch {
 	case errors.Is(err, install.ErrChanged):
 		return failed("call it again", "%w", err)
@@ -170,14 +182,18 @@ func installedProgram() (string, error) {
 	return self, nil
 }
 
+// samePath reports whether both paths lead to the same file.
 func samePath(a, b string) bool {
 	first, err := os.Stat(a)
-	second, also := os.Stat(b)
-	return err == nil && also == nil && os.SameFile(first, second)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
-// The wait for the first tick. Cron starts it within a second of the next minute, or later on a
-// machine with much to do.
+// These limits are for the wait for the first tick. Cron starts it within a second of the next
+// minute, or later on a machine with much to do.
 const (
 	tickPatience = 70 * time.Second
 	tickPoll     = 200 * time.Millisecond
@@ -194,17 +210,20 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	for end := time.Now().Add(tickPatience); time.Now().Before(end); {
 		if last, err := view.LastTick(s.StateDir); err == nil && !last.Before(next) {
 			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNear(last, a.now(), s.Location))
-			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, `sched list%[1]s` what is due when\n", a.configFlag())
+			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, "+
+				"`sched list%[1]s` what is due when\n", a.configFlag())
 			return nil
 		}
 		select {
 		case <-terminate.Done():
-			return failed("it stays installed; `sched status"+a.configFlag()+"` says when the last tick came", "not waited for the first tick")
+			hint := "it stays installed; `sched status" + a.configFlag() + "` says when the last tick came"
+			return failed(hint, "not waited for the first tick")
 		case <-ticker.C:
 		}
 	}
-	return failed("is cron running (`systemctl status cron`), and what does its log say (`journalctl -u cron`)? it stays installed; `sched uninstall"+
-		a.configFlag()+"` takes it back", "no tick came within %s", humanize.Duration(tickPatience))
+	hint := "is cron running (`systemctl status cron`), and what does its log say (`journalctl -u cron`)? " +
+		"it stays installed; `sched uninstall" + a.configFlag() + "` takes it back"
+	return failed(hint, "no tick came within %s", humanize.Duration(tickPatience))
 }
 
 func newUninstallCommand(a *app) *cobra.Command {
@@ -247,20 +266,22 @@ func (a installCommand) uninstall(o installOptions) error {
 		return err
 	}
 	if len(changes) == 0 {
-		return failed("`crontab -l` shows the lines; --user names whose crontab it is", "%s is not installed", filepath.Base(file))
+		return failed("`crontab -l` shows the lines; --user names whose crontab it is",
+			"%s is not installed", filepath.Base(file))
 	}
-	if done, err := a.confirm(o, changes); done || err != nil {
+	if write, err := a.shouldWrite(o, changes); !write || err != nil {
 		return err
 	}
 	for _, c := range changes {
 		if err := c.apply(); err != nil {
-			return a.explain(err)
+			return withHint(err)
 		}
 		fmt.Fprintf(a.out, "removed from %s\n", c.where)
 	}
 	return nil
 }
 
+// removals returns the changes that take the schedule out of every place that has it.
 func (t *target) removals() (changes []change, err error) {
 	text, exists, err := t.crontab.Read()
 	if err != nil && !errors.As(err, new(*install.ProgramError)) {
@@ -271,7 +292,7 @@ func (t *target) removals() (changes []change, err error) {
 	}
 	for _, path := range t.crond.Find() {
 		edit := install.FileEdit{Files: []install.File{{Path: path}}}
-		changes = append(changes, change{path, edit.Diff(), edit.Apply})
+		changes = append(changes, change{where: path, diff: edit.Diff(), apply: edit.Apply})
 	}
 	if edit := t.systemd.Uninstall(); len(edit.Files) > 0 {
 		changes = append(changes, t.unitsChange(edit))

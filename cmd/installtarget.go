@@ -3,10 +3,8 @@ package cmd
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,15 +24,17 @@ var (
 	rootBackups   = "/var/lib/sched/crontabs"
 )
 
+// A target has the places on this machine from which ticks of a schedule can come.
 type target struct {
-	installCommand
-	schedule *schedule.Schedule
+	app      *app
+	schedule *schedule.Schedule // nil for uninstall
 	options  installOptions
 	crontab  install.Crontab
 	crond    install.Place
 	systemd  install.Systemd
 }
 
+// target returns the places for a schedule.
 func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target, error) {
 	t, err := a.targetOf(s.File, o)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target,
 	return t, nil
 }
 
-// targetOf finds the places for a schedule that may be gone.
+// targetOf returns the places for a schedule by its path. The file may be gone.
 func (a installCommand) targetOf(file string, o installOptions) (*target, error) {
 	program, err := installedProgram()
 	if err != nil {
@@ -53,9 +53,17 @@ func (a installCommand) targetOf(file string, o installOptions) (*target, error)
 	}
 	root := os.Geteuid() == 0
 	line := install.Line{Program: program, File: file}
-	t := &target{installCommand: a, options: o, crontab: install.Crontab{User: o.user}}
-	t.crond = install.Place{Line: line, Folder: cronFolder, User: "root"}
-	t.systemd = install.Systemd{Place: install.Place{Line: line, Folder: systemdFolder, User: o.user}, OfUser: !root, Work: o.systemd == "work"}
+	t := &target{
+		app:     a.app,
+		options: o,
+		crontab: install.Crontab{User: o.user},
+		crond:   install.Place{Line: line, Folder: cronFolder, User: "root"},
+		systemd: install.Systemd{
+			Place:  install.Place{Line: line, Folder: systemdFolder, User: o.user},
+			OfUser: !root,
+			Work:   o.systemd == "work",
+		},
+	}
 	if !root {
 		config, err := os.UserConfigDir()
 		if err != nil {
@@ -66,18 +74,19 @@ func (a installCommand) targetOf(file string, o installOptions) (*target, error)
 	return t, nil
 }
 
-type kind int
+// An installPlace is where install writes what calls sched.
+type installPlace int
 
 const (
-	inCrontab kind = iota
+	inCrontab installPlace = iota
 	inCronD
 	inSystemd
 )
 
-// kind is the place that the options choose. Root's line goes into a file of its own, which no
-// editor of crontabs opens. If lines of root's crontab are to be replaced, it goes into that
-// crontab, so that all changes in one step.
-func (t *target) kind() kind {
+// place is the place that the options choose. For root it is a file of its own in /etc/cron.d,
+// which no editor of crontabs opens. With --replace it is root's crontab, so that everything
+// changes in one step.
+func (t *target) place() installPlace {
 	switch {
 	case t.options.systemd != "":
 		return inSystemd
@@ -101,12 +110,12 @@ func (t *target) crontabName() string {
 
 // elsewhere names another place that has the schedule already; "" for none.
 func (t *target) elsewhere() string {
-	chosen := t.kind()
+	chosen := t.place()
 	text, _, err := t.crontab.Read()
 	if err == nil && chosen != inCrontab && t.crond.IsIn(text) {
 		return t.crontabName()
 	}
-	if line := t.byHand(text); line > 0 {
+	if line, ok := t.lineByHand(text); ok {
 		return fmt.Sprintf("line %d of %s, by hand", line, t.crontabName())
 	}
 	if found := t.crond.Find(); chosen != inCronD && len(found) > 0 {
@@ -118,30 +127,38 @@ func (t *target) elsewhere() string {
 	return ""
 }
 
+// callsRun matches a command that calls sched run.
 var callsRun = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
 
-// byHand returns the number of a hand-written line that ticks the schedule; 0 for none.
-func (t *target) byHand(text string) int {
+// lineByHand returns the number of a line of a crontab that a person wrote to tick the schedule.
+func (t *target) lineByHand(text string) (line int, ok bool) {
 	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
-		names := strings.Contains(entry.Command, t.crond.File) || strings.Contains(entry.Command, "cd "+filepath.Dir(t.crond.File)+" ")
-		if !entry.Off && callsRun().MatchString(entry.Command) && names && !t.crond.IsIn(entry.Raw) {
-			return entry.Line
+		if entry.Off || !callsRun().MatchString(entry.Command) || t.crond.IsIn(entry.Raw) {
+			continue
+		}
+		mentionsSchedule := strings.Contains(entry.Command, t.crond.File) ||
+			strings.Contains(entry.Command, "cd "+filepath.Dir(t.crond.File)+" ")
+		if mentionsSchedule {
+			return entry.Line, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
+// installation returns the change that installs the schedule. Its diff is empty if the schedule is
+// installed already.
 func (t *target) installation() (change, error) {
-	switch t.kind() {
+	switch t.place() {
 	case inSystemd:
 		if !t.systemd.Startable() {
-			return change{}, failed("move it, to /usr/local/bin as most do", "systemd starts no program with quotes or a backslash in its path: %s", t.systemd.Program)
+			return change{}, failed("move it, to /usr/local/bin as most do",
+				"systemd starts no program with quotes or a backslash in its path: %s", t.systemd.Program)
 		}
 		return t.unitsChange(t.systemd.Install()), nil
 	case inCronD:
 		file := t.crond.CronD()
 		edit := install.FileEdit{Files: []install.File{file}}
-		return change{file.Path, edit.Diff(), edit.Apply}, nil
+		return change{where: file.Path, diff: edit.Diff(), apply: edit.Apply}, nil
 	}
 	text, exists, err := t.crontab.Read()
 	if err != nil {
@@ -149,38 +166,49 @@ func (t *target) installation() (change, error) {
 	}
 	replace := map[int]bool{}
 	if t.options.replace {
-		var stay []string
-		if replace, stay = t.replaceable(text); len(stay) > 0 {
-			fmt.Fprintf(t.err, "not replaced, because no task has the command and the times: %s\n", lineNumbers(stay))
+		proven, others := t.compareLines(text)
+		for _, line := range proven {
+			replace[line] = true
+		}
+		if len(others) > 0 {
+			fmt.Fprintf(t.app.err, "not replaced, because no task has the command and the times: %s\n",
+				lineNumbers(others))
 		}
 	}
 	return t.crontabChange(t.crond.Add(text, replace), exists), nil
 }
 
+// crontabChange is an edit of the crontab. exists is false if the user has no crontab yet.
 func (t *target) crontabChange(edit install.Edit, exists bool) change {
-	return change{t.crontabName(), edit.Diff, func() error {
+	apply := func() error {
 		folder, err := backupFolder()
 		if err != nil {
 			return err
 		}
-		backup, err := t.crontab.Apply(edit, exists, folder, t.now())
+		backup, err := t.crontab.Apply(edit, exists, folder, t.app.now())
 		if backup != "" {
-			fmt.Fprintf(t.err, "a copy of the old one is %s\n", backup)
+			fmt.Fprintf(t.app.err, "a copy of the old one is %s\n", backup)
 		}
 		return err
-	}}
+	}
+	return change{where: t.crontabName(), diff: edit.Diff, apply: apply}
 }
 
+// unitsChange is an edit of units of systemd.
 func (t *target) unitsChange(edit install.FileEdit) change {
-	return change{"systemd (" + t.systemd.Folder + ")", edit.Diff(), func() error {
+	apply := func() error {
 		err := edit.Apply()
-		if err == nil && t.systemd.OfUser && len(edit.Files) > 0 && edit.Files[0].Text != "" {
-			fmt.Fprintf(t.err, "hint: your systemd ends when you log out, unless `loginctl enable-linger` keeps it\n")
+		installs := len(edit.Files) > 0 && edit.Files[0].Text != ""
+		if err == nil && t.systemd.OfUser && installs {
+			fmt.Fprintf(t.app.err, "hint: your systemd ends when you log out, "+
+				"unless `loginctl enable-linger` keeps it\n")
 		}
 		return err
-	}}
+	}
+	return change{where: "systemd (" + t.systemd.Folder + ")", diff: edit.Diff(), apply: apply}
 }
 
+// backupFolder is the folder for copies of crontabs.
 func backupFolder() (string, error) {
 	if os.Geteuid() == 0 {
 		return rootBackups, nil
@@ -195,40 +223,44 @@ func backupFolder() (string, error) {
 	return filepath.Join(home, ".local/state/sched/crontabs"), nil
 }
 
-// lineNumbers writes "lines 3, 5 and 7", the first ones of many.
-func lineNumbers(numbers []string) string {
+// lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.
+func lineNumbers(numbers []int) string {
 	const most = 10
-	if n := len(numbers); n > most {
-		numbers = append(slices.Clone(numbers[:most]), fmt.Sprintf("%d more", n-most))
+	var parts []string
+	for _, number := range numbers[:min(most, len(numbers))] {
+		parts = append(parts, strconv.Itoa(number))
 	}
-	if n := len(numbers); n > 1 {
-		return "lines " + strings.Join(numbers[:n-1], ", ") + " and " + numbers[n-1]
+	if more := len(numbers) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
-	return "line " + strings.Join(numbers, "")
+	last := len(parts) - 1
+	if last == 0 {
+		return "line " + parts[0]
+	}
+	return "lines " + strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// replaceable finds the lines of a crontab that are proven to be tasks of the schedule: with the
-// same command, in the same folder, due in the same minutes for 28 years. replace is true for the
-// numbers of these lines. stay has the numbers of the other lines, which stay.
-func (t *target) replaceable(text string) (replace map[int]bool, stay []string) {
+// compareLines compares the lines of a crontab with the schedule. The lines of proven are tasks of
+// the schedule: they have the same command and folder, and are due in the same minutes for 28
+// years. The lines of others are not. Both are numbers from 1, in the order of the crontab.
+func (t *target) compareLines(text string) (proven, others []int) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
-	replace, found := map[int]bool{}, map[*schedule.Task]bool{}
-	m := &matcher{target: t, found: found, from: t.now().UTC().Truncate(time.Minute), calendars: map[string]*vixie.Calendar{}, proven: map[string]bool{}}
+	m := newMatcher(t.app, t.schedule)
 	for _, entry := range table.Entries {
-		if entry.Off {
-			continue
-		}
-		is := m.isTask(entry)
-		if replace[entry.Line] = is; !is && !t.crond.IsIn(entry.Raw) {
-			stay = append(stay, strconv.Itoa(entry.Line))
+		switch {
+		case entry.Off:
+		case m.match(entry):
+			proven = append(proven, entry.Line)
+		case !t.crond.IsIn(entry.Raw):
+			others = append(others, entry.Line)
 		}
 	}
 	for _, f := range table.Findings {
 		if f.Left {
-			stay = append(stay, strconv.Itoa(f.Line))
+			others = append(others, f.Line)
 		}
 	}
-	return replace, stay
+	return proven, others
 }
 
 // refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
@@ -241,49 +273,62 @@ func (t *target) refuseTwice() error {
 	if err != nil {
 		return nil // without a crontab there are no lines; a later step says that it needs one
 	}
-	replace, _ := t.replaceable(text)
-	var both []string
-	for _, line := range slices.Sorted(maps.Keys(replace)) {
-		if replace[line] {
-			both = append(both, strconv.Itoa(line))
-		}
-	}
-	if len(both) == 0 {
+	duplicates, _ := t.compareLines(text)
+	if len(duplicates) == 0 {
 		return nil
 	}
 	hint := "--replace comments them out, and `sched uninstall` brings them back"
 	if t.options.systemd != "" {
 		hint = "comment them out first: crontab -e"
 	}
-	return failed(hint, "%s of %s would run twice: tasks of the schedule do the same", lineNumbers(both), t.crontabName())
+	return failed(hint, "%s of %s would run twice: tasks of the schedule do the same",
+		lineNumbers(duplicates), t.crontabName())
 }
 
-// A matcher finds the tasks of lines, each task for one line.
+// A matcher finds the tasks that do the same as lines of a crontab.
 type matcher struct {
-	*target
-	found     map[*schedule.Task]bool
-	from      time.Time
+	options   load.Options // to load a line as a task
+	schedule  *schedule.Schedule
+	matched   map[*schedule.Task]bool // a task is found for one line alone
+	from, to  time.Time               // times are compared in this span
 	calendars map[string]*vixie.Calendar
 	proven    map[string]bool // by times, zone and conditions: many lines have the same
 }
 
-// isTask reports whether the line is a task of the schedule, as import would write it, with --tidy
-// or without.
-func (m *matcher) isTask(entry crontab.Entry) bool {
+func newMatcher(a *app, s *schedule.Schedule) *matcher {
+	options := a.options()
+	options.Root = false
+	from := a.now().UTC().Truncate(time.Minute)
+	return &matcher{
+		options:   options,
+		schedule:  s,
+		matched:   map[*schedule.Task]bool{},
+		from:      from,
+		to:        from.AddDate(28, 0, 0), // the calendar repeats after 28 years
+		calendars: map[string]*vixie.Calendar{},
+		proven:    map[string]bool{},
+	}
+}
+
+// match finds a task for the line, as import would write the line, with --tidy or without. It
+// reports whether there is such a task, and does not find that task again.
+func (m *matcher) match(entry crontab.Entry) bool {
 	for _, tidy := range []bool{false, true} {
-		s := crontab.Convert([]*crontab.Table{{Entries: []crontab.Entry{entry}}}, crontab.Options{Tidy: tidy})
+		table := &crontab.Table{Entries: []crontab.Entry{entry}}
+		s := crontab.Convert([]*crontab.Table{table}, crontab.Options{Tidy: tidy})
 		if len(s.Tasks) != 1 || s.Tasks[0].Times == nil && !s.Tasks[0].Boot {
 			return false
 		}
-		opts := m.app.options()
-		opts.Root = false
-		imported, err := load.Text(s.YAML(nil), m.schedule.File, opts)
+		imported, err := load.Text(s.YAML(nil), m.schedule.File, m.options)
 		if err != nil {
 			return false // it was never importable
 		}
 		for _, task := range m.schedule.Tasks {
-			if m.schedule.Active(task) && !m.found[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
-				m.found[task] = true
+			if !m.schedule.Active(task) || m.matched[task] {
+				continue
+			}
+			if sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
+				m.matched[task] = true
 				return true
 			}
 		}
@@ -291,9 +336,16 @@ func (m *matcher) isTask(entry crontab.Entry) bool {
 	return false
 }
 
+// sameWork reports whether a task does the same as a task that was imported from a line.
 func sameWork(a, b *schedule.Task) bool {
-	return a.Command.Line == b.Command.Line && len(a.Command.List) == 0 && fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell) &&
-		a.Dir == b.Dir && a.Output == b.Output && a.Timeout == b.Timeout && a.WithoutOverlapping == b.WithoutOverlapping && a.As.User == b.As.User
+	sameCommand := a.Command.Line == b.Command.Line && len(a.Command.List) == 0 &&
+		fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell)
+	return sameCommand &&
+		a.Dir == b.Dir &&
+		a.Output == b.Output &&
+		a.Timeout == b.Timeout &&
+		a.WithoutOverlapping == b.WithoutOverlapping &&
+		a.As.User == b.As.User
 }
 
 // sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time
@@ -309,21 +361,26 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 	if line.Timezone != "" {
 		zone = imported.Tasks[0].When.Location
 	}
-	to := m.from.AddDate(28, 0, 0)
-	calendar := m.calendars[zone.String()]
-	if calendar == nil {
-		calendar = vixie.NewCalendar(zone, m.from, to)
-		m.calendars[zone.String()] = calendar
-	}
 	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
 	same, known := m.proven[key]
 	if !known {
-		same = crontab.Compare(*line.Times, calendar, runTimes(task), m.from, to) == nil
+		same = crontab.Compare(*line.Times, m.calendarFor(zone), runTimes(task), m.from, m.to) == nil
 		m.proven[key] = same
 	}
 	return same
 }
 
+// calendarFor returns the calendar of cron in the zone, for the span of the matcher.
+func (m *matcher) calendarFor(zone *time.Location) *vixie.Calendar {
+	calendar := m.calendars[zone.String()]
+	if calendar == nil {
+		calendar = vixie.NewCalendar(zone, m.from, m.to)
+		m.calendars[zone.String()] = calendar
+	}
+	return calendar
+}
+
+// runTimes returns the times at which a task is due and its conditions hold.
 func runTimes(task *schedule.Task) func(from, to time.Time) iter.Seq[time.Time] {
 	return func(from, to time.Time) iter.Seq[time.Time] {
 		return func(yield func(time.Time) bool) {
