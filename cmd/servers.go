@@ -42,43 +42,44 @@ func (a serversCommand) servers(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.view(s).Servers(ctx)
+	servers, err := a.view(s).Servers(ctx)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(view.ServersOf(all))
+		return a.printJSON(view.ServersOf(servers))
 	}
-	a.printServers(s, all)
+	if len(servers) == 0 {
+		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
+		return nil
+	}
+	a.printServers(servers)
+	a.warnOfServers(s, servers)
 	return nil
 }
 
-func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Server) {
-	if len(all) == 0 {
-		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
-		return
-	}
-	t := a.stdout().Table()
-	labelled := slices.ContainsFunc(all, func(s cluster.Server) bool { return len(s.Labels) > 0 })
+func (a serversCommand) printServers(servers []cluster.Server) {
+	table := a.stdout().Table()
+	defer table.Flush()
+	haveLabels := slices.ContainsFunc(servers, func(s cluster.Server) bool { return len(s.Labels) > 0 })
 	head := []string{"NAME", "VERSION", "LAST SEEN", "CLOCK", "RUNNING"}
-	if labelled {
+	if haveLabels {
 		head = append(head, "LABELS")
 	}
-	t.Head(head...)
-	for _, s := range all {
+	table.Head(head...)
+	for _, s := range servers {
 		row := []string{s.Name, s.Version, humanize.Duration(s.Age) + " ago", a.offsetText(s.Offset), tasksText(s)}
-		if labelled {
+		if haveLabels {
 			row = append(row, cmp.Or(strings.Join(s.Labels, ", "), "-"))
 		}
-		t.Row(row...)
+		table.Row(row...)
 	}
-	t.Flush()
-	a.warnOfServers(own, all)
 }
 
-// warnOfServers says what is wrong with servers, as seen from this one.
-func (a serversCommand) warnOfServers(own *schedule.Schedule, all []cluster.Server) {
-	for _, s := range all {
+// warnOfServers says what is wrong with servers, as seen from this one. own is its schedule.
+func (a serversCommand) warnOfServers(own *schedule.Schedule, servers []cluster.Server) {
+	ownZone := cluster.ZoneOf(own, a.now().Year())
+	for _, s := range servers {
 		if s.Offset.Abs() > tick.MostOffset {
 			a.problem("the clock of %s is %s", s.Name, tick.OffsetText(s.Offset))
 		}
@@ -88,32 +89,34 @@ func (a serversCommand) warnOfServers(own *schedule.Schedule, all []cluster.Serv
 		if s.Environment != "" && s.Environment != own.Environment {
 			a.problem("%s ticks in the environment %s; here it is %s", s.Name, s.Environment, own.Environment)
 		}
-		if zone := cluster.ZoneOf(own, a.now().Year()); s.Zone != "" && zone != "" && s.Zone != zone {
-			a.problem("%s is in the time zone %s; here it is %s, and a one_server task without `timezone` runs once in each", s.Name, s.Zone, zone)
+		if s.Zone != "" && ownZone != "" && s.Zone != ownZone {
+			a.problem("%s is in the time zone %s; here it is %s, "+
+				"and a one_server task without `timezone` runs once in each", s.Name, s.Zone, ownZone)
 		}
 		if s.Silent() && len(s.Running) > 0 {
-			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, humanize.Duration(s.Age))
+			a.problem("%s has said nothing for %s; what ran there then may have ended",
+				s.Name, humanize.Duration(s.Age))
 		}
 	}
 }
 
 // offsetText says how far a clock is ahead of the clock of the store.
 func (a serversCommand) offsetText(offset time.Duration) string {
-	words := "+" + humanize.Duration(offset)
+	text := "+" + humanize.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
-		words = "-" + humanize.Duration(-offset)
+		text = "-" + humanize.Duration(-offset)
 	}
 	if offset.Abs() > tick.MostOffset {
-		words = a.stdout().Paint(terminal.Caution, words+", off")
+		text = a.stdout().Paint(terminal.Caution, text+", off")
 	}
-	return words
+	return text
 }
 
-// tasksText names the tasks that run on a server.
+// tasksText names the first tasks that run on a server, and counts the others.
 func tasksText(s cluster.Server) string {
-	const most = 5
+	const maxNames = 5
 	var names []string
-	for _, r := range s.Running[:min(most, len(s.Running))] {
+	for _, r := range s.Running[:min(maxNames, len(s.Running))] {
 		names = append(names, r.Task)
 	}
 	switch more := len(s.Running) + s.More - len(names); {
@@ -152,17 +155,19 @@ func (a forgetCommand) forget(name, reason string) error {
 	}
 	store := a.store(s)
 	if store == nil {
-		return failed("what this machine keeps ends by itself: see `history:`", "%s has no store, so nothing is kept for others", s.File)
+		return failed("what this machine keeps ends by itself: see `history:`",
+			"%s has no store, so nothing is kept for others", s.File)
 	}
-	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
+	if s.Task(name) != nil {
 		return usage("take it out of the file first, on every server", "%s is a task of this schedule", name)
 	}
-	all, err := cluster.List(ctx, store)
+	servers, err := cluster.List(ctx, store)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && !all[i].Silent() {
-		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(all[i].Age))
+	i := slices.IndexFunc(servers, func(s cluster.Server) bool { return s.Name == name })
+	if i >= 0 && !servers[i].Silent() {
+		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(servers[i].Age))
 	}
 	if err := a.remove(s, store, name); err != nil {
 		return err
@@ -171,15 +176,17 @@ func (a forgetCommand) forget(name, reason string) error {
 	return nil
 }
 
-// remove refuses a name whose mutex a run holds.
+// remove makes the store forget the name, unless a run holds the mutex with that name.
 func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {
-	if !slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name }) {
-		held, err := store.Held(ctx, name)
+	isMutexOfTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name })
+	if !isMutexOfTask {
+		holders, err := store.Held(ctx, name)
 		if err != nil {
 			return err
 		}
-		if holder, goesOn := held[name]; goesOn {
-			return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, holder)
+		if holder, isHeld := holders[name]; isHeld {
+			return failed("wait for its end, or end it with `sched stop` on that server",
+				"a run of %s goes on: its mutex is held %s", name, holder)
 		}
 	}
 	found, err := cluster.Forget(ctx, store, name)

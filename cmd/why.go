@@ -60,7 +60,8 @@ func (a whyCommand) why(name string, o whyOptions) error {
 		return err
 	}
 	if skipped != "" {
-		w.Answer.Minute.Clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, s.Location)
+		w.Answer.Minute.Clock = fmt.Sprintf(
+			"%s did not exist on this day in %s: this is the end of the gap", skipped, s.Location)
 	}
 	if o.json {
 		return a.printJSON(w.Answer)
@@ -69,6 +70,7 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	return nil
 }
 
+// printWhy explains the minute of --at, or else the last and the next minute of the task.
 func (a whyCommand) printWhy(w *view.Inquiry) {
 	answer := w.Answer
 	if answer.Minute != nil {
@@ -82,7 +84,9 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 		a.printMinute(w, last, answer.Off)
 	}
 	if answer.LastRun != nil {
-		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), humanize.Duration(w.Now.Sub(w.LastRun.Ended)))
+		ended := w.LastRun.Ended
+		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n",
+			answer.Task, w.Time(ended), humanize.Duration(w.Now.Sub(ended)))
 		a.printRecord(w, w.LastRun, "  ")
 	}
 	a.printRunning(w)
@@ -93,8 +97,8 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 		a.printMinute(w, next, "")
 	}
 	a.printObstacles(w)
-	for _, one := range answer.Overdue {
-		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, one.Text)
+	for _, overdue := range answer.Overdue {
+		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, overdue.Text)
 	}
 	if len(answer.Changes) > 0 {
 		fmt.Fprintln(a.out, "changed in the last day:")
@@ -104,22 +108,18 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 	}
 }
 
-// printMinute explains one minute. Off is why the task does not run at all; else empty.
+// printMinute explains one minute. off says why the task does not run at all; "" for a task that
+// runs.
 func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
-	was, wasNot, far := "was", "was not", fmt.Sprintf(" (%s ago)", humanize.Duration(w.Now.Sub(m.At)))
-	if m.At.After(w.Now) {
-		was, wasNot, far = "will be", "will not be", fmt.Sprintf(" (in %s)", humanize.Duration(m.At.Sub(w.Now)))
-	}
-	if !m.Due {
-		was = wasNot
-	}
+	suffix := ""
 	if off != "" {
-		far += ": it is " + off + " now"
+		suffix = ": it is " + off + " now"
 	}
-	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, was, w.Time(m.At), far)
-	for _, words := range []string{m.Clock, m.Spread, m.Bounds} {
-		if words != "" {
-			fmt.Fprintf(a.out, "  %s\n", words)
+	verb, distance := tense(m, w.Now)
+	fmt.Fprintf(a.out, "%s %s due at %s (%s)%s\n", w.Task.Name, verb, w.Time(m.At), distance, suffix)
+	for _, remark := range []string{m.Clock, m.Spread, m.Bounds} {
+		if remark != "" {
+			fmt.Fprintf(a.out, "  %s\n", remark)
 		}
 	}
 	for _, reason := range m.Reasons {
@@ -137,20 +137,32 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	a.printNeighbours(w, m)
 }
 
-// printNeighbours prints at which times the task is due before and after the minute.
-func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
-	for _, n := range []struct {
-		what string
-		at   *string
-	}{{"before", m.Before}, {"after", m.After}} {
-		if n.at != nil {
-			at, _ := time.Parse(time.RFC3339, *n.at)
-			fmt.Fprintf(a.out, "  due %s it at %s%s\n", n.what, w.Time(at), madeUp(w, at))
-		}
+// tense returns the verb of the sentence that the minute is due, and how far away the minute is:
+// "was not" and "5 m ago", or "will be" and "in 2 h".
+func tense(m *view.Minute, now time.Time) (verb, distance string) {
+	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.At))+" ago"
+	if m.At.After(now) {
+		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.At.Sub(now))
 	}
+	if !m.Due {
+		return negation, distance
+	}
+	return verb, distance
 }
 
-// madeUp names the skipped wall clock time for which the task is due then; "" for none.
+// printNeighbours prints at which times the task is due before and after the minute.
+func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
+	printAt := func(word string, at *string) {
+		if at != nil {
+			slot, _ := time.Parse(time.RFC3339, *at)
+			fmt.Fprintf(a.out, "  due %s it at %s%s\n", word, w.Time(slot), madeUp(w, slot))
+		}
+	}
+	printAt("before", m.Before)
+	printAt("after", m.After)
+}
+
+// madeUp names the time that the clocks skipped, if the task is due at this time in its place.
 func madeUp(w *view.Inquiry, at time.Time) string {
 	for _, verdict := range w.Task.When.Explain(at).Verdicts {
 		if verdict.MadeUp {
@@ -175,6 +187,7 @@ func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 	}
 }
 
+// printRecords prints records of a minute.
 func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
 		a.printRecord(w, m.Ended[record.Run], prefix)
@@ -183,21 +196,26 @@ func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view
 
 // printRecord prints how a run ended, and then what else is known of it, a line for each fact.
 func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
-	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Result), humanize.Line(view.Describe(r))))
-	t := a.stdout().Table()
-	for _, fact := range a.facts(w, r) {
-		t.Row("    "+fact[0], humanize.Line(fact[1]))
+	ending := humanize.Line(view.Describe(r))
+	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Result), ending))
+	table := a.stdout().Table()
+	for _, f := range a.factsOf(w, r) {
+		table.Row("    "+f.name, humanize.Line(f.value))
 	}
-	t.Flush()
+	table.Flush()
 }
 
-// facts are names and values.
-func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
+// A fact is something that is known of a run.
+type fact struct{ name, value string }
+
+// factsOf returns what is known of a run besides how it ended.
+func (a whyCommand) factsOf(w *view.Inquiry, r state.Row) (facts []fact) {
 	add := func(name, format string, args ...any) {
-		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
+		facts = append(facts, fact{name: name, value: fmt.Sprintf(format, args...)})
 	}
 	if r.IsRange() {
-		add("stands for", "%s, from %s to %s", humanize.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.LastSlot))
+		count := humanize.Count(r.Slots, "slot")
+		add("stands for", "%s, from %s to %s", count, w.Time(r.Slot), w.Time(r.LastSlot))
 	}
 	if !r.Started.IsZero() {
 		started := humanize.SecondZone(r.Started, w.Task.When.Location)
@@ -235,15 +253,15 @@ func (a whyCommand) facts(w *view.Inquiry, r state.Row) (facts [][2]string) {
 
 // printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
 func (a whyCommand) printRunning(w *view.Inquiry) {
+	last := w.Answer.Last
 	for _, row := range w.Live {
-		last := w.Answer.Last
-		old := last == nil || !row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
-		if row.Task == w.Task.Name && old {
+		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
+		if row.Task == w.Task.Name && !ofLastSlot {
 			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(row.Slot), view.RunningText(row, w.Now))
 		}
 	}
-	for _, one := range w.Answer.Waiting {
-		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, one.Text(a.now(), w.Task.When.Location))
+	for _, waiting := range w.Answer.Waiting {
+		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, waiting.Text(a.now(), w.Task.When.Location))
 	}
 }
 
@@ -253,21 +271,24 @@ func (a whyCommand) printObstacles(w *view.Inquiry) {
 	if w.Task.When.Boot {
 		fmt.Fprintf(a.out, "%s is due at the next boot of this machine\n", answer.Task)
 	}
-	found := obstacles(w)
+	lines := obstacles(w)
 	if starts := startsText(w); starts != "" {
-		found = slices.Insert(found, 0, starts)
+		lines = slices.Insert(lines, 0, starts)
 	}
-	for _, text := range found {
+	for _, text := range lines {
 		fmt.Fprintf(a.out, "  %s\n", text)
 	}
-	onlyAtBoot := w.Task.When.Boot && answer.Next == nil
-	slotSays := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil || w.Task.UnmetCondition(w.Next) != ""
-	if len(found) == 0 && !onlyAtBoot && !slotSays {
+	hasNext := answer.Next != nil
+	onlyAtBoot := w.Task.When.Boot && !hasNext
+	pausedThen := hasNext && view.PauseOf(w.Pauses, w.Task, w.Next) != nil
+	unmetThen := hasNext && w.Task.UnmetCondition(w.Next) != ""
+	if len(lines) == 0 && !onlyAtBoot && !pausedThen && !unmetThen { // else the next slot says why
 		fmt.Fprintln(a.out, "  nothing is known that would stop it")
 	}
 }
 
-// startsText says how a task starts that does not start at times of its own alone; else "".
+// startsText says what starts the task besides its own times. It returns "" for a task that has
+// only such times, and for a task that is due at boot.
 func startsText(w *view.Inquiry) string {
 	answer := w.Answer
 	switch {
@@ -286,9 +307,9 @@ func startsText(w *view.Inquiry) string {
 }
 
 // obstacles returns what could stop the next run of the task, as far as it is known now.
-func obstacles(w *view.Inquiry) (found []string) {
+func obstacles(w *view.Inquiry) (lines []string) {
 	answer := w.Answer
-	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if answer.Free != nil {
 		free, _ := time.Parse(time.RFC3339, *answer.Free)
 		add("its conditions let it run again at %s", w.Time(free))
@@ -296,15 +317,15 @@ func obstacles(w *view.Inquiry) (found []string) {
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)
 	}
-	for _, words := range answer.Asks {
-		add("right before it starts it asks %s", humanize.Line(words))
+	for _, command := range answer.Asks {
+		add("right before it starts it asks %s", humanize.Line(command))
 	}
 	if answer.Down != "" {
-		become := "be skipped if that is so then"
+		consequence := "be skipped if that is so then"
 		if w.Task.WaitsForPause(w.Next) {
-			become = "wait for the end of that"
+			consequence = "wait for the end of that"
 		}
-		add("%s; it will %s", answer.Down, become)
+		add("%s; it will %s", answer.Down, consequence)
 	}
 	if full := answer.Pool.Full(); full != "" {
 		add("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
@@ -312,7 +333,8 @@ func obstacles(w *view.Inquiry) (found []string) {
 	if w.CatchesUp() {
 		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
-		add("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
+		add("its mutex %s is held %s; it will %s if that goes on until then",
+			w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:
@@ -322,10 +344,10 @@ func obstacles(w *view.Inquiry) (found []string) {
 	case answer.Failures == 1:
 		add("its last run failed")
 	}
-	return found
+	return lines
 }
 
-// heldUp says what a run does while other runs have its mutex or all seats of its pool.
+// heldUp says what the run of a slot does while other runs have its mutex or all seats of its pool.
 func heldUp(t *schedule.Task, slot time.Time) string {
 	if t.MaxWait > 0 {
 		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
@@ -334,10 +356,10 @@ func heldUp(t *schedule.Task, slot time.Time) string {
 }
 
 // chainText says after what a task is started: "after extract (on_success) and load (after)".
-func chainText(by []view.Chained) string {
-	var words []string
-	for _, c := range by {
-		words = append(words, c.Task+" ("+c.On+")")
+func chainText(triggers []view.Chained) string {
+	var parts []string
+	for _, trigger := range triggers {
+		parts = append(parts, trigger.Task+" ("+trigger.On+")")
 	}
-	return "after " + strings.Join(words, " and ")
+	return "after " + strings.Join(parts, " and ")
 }
