@@ -126,8 +126,8 @@ func (t *historyTable) columns(cells ...string) []string {
 func (a historyCommand) liveText(row state.Row) string {
 	holder := run.HolderOf(row)
 	switch {
-	case !row.LastTold.IsZero():
-		return "was running " + view.LastToldText(row, a.now())
+	case !row.LastReported.IsZero():
+		return "was running " + view.LastReportedText(row, a.now())
 	case !row.Attempted():
 		return "starting"
 	case holder.PID == 0:
@@ -178,7 +178,6 @@ func (a historyCommand) printChanges(s *schedule.Schedule, changes []view.Change
 	t := a.stdout().Table()
 	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")
 	for _, c := range changes {
-		at, _ := time.Parse(time.RFC3339, c.At)
 		target := c.Target
 		if c.Action == "stop" || c.Action == "retry" {
 			target = humanize.ShortRun(target)
@@ -187,7 +186,7 @@ func (a historyCommand) printChanges(s *schedule.Schedule, changes []view.Change
 		if c.Error != "" {
 			reason += " (not done: " + c.Error + ")"
 		}
-		t.Row(humanize.SecondZone(at, s.Location), humanize.Line(c.Who), c.From, c.Action,
+		t.Row(humanize.SecondZone(c.Time, s.Location), humanize.Line(c.Who), c.From, c.Action,
 			humanize.Line(target), humanize.Line(reason))
 	}
 	t.Flush()

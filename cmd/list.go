@@ -222,7 +222,7 @@ func (a listCommand) printPauses(s *schedule.Schedule, rows view.Tasks) {
 		fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
 	}
 	for _, planned := range rows.Planned {
-		if planned.Everything && planned.Told(now) {
+		if planned.Everything && planned.Announced(now) {
 			text := "everything will be " + planned.Raw.Text(now, s.Location)
 			fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
 		}

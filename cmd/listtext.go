@@ -77,7 +77,7 @@ func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), s.Location), ", ")
 	}
 	for _, planned := range row.Planned {
-		if planned.Told(a.now()) {
+		if planned.Announced(a.now()) {
 			text = strings.TrimPrefix(text+", will be "+planned.Raw.Text(a.now(), s.Location), ", ")
 		}
 	}

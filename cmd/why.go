@@ -152,14 +152,12 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 
 // printNeighbours prints at which times the task is due before and after the minute.
 func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
-	printAt := func(word string, at *string) {
-		if at != nil {
-			slot, _ := time.Parse(time.RFC3339, *at)
-			fmt.Fprintf(a.out, "  due %s it at %s%s\n", word, w.Time(slot), madeUp(w, slot))
-		}
+	if at := m.BeforeAt; !at.IsZero() {
+		fmt.Fprintf(a.out, "  due before it at %s%s\n", w.Time(at), madeUp(w, at))
 	}
-	printAt("before", m.Before)
-	printAt("after", m.After)
+	if at := m.AfterAt; !at.IsZero() {
+		fmt.Fprintf(a.out, "  due after it at %s%s\n", w.Time(at), madeUp(w, at))
+	}
 }
 
 // madeUp names the time that the clocks skipped, if the task is due at this time in its place.
@@ -310,9 +308,8 @@ func startsText(w *view.Inquiry) string {
 func obstacles(w *view.Inquiry) (lines []string) {
 	answer := w.Answer
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if answer.Free != nil {
-		free, _ := time.Parse(time.RFC3339, *answer.Free)
-		add("its conditions let it run again at %s", w.Time(free))
+	if !w.Free.IsZero() {
+		add("its conditions let it run again at %s", w.Time(w.Free))
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)

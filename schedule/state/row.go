@@ -69,9 +69,9 @@ type Row struct {
 	Unpublished bool // other servers of the store do not know of it yet
 	Unreported  bool // it ended badly, and no tick has printed that yet
 
-	// LastTold is when another server last reported the run, if that server has been silent from
-	// then on. It has no column.
-	LastTold time.Time
+	// LastReported is when another server last reported the run, if that server has been silent
+	// from then on. It has no column.
+	LastReported time.Time
 }
 
 // A Wait says what a row waits for, when that began, and how long it has waited. While the row

@@ -17,10 +17,12 @@ type Change struct {
 	At     string `json:"at"`
 	Who    string `json:"who"`
 	From   string `json:"from"`   // an address, "socket" or "command"
-	Action string `json:"action"` // trigger, cancel, retry, run, stop, pause, resume, interrupt, unlock, forget, write, remove
+	Action string `json:"action"` // such as trigger, stop or pause: see docs/json.md
 	Target string `json:"target"` // the task or the run
 	Reason string `json:"reason"`
 	Error  string `json:"error"` // why it was not done; else empty
+
+	Time time.Time `json:"-"` // At, exactly
 }
 
 // Everything is the target of a change that concerns all tasks.
@@ -31,7 +33,15 @@ const FromCommand = "command"
 
 func changeOf(c state.Change) Change {
 	return Change{
-		strconv.FormatInt(c.ID, 10), c.At.Format(time.RFC3339), c.Who, c.From, c.Action, c.Target, c.Reason, c.Error,
+		ID:     strconv.FormatInt(c.ID, 10),
+		At:     timeText(c.At),
+		Who:    c.Who,
+		From:   c.From,
+		Action: c.Action,
+		Target: c.Target,
+		Reason: c.Reason,
+		Error:  c.Error,
+		Time:   c.At,
 	}
 }
 
@@ -103,8 +113,7 @@ func lately(ctx context.Context, s Source, task string) []Change {
 
 // Text returns in words what was changed, by whom, when and why.
 func (c Change) Text(zone *time.Location) string {
-	at, _ := time.Parse(time.RFC3339, c.At)
-	words := humanize.SecondZone(at, zone) + ": " + c.Action + " by " + c.Who
+	words := humanize.SecondZone(c.Time, zone) + ": " + c.Action + " by " + c.Who
 	if c.Target == Everything {
 		words += ", of everything"
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -110,3 +111,48 @@ func hookText(h schedule.Hook) string {
 
 // Place is the file and the line that define a task: schedule.yaml:14.
 func Place(t *schedule.Task) string { return t.Place.File + ":" + strconv.Itoa(t.Place.Line) }
+
+// CommandText is a command as people read it, without quotes.
+func CommandText(c schedule.Command) string {
+	if len(c.List) > 0 {
+		return strings.Join(c.List, " ")
+	}
+	return c.Line
+}
+
+// ConditionCommands says which conditions of a task are commands; "" if no condition is. Only the
+// task's tick will have their answers.
+func ConditionCommands(t *schedule.Task) string {
+	if len(t.ConditionCommands) == 0 {
+		return ""
+	}
+	var keys []string
+	for _, c := range t.ConditionCommands {
+		keys = append(keys, c.Key)
+	}
+	return strings.Join(keys, " and ") + " will be asked first"
+}
+
+func conditionTexts(t *schedule.Task) []string {
+	texts := []string{}
+	for _, c := range t.ConditionCommands {
+		texts = append(texts, c.Key+": "+CommandText(c.Command))
+	}
+	return texts
+}
+
+// TriggeredBy says after which tasks another one is started: "after extract", "after extract, load
+// or clean".
+func TriggeredBy(by []Chained) string {
+	var names []string
+	for _, c := range by {
+		if !slices.Contains(names, c.Task) {
+			names = append(names, c.Task)
+		}
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return "after " + names[0]
+	}
+	return fmt.Sprintf("after %s or %s", strings.Join(names[:last], ", "), names[last])
+}

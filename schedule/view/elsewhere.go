@@ -35,13 +35,13 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 		if one.Name == s.Server {
 			continue
 		}
-		var lastTold time.Time
+		var lastReported time.Time
 		if one.Silent() {
-			lastTold = clock.Now().Add(-one.Age)
+			lastReported = clock.Now().Add(-one.Age)
 		}
 		for _, r := range one.Running {
 			live = append(live, state.Row{
-				ID: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name, Phase: state.Running, LastTold: lastTold,
+				ID: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name, Phase: state.Running, LastReported: lastReported,
 				Attempt: state.Attempt{Number: 1, PID: r.PID, At: r.Since},
 			})
 		}

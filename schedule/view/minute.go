@@ -26,8 +26,10 @@ type Minute struct {
 	Slots   []Slot   `json:"slots"`
 	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
 
-	At    time.Time            `json:"-"` // Minute, exactly
-	Ended map[string]state.Row `json:"-"` // the records, exactly, by run
+	At       time.Time            `json:"-"` // Minute, exactly
+	BeforeAt time.Time            `json:"-"` // Before, exactly; zero for none
+	AfterAt  time.Time            `json:"-"` // After, exactly; zero for none
+	Ended    map[string]state.Row `json:"-"` // the records, exactly, by run
 }
 
 // A Reason is what an expression says of a minute.
@@ -79,8 +81,9 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		e.Slots = nil // the records are of a time when it was active
 	}
 	if len(e.Slots) == 0 && w.source.Schedule.Active(w.Task) {
-		m.Before = w.timeText(w.Task.When.Previous(e.Minute))
-		m.After = w.timeText(w.Task.When.Next(e.Minute.Add(time.Minute - 1)))
+		m.BeforeAt, _ = w.Task.When.Previous(e.Minute)
+		m.AfterAt, _ = w.Task.When.Next(e.Minute.Add(time.Minute - 1))
+		m.Before, m.After = w.timeOrNil(m.BeforeAt), w.timeOrNil(m.AfterAt)
 	}
 	return m, w.outcomes(ctx, m, e.Slots)
 }

@@ -1,11 +1,12 @@
 package view
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
+	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -33,7 +34,7 @@ type Record struct {
 	UserCPU    float64  `json:"user_cpu"`    // seconds
 	SystemCPU  float64  `json:"system_cpu"`  // seconds
 	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
-	Warning    bool     `json:"warning"`     // of a success
+	Warning    bool     `json:"warning"`     // it succeeded with a warning
 	Limits     string   `json:"limits"`      // how its limits were kept; "" without
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
@@ -45,23 +46,43 @@ type Record struct {
 
 // RecordOf returns a record as it is shown.
 func RecordOf(r state.Row) Record {
-	out := Record{
-		Run: r.ID, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Warning: r.Warned(), Reason: r.Reason,
-		ExitCode: r.ExitCode, Attempts: r.Attempt.Number, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Limits: r.Limits, Output: r.Output, Notes: listOf(r.Notes), Started: timeOrNil(r.Started), Waited: r.Wait.Waited.Seconds(),
-		Cause: r.Cause, Triggered: listOf(r.Triggered), Params: r.Params,
+	shown := Record{
+		Run:        r.ID,
+		Task:       r.Task,
+		Mutex:      r.Mutex,
+		Slot:       timeText(r.Slot),
+		Slots:      max(r.Slots, 1),
+		Origin:     r.Origin,
+		Background: r.Background,
+		Server:     r.Server,
+		Started:    timeOrNil(r.Started),
+		Waited:     r.Wait.Waited.Seconds(),
+		Ended:      timeText(r.Ended),
+		Outcome:    string(r.Outcome),
+		Reason:     r.Reason,
+		ExitCode:   r.ExitCode,
+		Attempts:   r.Attempt.Number,
+		Duration:   r.Duration().Seconds(),
+		UserCPU:    r.UserCPU.Seconds(),
+		SystemCPU:  r.SystemCPU.Seconds(),
+		Warning:    r.Warned(),
+		Limits:     r.Limits,
+		Output:     r.Output,
+		Notes:      listOf(r.Notes),
+		Cause:      r.Cause,
+		Triggered:  listOf(r.Triggered),
+		Params:     r.Params,
 	}
 	if r.PeakMemory > 0 {
-		out.PeakMemory = &r.PeakMemory
+		shown.PeakMemory = &r.PeakMemory
 	}
-	if out.Started != nil {
-		out.Lateness = new(r.Lateness().Seconds())
+	if !r.Started.IsZero() {
+		shown.Lateness = new(r.Lateness().Seconds())
 	}
-	if out.Slots = max(r.Slots, 1); r.IsRange() {
-		out.Until = timeOrNil(r.LastSlot)
+	if r.IsRange() {
+		shown.Until = timeOrNil(r.LastSlot)
 	}
-	return out
+	return shown
 }
 
 // RecordsOf returns records as they are shown. Without records it returns an empty list.
@@ -73,101 +94,49 @@ func RecordsOf(rows []state.Row) []Record {
 	return out
 }
 
-// JSON returns a value as --json prints it and the API answers it. It is indented, because people
-// read it, too, and ends with a line break.
-func JSON(value any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(value)
-	return text.Bytes(), err
+// Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
+func Describe(r state.Row) string {
+	var b strings.Builder
+	b.WriteString(r.OutcomeText())
+	separator := ": "
+	switch {
+	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
+		separator = " " // "timed out after 20m", "stopped by SIGTERM"
+	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
+		b.WriteString(" in " + humanize.Duration(r.Duration()))
+	}
+	if r.Reason != "" {
+		b.WriteString(separator + r.Reason)
+	}
+	var more []string
+	if r.Attempt.Number > 1 {
+		more = append(more, fmt.Sprintf("attempt %d", r.Attempt.Number))
+	}
+	if r.Origin != "" {
+		more = append(more, r.Origin)
+	}
+	if r.NoChain {
+		more = append(more, "without its chain")
+	}
+	for _, t := range r.Triggered {
+		more = append(more, "triggered "+t.Task)
+	}
+	if len(more) > 0 {
+		b.WriteString(" (" + strings.Join(more, ", ") + ")")
+	}
+	return b.String()
 }
 
-func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// timeOrNil is timeText, and nil for the zero time.
-func timeOrNil(t time.Time) *string {
-	if t.IsZero() {
-		return nil
+// Late says how long a run waited for its turn. It also says how late a run of the schedule
+// started, if that is more than a tick takes. If neither is worth saying, it returns "". A run that
+// is later than any missed slot may run was started with --at, and is not late.
+func Late(r state.Row) (said string) {
+	if r.Wait.Waited >= time.Second && r.Ran() {
+		said = ", waited " + humanize.Duration(r.Wait.Waited)
 	}
-	return new(timeText(t))
-}
-
-func secondsOrNil(d time.Duration) *float64 {
-	if d == 0 {
-		return nil
+	late := r.Lateness() - r.Wait.Waited
+	if r.Origin != "" || late <= 5*time.Second || late > schedule.LookBack {
+		return said
 	}
-	return new(d.Seconds())
-}
-
-// listOf returns an empty list for nil, because the lists of docs/json.md are never null.
-func listOf[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// A Summary is what the slots of one task in a time add up to.
-type Summary struct {
-	Task           string   `json:"task"`
-	Runs           int      `json:"runs"`
-	Succeeded      int      `json:"succeeded"`
-	Failed         int      `json:"failed"`
-	TimedOut       int      `json:"timed_out"`
-	Stopped        int      `json:"stopped"`
-	Lost           int      `json:"lost"`
-	Skipped        int      `json:"skipped"`
-	Missed         int      `json:"missed"`
-	SuccessRate    *float64 `json:"success_rate"` // of the runs, from 0 to 1
-	Duration       *float64 `json:"duration"`     // seconds: the median of those that succeeded
-	Duration95     *float64 `json:"duration_95"`  // seconds: 95 of 100 took no longer
-	DurationMax    *float64 `json:"duration_max"` // seconds
-	Lateness       *float64 `json:"lateness"`     // seconds: the median of those that ran as scheduled
-	LatenessMax    *float64 `json:"lateness_max"` // seconds
-	LastFailure    *string  `json:"last_failure"` // its slot
-	LastFailureRun *string  `json:"last_failure_run"`
-}
-
-// Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
-// before until, by task. A zero time is no bound.
-func (s Source) Summaries(ctx context.Context, task string, since, until time.Time) ([]state.Summary, error) {
-	all, err := s.Records(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	return all.Summaries(ctx, task, since, until)
-}
-
-// SummariesOf returns summaries as they are encoded.
-func SummariesOf(all []state.Summary) []Summary {
-	out := make([]Summary, len(all))
-	for i, one := range all {
-		out[i] = summaryOf(one)
-	}
-	return out
-}
-
-func summaryOf(s state.Summary) Summary {
-	out := Summary{
-		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[outcome.Succeeded], Failed: s.Slots[outcome.Failed],
-		TimedOut: s.Slots[outcome.TimedOut], Stopped: s.Slots[outcome.Stopped], Lost: s.Slots[outcome.Lost],
-		Skipped: s.Slots[outcome.Skipped], Missed: s.Slots[outcome.Missed],
-	}
-	seconds := func(d time.Duration) *float64 { return new(d.Seconds()) }
-	if rate, ok := s.SuccessRate(); ok {
-		out.SuccessRate = &rate
-	}
-	if s.Took.Runs > 0 {
-		out.Duration, out.Duration95, out.DurationMax = seconds(s.Took.Median), seconds(s.Took.P95), seconds(s.Took.Max)
-	}
-	if s.Late.Runs > 0 {
-		out.Lateness, out.LatenessMax = seconds(s.Late.Median), seconds(s.Late.Max)
-	}
-	if s.FailedID != "" {
-		out.LastFailure, out.LastFailureRun = timeOrNil(s.Failed), &s.FailedID
-	}
-	return out
+	return said + ", " + humanize.Duration(late) + " late"
 }

@@ -1,17 +1,14 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/pause"
+	"sched/schedule/humanize"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -23,14 +20,14 @@ type Running struct {
 	Host  string `json:"host"`
 	Since string `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastTold *string `json:"last_told"` // when its server last said so, if that server is silent now; else null
+	LastReported *string `json:"last_told"` // when its server last reported the run; null unless the server is silent now
 
 	Began time.Time `json:"-"` // the time of Since, exactly
 }
 
-func toRunning(row state.Row) Running {
+func runningOfRow(row state.Row) Running {
 	r := runningOf(run.HolderOf(row))
-	r.LastTold = timeOrNil(row.LastTold)
+	r.LastReported = timeOrNil(row.LastReported)
 	return r
 }
 
@@ -48,6 +45,23 @@ func pidOrNil(pid int) *int {
 		return nil
 	}
 	return &pid
+}
+
+// RunningText says how long a run has lived, and on which machine.
+func RunningText(row state.Row, now time.Time) string {
+	holder := run.HolderOf(row)
+	if !row.LastReported.IsZero() {
+		return "it was running " + LastReportedText(row, now) + ", " + holder.String()
+	}
+	if holder.PID == 0 {
+		return "it is starting " + holder.String()
+	}
+	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
+}
+
+// LastReportedText says when a silent server last reported. A run on that server may have ended.
+func LastReportedText(row state.Row, now time.Time) string {
+	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastReported)), row.Server)
 }
 
 // HolderOf says which of the live runs holds the mutex of a task. It returns "" when the mutex is
@@ -121,129 +135,4 @@ func (p *Pool) Text() string {
 		text += " (" + strings.Join(tasks, ", ") + ")"
 	}
 	return text
-}
-
-// A Pause keeps a task from starting.
-type Pause struct {
-	Everything bool    `json:"everything"` // all tasks are paused, and not this one by its name
-	By         string  `json:"by"`         // the name of the schedule's file for one of its `pauses`
-	Server     string  `json:"server"`
-	Since      string  `json:"since"`
-	Until      *string `json:"until"` // null for a pause without an end
-	Reason     string  `json:"reason"`
-	Stop       bool    `json:"stop,omitempty"`    // the runs that had begun before it are stopped
-	Planned    bool    `json:"planned,omitempty"` // it is to come: since is when it begins
-
-	Raw pause.Pause `json:"-"`
-}
-
-// A TaskPause is a pause in effect, or one that is planned.
-type TaskPause struct {
-	Task string `json:"task"` // empty for the pause of everything
-	Pause
-}
-
-// PauseOf returns the pause that keeps the task from starting at a time; nil if no pause does.
-func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
-	one, ok := all.Of(t, at)
-	if !ok {
-		return nil
-	}
-	return new(toPause(one, at))
-}
-
-func toPause(p pause.Pause, now time.Time) Pause {
-	return Pause{Everything: p.Everything, By: p.By, Server: p.Server, Since: timeText(p.Since), Until: timeOrNil(p.Until), Reason: p.Reason,
-		Stop: p.Stop, Planned: p.ToCome(now), Raw: p}
-}
-
-// Text says in few words that a task is paused. If everything is paused, it leaves out by whom:
-// another line says that once.
-func (p *Pause) Text(now time.Time, zone *time.Location) string {
-	if p.Everything {
-		return "paused"
-	}
-	return p.Raw.Text(now, zone)
-}
-
-// Ends says what may end a pause early, for sentences about a slot in it.
-func (p *Pause) Ends() string {
-	if p.Raw.InFile {
-		return ""
-	}
-	return " unless it is resumed"
-}
-
-// soon is how near the next pause of the schedule itself must be for lists of tasks to have it:
-// such a pause may come each day.
-const soon = 24 * time.Hour
-
-// Told reports whether lists of tasks say that the planned pause is to come.
-func (p *Pause) Told(now time.Time) bool { return !p.Raw.InFile || p.Raw.Since.Sub(now) < soon }
-
-// PausesNow returns the pauses in effect, and those that are planned: the pauses of everything,
-// without the name of a task, and the pauses of active tasks. Of a pause of the
-// schedule that comes again, only the next one is planned.
-func PausesNow(s *schedule.Schedule, all pause.Pauses, active func(task string) bool, now time.Time) (paused, planned []TaskPause) {
-	paused, planned = []TaskPause{}, []TaskPause{}
-	add := func(task string, one pause.Pause) {
-		if one.Everything = task == pause.Everything; one.Everything {
-			task = ""
-		}
-		switch out := (TaskPause{task, toPause(one, now)}); {
-		case one.InEffect(now):
-			paused = append(paused, out)
-		case one.ToCome(now):
-			planned = append(planned, out)
-		}
-	}
-	names := append([]string{pause.Everything}, slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
-		return name == pause.Everything || !active(name)
-	})...)
-	for _, name := range names {
-		for _, one := range all[name] {
-			add(name, one)
-		}
-	}
-	for _, one := range s.Pauses {
-		names := []string{pause.Everything}
-		if !one.Everything {
-			names = nil
-			for _, t := range s.Tasks {
-				if active(t.Name) && one.IsFor(t) {
-					names = append(names, t.Name)
-				}
-			}
-		}
-		from, until, ok := one.At(now)
-		if !ok {
-			from, until, ok = one.Next(now)
-		}
-		for _, name := range names {
-			if ok {
-				add(name, pause.OfFile(one, from, until))
-			}
-		}
-	}
-	slices.SortStableFunc(paused, func(a, b TaskPause) int { return cmp.Compare(min(len(a.Task), 1), min(len(b.Task), 1)) })
-	slices.SortStableFunc(planned, func(a, b TaskPause) int { return a.Raw.Since.Compare(b.Raw.Since) })
-	return paused, planned
-}
-
-// EverythingPaused returns the pause of everything that is in effect; nil without one.
-func EverythingPaused(s *schedule.Schedule, all pause.Pauses, now time.Time) *Pause {
-	paused, _ := PausesNow(s, all, func(string) bool { return false }, now)
-	if len(paused) == 0 {
-		return nil
-	}
-	return &paused[0].Pause
-}
-
-// InSchedule returns whether the schedule has a task of a name.
-func InSchedule(s *schedule.Schedule) func(name string) bool {
-	names := map[string]bool{}
-	for _, t := range s.Tasks {
-		names[t.Name] = true
-	}
-	return func(name string) bool { return names[name] }
 }

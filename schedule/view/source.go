@@ -10,6 +10,8 @@
 package view
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +20,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 	"sched/schedule/pause"
 	"sched/schedule/statedir"
 )
@@ -130,29 +131,39 @@ func Fail(kind Kind, hint, format string, args ...any) error {
 	return &Error{kind, fmt.Errorf(format, args...), hint}
 }
 
-// FindTask returns the task of that name, or an error that names the nearest.
-func FindTask(s *schedule.Schedule, name string) (*schedule.Task, error) {
-	for _, t := range s.Tasks {
-		if t.Name == name {
-			return t, nil
-		}
-	}
-	return nil, Fail(NotFound, DidYouMean(name, TaskNames(s)), "there is no task %q in %s", name, filepath.Base(s.File))
+// JSON returns a value as --json prints it and the API answers it. It is indented, because people
+// read it, too, and ends with a line break.
+func JSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return text.Bytes(), err
 }
 
-// TaskNames returns the names of the tasks, in file order.
-func TaskNames(s *schedule.Schedule) []string {
-	names := make([]string, len(s.Tasks))
-	for i, t := range s.Tasks {
-		names[i] = t.Name
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// timeOrNil is timeText, and nil for the zero time.
+func timeOrNil(t time.Time) *string {
+	if t.IsZero() {
+		return nil
 	}
-	return names
+	return new(timeText(t))
 }
 
-// DidYouMean is the hint for a name that does not exist: the nearest name that does.
-func DidYouMean(name string, names []string) string {
-	if near := humanize.Nearest(name, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+// secondsOrNil returns the seconds of a duration, and nil for 0.
+func secondsOrNil(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
 	}
-	return "see `sched list`"
+	return new(d.Seconds())
+}
+
+// listOf returns an empty list for nil, because the lists of docs/json.md are never null.
+func listOf[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

@@ -3,14 +3,17 @@ package view
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
 	"sched/schedule/state"
+	"sched/schedule/yamldoc"
 )
 
 // A Task is a task of the schedule. It says when the task runs next, how its last run ended, and
@@ -58,6 +61,30 @@ type Due struct {
 type Chained struct {
 	Task string `json:"task"`
 	On   string `json:"on"` // the key of the hook
+}
+
+// FindTask returns the task of that name, or an error that names the nearest.
+func FindTask(s *schedule.Schedule, name string) (*schedule.Task, error) {
+	for _, t := range s.Tasks {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return nil, Fail(NotFound, DidYouMean(name, TaskNames(s)), "there is no task %q in %s", name, filepath.Base(s.File))
+}
+
+// TaskNames returns the names of the tasks, in file order.
+func TaskNames(s *schedule.Schedule) []string {
+	names := make([]string, len(s.Tasks))
+	for i, t := range s.Tasks {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// DidYouMean is the hint for a name that does not exist: the nearest name that does.
+func DidYouMean(name string, names []string) string {
+	return cmp.Or(yamldoc.DidYouMean(humanize.Nearest(name, names)), "see `sched list`")
 }
 
 // Tasks are the tasks and what is known of them at one moment.
@@ -145,7 +172,7 @@ func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses
 }
 
 func (facts taskFacts) addRunning(row state.Row) {
-	facts.running[row.Task] = append(facts.running[row.Task], toRunning(row))
+	facts.running[row.Task] = append(facts.running[row.Task], runningOfRow(row))
 }
 
 // taskOf looks n times ahead after at.

@@ -43,6 +43,7 @@ type Inquiry struct {
 	Task    *schedule.Task
 	Now     time.Time
 	Next    time.Time   // the next slot; zero for an inquiry about one minute
+	Free    time.Time   // Answer.Free, exactly; zero for none
 	Live    []state.Row // the runs that live, of all tasks
 	Pauses  pause.Pauses
 	LastRun state.Row // Answer.LastRun, exactly
@@ -115,7 +116,7 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 		default:
 			w.Live = append(w.Live, row)
 			if row.Task == t.Name {
-				w.Answer.Running = append(w.Answer.Running, toRunning(row))
+				w.Answer.Running = append(w.Answer.Running, runningOfRow(row))
 			}
 		}
 	}
@@ -144,8 +145,8 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 		if answer.Next, err = w.minute(ctx, next); err != nil {
 			return err
 		}
-		answer.Free = w.free(next)
-		w.Next = next
+		w.Next, w.Free = next, w.freeAfter(next)
+		answer.Free = w.timeOrNil(w.Free)
 	}
 	answer.Held = HolderOf(w.Live, w.Task)
 	answer.Pool = w.source.Pool(ctx, w.Live, w.Task.Pool)
@@ -176,13 +177,14 @@ func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Ti
 	return nil
 }
 
-// free returns the first slot after next whose conditions hold; nil if there is no such slot, or if
-// next itself may run.
-func (w *Inquiry) free(next time.Time) *string {
+// freeAfter returns the first slot after next whose conditions hold. It is zero if there is no such
+// slot, or if next itself may run.
+func (w *Inquiry) freeAfter(next time.Time) time.Time {
 	if w.Task.UnmetCondition(next) == "" {
-		return nil
+		return time.Time{}
 	}
-	return w.timeText(w.Task.NextRun(next))
+	free, _ := w.Task.NextRun(next)
+	return free
 }
 
 // MostFailures is how many failures in a row are counted at most.
@@ -196,9 +198,9 @@ func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// timeText writes a time in the zone of the task; nil if it does not exist.
-func (w *Inquiry) timeText(t time.Time, exists bool) *string {
-	if !exists {
+// timeOrNil writes a time in the zone of the task. It returns nil for the zero time.
+func (w *Inquiry) timeOrNil(t time.Time) *string {
+	if t.IsZero() {
 		return nil
 	}
 	return new(t.In(w.Task.When.Location).Format(time.RFC3339))

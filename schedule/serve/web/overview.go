@@ -30,7 +30,7 @@ func showOverview(made *page) error {
 	}
 	p.next(o.Next)
 	p.paused(slices.Concat(o.Paused, slices.DeleteFunc(slices.Clone(o.Planned),
-		func(item view.TaskPause) bool { return !item.Told(p.now) })))
+		func(item view.TaskPause) bool { return !item.Announced(p.now) })))
 	p.put(`</div>`)
 	return nil
 }
