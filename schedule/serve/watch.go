@@ -140,9 +140,15 @@ func (w *watcher) publish(name string, value any) {
 // what it has missed.
 func (w *watcher) watch() {
 	const patience = 30
-	var seen sight
+	var before *sight // nil until the first look
 	for unheard := 0; unheard < patience; {
-		w.look(&seen)
+		if s, invalid, err := w.Schedule(); err == nil {
+			now := look(s, invalid, before)
+			if before != nil {
+				w.publishChanges(*before, now)
+			}
+			before = &now
+		}
 		time.Sleep(watchEvery)
 		w.mu.Lock()
 		if unheard++; len(w.listeners) > 0 {
@@ -155,94 +161,97 @@ func (w *watcher) watch() {
 	}
 }
 
-// A sight is what the last look saw.
+// A sight is the state of the schedule at a look.
 type sight struct {
-	looked   bool
 	schedule string
 	tick     time.Time
 	pauses   string
 	waiting  string
-	live     map[string]RunChange
-	mark     int64
+	live     map[string]RunChange // by run
+	ended    []RunChange          // runs and slots that ended, were skipped or were missed since the last look
+	mark     int64                // see state.Runs.Added
 }
 
-// look compares the state with what was seen, and publishes what has changed. If a part cannot be
-// read, the next look compares it again.
-func (w *watcher) look(seen *sight) {
-	s, invalid, err := w.Schedule()
-	if err != nil {
-		return
+// look returns the state now. A part that cannot be read stays as it was before.
+func look(s *schedule.Schedule, invalid error, before *sight) (now sight) {
+	if before != nil {
+		now = *before
 	}
-	first := !seen.looked
-	seen.looked = true
-	changed := func(was *string, is, name string) {
-		if *was != is && !first {
-			w.publish(name, Changed{true})
-		}
-		*was = is
-	}
-	changed(&seen.schedule, s.Digest+fmt.Sprint(invalid), "schedule")
-	if tick, err := view.LastTick(s.StateDir); err == nil && !tick.Equal(seen.tick) {
-		if seen.tick = tick; !first {
-			w.publish("tick", TickChange{tick.UTC().Format(time.RFC3339)})
-		}
+	now.schedule = s.Digest + fmt.Sprint(invalid)
+	if tick, err := view.LastTick(s.StateDir); err == nil {
+		now.tick = tick
 	}
 	if here, err := pause.ReadHere(s); err == nil {
-		changed(&seen.pauses, fmt.Sprint(here.Pauses), "pauses")
+		now.pauses = fmt.Sprint(here.Pauses)
 	}
-	w.lookAtRuns(s, seen, first)
+	now.lookAtRuns(s.StateDir)
+	return now
 }
 
-// lookAtRuns finds the runs that live, and the runs and slots that ended, were skipped or were
-// missed since the last look.
-func (w *watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
+// lookAtRuns reads the runs that live and that have ended since the last look.
+func (s *sight) lookAtRuns(dir string) {
+	s.ended = nil
 	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
-	all, err := view.Look(ctx, s.StateDir)
+	all, err := view.Look(ctx, dir)
 	if err != nil {
 		return
 	}
 	defer all.Close()
-	added, mark, err := all.Added(ctx, seen.mark, mostRecentEvents)
+	added, mark, err := all.Added(ctx, s.mark, mostRecentEvents)
 	if err != nil {
 		return
 	}
-	live, waiting := map[string]RunChange{}, ""
+	lived := s.live
+	s.live, s.waiting, s.mark = map[string]RunChange{}, "", mark
 	for _, row := range all.Live {
 		if row.Pending() {
-			waiting += fmt.Sprintln(row.ID, row.Wait)
+			s.waiting += fmt.Sprintln(row.ID, row.Wait)
 			continue
 		}
-		live[row.ID] = changeOfRow(row, view.RunRunning)
+		s.live[row.ID] = changeOfRow(row, view.RunRunning)
 	}
 	for _, row := range all.Lost {
-		live[row.ID] = changeOfRow(row, view.RunVanished)
+		s.live[row.ID] = changeOfRow(row, view.RunVanished)
 	}
-	if seen.waiting != waiting && !first {
-		w.publish("waiting", Changed{true})
-	}
-	seen.waiting = waiting
-	for id, change := range live {
-		if seen.live[id] != change && !first {
-			w.publish("run", change)
-		}
-	}
-	reported := map[string]bool{}
-	for id := range seen.live {
-		if _, goesOn := live[id]; goesOn {
+	for id := range lived {
+		if _, goesOn := s.live[id]; goesOn {
 			continue
 		}
 		if row, err := all.Row(ctx, id); err == nil {
-			reported[id] = true
-			w.publish("run", changeOfRecord(row))
+			s.ended = append(s.ended, changeOfRecord(row))
 		}
 	}
-	for _, record := range added {
-		if _, goesOn := live[record.ID]; !goesOn && !reported[record.ID] {
-			w.publish("run", changeOfRecord(record))
+	for _, row := range added {
+		isKnown := func(change RunChange) bool { return change.Run == row.ID }
+		if _, goesOn := s.live[row.ID]; !goesOn && !slices.ContainsFunc(s.ended, isKnown) {
+			s.ended = append(s.ended, changeOfRecord(row))
 		}
 	}
-	seen.live, seen.mark = live, mark
+}
+
+// publishChanges publishes how the state differs from what it was before.
+func (w *watcher) publishChanges(before, now sight) {
+	if now.schedule != before.schedule {
+		w.publish("schedule", Changed{true})
+	}
+	if !now.tick.Equal(before.tick) {
+		w.publish("tick", TickChange{now.tick.UTC().Format(time.RFC3339)})
+	}
+	if now.pauses != before.pauses {
+		w.publish("pauses", Changed{true})
+	}
+	if now.waiting != before.waiting {
+		w.publish("waiting", Changed{true})
+	}
+	for id, change := range now.live {
+		if before.live[id] != change {
+			w.publish("run", change)
+		}
+	}
+	for _, change := range now.ended {
+		w.publish("run", change)
+	}
 }
 
 func changeOfRow(row state.Row, as view.RunState) RunChange {
