@@ -152,7 +152,7 @@ func (s *Subject) noLine(err error) findings {
 	} else if err != nil {
 		text = err.Error()
 	}
-	return one(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
+	return finding(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
 }
 
 // lineFindings says what is wrong with a line that calls this schedule.
@@ -204,7 +204,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 	case len(ours) == 0:
 		return fine("no cron runs, and no crontab calls this schedule")
 	}
-	return one(Problem, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
+	return finding(Problem, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
 		"%s calls this schedule, and no cron runs", ours[0].place())
 }
 

@@ -24,9 +24,9 @@ func (s *Subject) clock(synchronised, known bool) findings {
 	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
-		return one(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", text)
+		return finding(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", text)
 	case known && !synchronised:
-		return one(Warning, "timedatectl set-ntp true, or start chrony", "%s", text)
+		return finding(Warning, "timedatectl set-ntp true, or start chrony", "%s", text)
 	case !known:
 		return fine("it is %s; whether something keeps it right is not known on this system",
 			humanize.SecondZone(s.Now, s.Schedule.Location))
@@ -138,7 +138,7 @@ func (s *Subject) namelessZone() findings {
 	if zone, _ := process.Lookup(s.Environ)("TZ"); zone != "" {
 		why = "TZ is " + zone
 	}
-	return one(Warning, "name it in the schedule: timezone: Europe/Berlin",
+	return finding(Warning, "name it in the schedule: timezone: Europe/Berlin",
 		"the name of the machine's time zone is not known (%s): times have its present offset, %s", why, offset)
 }
 

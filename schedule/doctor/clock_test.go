@@ -18,7 +18,7 @@ func TestTheClockOfAContainerIsItsHostsConcern(t *testing.T) {
 
 func TestAWarningOfTheHostDoesNotCount(t *testing.T) {
 	defer func(all []check) { checks = all }(checks)
-	checks = []check{{"clock", func(context.Context, *Subject) findings { return one(ofHost, "mend it", "wrong") }}}
+	checks = []check{{"clock", func(context.Context, *Subject) findings { return finding(ofHost, "mend it", "wrong") }}}
 	results := Examine(context.Background(), nil)
 	if len(results) != 1 || results[0].Level != Warning || Worst(results) != OK {
 		t.Errorf("%+v", results)

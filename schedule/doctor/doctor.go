@@ -82,8 +82,8 @@ func (f *findings) add(level Level, hint, format string, args ...any) {
 	*f = append(*f, Result{Level: level, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// one returns a single finding.
-func one(level Level, hint, format string, args ...any) (f findings) {
+// finding returns a single finding.
+func finding(level Level, hint, format string, args ...any) (f findings) {
 	f.add(level, hint, format, args...)
 	return f
 }
@@ -97,7 +97,7 @@ func (f findings) orFine(format string, args ...any) findings {
 }
 
 // fine returns a finding that says what is fine.
-func fine(format string, args ...any) findings { return one(OK, "", format, args...) }
+func fine(format string, args ...any) findings { return finding(OK, "", format, args...) }
 
 // checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.
 const checkTime = 5 * time.Second
@@ -132,7 +132,7 @@ func (c check) within(ctx context.Context, s *Subject) findings {
 	case found := <-done:
 		return found
 	case <-ctx.Done():
-		return one(Warning, "something that it looks at hangs: a network, or a file system",
+		return finding(Warning, "something that it looks at hangs: a network, or a file system",
 			"no answer after %s", checkTime)
 	}
 }

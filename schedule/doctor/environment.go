@@ -103,7 +103,7 @@ func checkZone(_ context.Context, s *Subject) findings {
 	note, ok := s.Tick()
 	zone := s.Schedule.Location.String()
 	if ok && note.Zone != s.Zone && zone == s.Zone {
-		return one(Problem, "name one in the schedule: timezone: "+zone,
+		return finding(Problem, "name one in the schedule: timezone: "+zone,
 			"ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone)
 	}
 	return fine("the schedule is in %s", zone)
@@ -147,10 +147,10 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 func (s *Subject) needRoot(tasks []string) findings {
 	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.Tick(); ok {
-		return one(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
+		return finding(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
 			"%s; the ticks of this schedule are not root's", text)
 	}
-	return one(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
+	return finding(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
 		"%s; they are not looked at", text)
 }
 
@@ -201,7 +201,7 @@ func checkCgroups(_ context.Context, s *Subject) findings {
 	}
 	folder, err := process.CgroupsHere()
 	if err != nil {
-		return one(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
+		return finding(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
 			humanize.Names(tasks, 3), err)
 	}
 	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)

@@ -101,7 +101,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	all, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
 	if err != nil {
-		return one(Problem, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
+		return finding(Problem, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
 	}
 	if took > slowStore {
 		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",

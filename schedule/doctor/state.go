@@ -61,7 +61,7 @@ func openFolder(path string) string {
 func checkState(_ context.Context, s *Subject) (found findings) {
 	dir := s.Schedule.StateDir
 	if problem := StateDirProblem(s.Schedule); problem != nil {
-		return one(Problem, problem.Hint, "%s", problem.Text)
+		return finding(Problem, problem.Hint, "%s", problem.Text)
 	}
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
 		found.add(Problem, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
@@ -101,17 +101,17 @@ func checkDisk(_ context.Context, s *Subject) findings {
 	dir := existing(s.Schedule.StateDir)
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return one(Warning, "", "%s: %v", dir, err)
+		return finding(Warning, "", "%s: %v", dir, err)
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	const hint = "free some; `history: {keep: 7d}` keeps less"
 	switch {
 	case free < noSpace:
-		return one(Problem, hint, "the disk of %s is full", dir)
+		return finding(Problem, hint, "the disk of %s is full", dir)
 	case free < leastSpace:
-		return one(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
+		return finding(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
 	case disk.Files > 0 && disk.Ffree < leastInodes:
-		return one(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
+		return finding(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
 	}
 	return fine("%s free", humanize.Bytes(free))
 }
@@ -135,7 +135,7 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return one(Warning, "", "it cannot be read: %v", err)
+		return finding(Warning, "", "it cannot be read: %v", err)
 	case err != nil:
 		return fine("there is no history yet")
 	}
@@ -150,11 +150,11 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		err = db.CheckPages(bounded)
 	}
 	if err != nil {
-		return one(Problem, "the next tick sets a damaged one aside and begins another",
+		return finding(Problem, "the next tick sets a damaged one aside and begins another",
 			"%s cannot be read: %v", path, err)
 	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
-		return one(Warning, "look at the disk (dmesg), and remove it when you need it no more",
+		return finding(Warning, "look at the disk (dmesg), and remove it when you need it no more",
 			"a damaged history was set aside: %s", aside[0])
 	}
 	return fine("%s, %s", path, humanize.Bytes(info.Size()))

@@ -46,7 +46,7 @@ func callerOf(programs []string) string {
 func checkTicks(_ context.Context, s *Subject) findings {
 	last, err := view.LastTick(s.Schedule.StateDir)
 	if err != nil {
-		return one(Warning, "", "nobody knows whether ticks come: %v", err)
+		return finding(Warning, "", "nobody knows whether ticks come: %v", err)
 	}
 	missing := view.TicksMissing(last, s.Now)
 	if missing == "" {
@@ -56,7 +56,7 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)
 	}
-	return one(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog",
+	return finding(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog",
 		"%s", missing)
 }
 
