@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -83,17 +84,18 @@ func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
 		if first > end {
 			continue
 		}
-		left, all, seen := h.Minutes>>first<<first<<(63-end)>>(63-end), bits.OnesCount64(h.Minutes), 0
-		for left != 0 {
-			begin := bits.TrailingZeros64(left)
-			long := bits.TrailingZeros64(^(left >> begin))
-			left &^= (1<<long - 1) << begin
-			runs := h.Runs*(seen+long)/all - h.Runs*seen/all
-			seen += long
+		inside := h.Minutes >> first << first << (63 - end) >> (63 - end)
+		all, seen := bits.OnesCount64(h.Minutes), 0
+		for begin, length := range stretches(inside) {
+			runs := h.Runs*(seen+length)/all - h.Runs*seen/all // as if each minute had as many
+			seen += length
 			from := h.Begin.Add(time.Duration(begin) * time.Minute)
-			last := from.Add(time.Duration(long) * time.Minute)
-			p := piece{from: from, to: last.Add(max(0, h.Usual()-time.Minute)), class: class, high: high,
-				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)), last: last}
+			last := from.Add(time.Duration(length) * time.Minute)
+			p := piece{
+				from: from, to: last.Add(max(0, h.Usual()-time.Minute)), last: last,
+				class: class, high: high,
+				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)),
+			}
 			i, ok := newest[h.Outcome]
 			if ok && pieces[i].class == class && t.close(pieces[i], p) {
 				pieces[i].join(p) // else there would be thousands
@@ -104,6 +106,21 @@ func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
 		}
 	}
 	return pieces
+}
+
+// stretches yields the beginning and the length of each stretch of minutes that follow each other.
+// The minutes of an hour are bits.
+func stretches(minutes uint64) iter.Seq2[int, int] {
+	return func(yield func(begin, length int) bool) {
+		for minutes != 0 {
+			begin := bits.TrailingZeros64(minutes)
+			length := bits.TrailingZeros64(^(minutes >> begin))
+			minutes &^= (1<<length - 1) << begin
+			if !yield(begin, length) {
+				return
+			}
+		}
+	}
 }
 
 // future are the slots to come, as long as runs usually take. A slot stands for those that follow
