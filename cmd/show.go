@@ -54,40 +54,48 @@ func (a showCommand) show(name string, asJSON bool) error {
 	return nil
 }
 
-// printSettings prints the value last, because it may be long or have several lines.
+// printSettings prints a row for each key: the key, where its value comes from, and the value. The
+// value is last, because it may be long or have several lines.
 func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
-	off := s.Inactive(t)
-	if off != "" {
-		off = ", " + off
+	title := t.Name + "  " + placeText(t.Place)
+	if off := s.Inactive(t); off != "" {
+		title += ", " + off
 	}
 	out := a.stdout()
-	fmt.Fprintf(out, "%s  %s%s\n", t.Name, line(t.Place), off)
+	fmt.Fprintln(out, title)
 	table := out.Table()
 	defer table.Flush()
+	addRow := func(key, from, value string) { table.Row("  "+key, out.Paint(terminal.Faint, from), value) }
 	for _, setting := range load.Settings(t) {
-		if !worthShowing(setting) {
+		if !isWorthShowing(setting) {
 			continue
 		}
-		key, from := setting.Key, out.Paint(terminal.Faint, originText(setting))
-		for _, value := range valueLines(setting.Value) {
-			table.Row("  "+key, from, humanize.Line(value))
-			key, from = "", ""
+		for i, value := range valueLines(setting.Value) {
+			if i == 0 {
+				addRow(setting.Key, originText(setting), humanize.Line(value))
+			} else {
+				table.Row("  ", "", humanize.Line(value))
+			}
 		}
 	}
 	for _, p := range t.Pauses {
-		table.Row("  paused", out.Paint(terminal.Faint, line(p.Place)), strings.TrimSuffix(p.String()+": "+humanize.Line(p.Reason), ": "))
+		text := p.String()
+		if p.Reason != "" {
+			text += ": " + humanize.Line(p.Reason)
+		}
+		addRow("paused", placeText(p.Place), text)
 	}
 	if t.Limits != (schedule.Limits{}) {
 		_, err := process.CgroupsHere()
-		table.Row("  limits kept", out.Paint(terminal.Faint, "this machine"), humanize.Line(process.LimitsText(t.Limits, err)))
+		addRow("limits kept", "this machine", humanize.Line(process.LimitsText(t.Limits, err)))
 	}
 	for _, trigger := range s.Triggers()[t.Name] {
-		table.Row("  triggered by", out.Paint(terminal.Faint, line(trigger.Place)), trigger.From+" ("+trigger.Key+")")
+		addRow("triggered by", placeText(trigger.Place), trigger.From+" ("+trigger.Key+")")
 	}
 }
 
-// worthShowing leaves out what has no value, and defaults that nobody asks for (showsDefault).
-func worthShowing(setting schedule.Setting) bool {
+// isWorthShowing leaves out what has no value, and defaults that nobody asks for (showsDefault).
+func isWorthShowing(setting schedule.Setting) bool {
 	switch setting.Value.(type) {
 	case nil:
 		return false
@@ -100,16 +108,16 @@ func worthShowing(setting schedule.Setting) bool {
 // showsDefault are the keys whose default people ask for.
 var showsDefault = map[string]bool{"cron": true, "timezone": true, "shell": true, "dir": true, "kill_after": true}
 
-// line is where something stands: "schedule.yaml:8".
-func line(p schedule.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+// placeText writes a place in a file: "schedule.yaml:8".
+func placeText(p schedule.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// originText is where a setting comes from: "schedule.yaml:8, defaults".
+// originText says where a setting comes from: "schedule.yaml:8, defaults".
 func originText(setting schedule.Setting) string {
 	switch {
 	case setting.IsSet && levelOf(setting.From) == "task":
-		return line(setting.From.Place)
+		return placeText(setting.From.Place)
 	case setting.IsSet:
-		return line(setting.From.Place) + ", " + levelOf(setting.From)
+		return placeText(setting.From.Place) + ", " + levelOf(setting.From)
 	case setting.Key == "timezone":
 		return "this machine"
 	case setting.Key == "cron":
@@ -137,8 +145,8 @@ type shownJSON struct {
 	Off      string         `json:"off"`   // why it does not run here at all
 	Settings []settingJSON  `json:"settings"`
 
-	TriggeredBy []triggerJSON `json:"triggered_by"`     // the hooks of other tasks that start it
-	Pauses      []pauseJSON   `json:"pauses,omitempty"` // of the schedule, that are for it
+	TriggeredBy []triggerJSON `json:"triggered_by"`     // the hooks of other tasks that start this task
+	Pauses      []pauseJSON   `json:"pauses,omitempty"` // the pauses of the schedule for this task
 }
 
 type pauseJSON struct {
@@ -170,21 +178,31 @@ func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	for _, setting := range load.Settings(t) {
 		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
 		if setting.IsSet {
-			row.From = &originJSON{setting.From.Place, levelOf(setting.From)}
+			row.From = &originJSON{Place: setting.From.Place, In: levelOf(setting.From)}
 		}
 		shown.Settings = append(shown.Settings, row)
 	}
 	shown.TriggeredBy = []triggerJSON{}
 	for _, trigger := range s.Triggers()[t.Name] {
-		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, trigger.Place})
+		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{
+			Task:  trigger.From,
+			On:    trigger.Key,
+			Place: trigger.Place,
+		})
 	}
 	for _, p := range t.Pauses {
-		shown.Pauses = append(shown.Pauses, pauseJSON{p.String(), p.Stop, p.Reason, p.Place})
+		shown.Pauses = append(shown.Pauses, pauseJSON{
+			When:   p.String(),
+			Stop:   p.Stop,
+			Reason: p.Reason,
+			Place:  p.Place,
+		})
 	}
 	return shown
 }
 
-// jsonValue writes durations in seconds, and commands as a text or a list.
+// jsonValue returns the value of a setting as --json prints it: a duration in seconds, a command as
+// a text or a list.
 func jsonValue(value any) any {
 	switch v := value.(type) {
 	case time.Duration:
@@ -234,13 +252,12 @@ type notifyPart struct {
 	value any
 }
 
-// text is the value as people read it: a list without its brackets.
+// text writes the value for people: a list without its brackets.
 func (p notifyPart) text() string {
-	text, is := p.value.(string)
-	if is {
+	if text, ok := p.value.(string); ok {
 		return text // may have brackets of its own, as in http://[::1]/
 	}
-	text = fmt.Sprint(p.value)
+	text := fmt.Sprint(p.value)
 	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 }
 
@@ -248,7 +265,7 @@ func (p notifyPart) text() string {
 func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add := func(key string, value any, isSet bool) {
 		if isSet {
-			parts = append(parts, notifyPart{key, value})
+			parts = append(parts, notifyPart{key: key, value: value})
 		}
 	}
 	add("ping", n.Ping, n.Ping != "")
@@ -258,11 +275,12 @@ func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add("on", n.On, n.On != nil && n.Sentry == "")
 	add("format", n.Format, n.Format != "")
 	add("when", string(n.When), n.When != "")
-	add("at_most", fmt.Sprintf("%d per %s", n.AtMost.N, humanize.Setting(n.AtMost.Per)), n.AtMost.N > 0)
+	atMost := fmt.Sprintf("%d per %s", n.AtMost.N, humanize.Setting(n.AtMost.Per))
+	add("at_most", atMost, n.AtMost.N > 0)
 	return parts
 }
 
-// valueLines is the value of a setting as people read it, in one or several lines.
+// valueLines writes the value of a setting for people, in one or several lines.
 func valueLines(value any) []string {
 	switch v := value.(type) {
 	case time.Duration:
@@ -287,23 +305,23 @@ func commandLines(c schedule.Command) []string {
 	return strings.Split(strings.TrimRight(view.CommandText(c), "\n"), "\n")
 }
 
-// hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
+// hookLines writes a hook for people: its command, or "mail: ops@example.com, when: changed".
 func hookLines(h schedule.Hook) []string {
-	if after := h.After; after > 0 {
-		h.After = 0
-		lines := hookLines(h)
-		lines[0] = fmt.Sprintf("after: %d, %s", after, lines[0])
-		return lines
-	}
+	var lines []string
 	switch {
 	case h.Trigger != "":
-		return []string{"trigger: " + h.Trigger}
+		lines = []string{"trigger: " + h.Trigger}
 	case h.Notify == nil:
-		return commandLines(h.Run)
+		lines = commandLines(h.Run)
+	default:
+		var parts []string
+		for _, part := range notifyParts(h.Notify) {
+			parts = append(parts, part.key+": "+part.text())
+		}
+		lines = []string{strings.Join(parts, ", ")}
 	}
-	var words []string
-	for _, part := range notifyParts(h.Notify) {
-		words = append(words, part.key+": "+part.text())
+	if h.After > 0 {
+		lines[0] = fmt.Sprintf("after: %d, %s", h.After, lines[0])
 	}
-	return []string{strings.Join(words, ", ")}
+	return lines
 }

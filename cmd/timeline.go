@@ -15,11 +15,12 @@ import (
 // pipeWidth is how wide a timeline is that does not go to a terminal.
 const pipeWidth = 100
 
-// A timeline is a span of time as a line for each task, with a sign for each step.
+// A timeline is a span of time, cut into steps. It is printed as a line for each task, with a sign
+// for each step.
 type timeline struct {
 	from  time.Time
 	step  time.Duration
-	signs int
+	steps int                   // how many steps the span has
 	tasks map[string][]timeStep // the steps of each task
 }
 
@@ -30,7 +31,7 @@ type timeStep struct {
 	skips  bool // a slot is skipped
 }
 
-// printTimeline prints the timeline of the rows from a time on. It fits the terminal.
+// printTimeline prints the timeline of the tasks for a span from a time on. It fits the terminal.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
 	in, err := forecastCommand(a).inputs(s, at, forecastOptions{span: span, servers: 1})
 	if err != nil {
@@ -46,31 +47,35 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 		longest = max(longest, terminal.Width(row.Name))
 	}
 	nameWidth := min(longest, max(12, width/3))
-	t := newTimeline(in, max(24, width-nameWidth-terminal.Gap))
-	fmt.Fprintln(a.out, out.Paint(terminal.Faint, strings.TrimRight(terminal.Blanks(nameWidth+terminal.Gap)+t.hours(s.Location), " ")))
+	indent := nameWidth + terminal.Gap
+	t := newTimeline(in, max(24, width-indent))
+	head := strings.TrimRight(terminal.Blanks(indent)+t.hoursLine(s.Location), " ")
+	fmt.Fprintln(a.out, out.Paint(terminal.Faint, head))
 	for _, row := range rows {
-		fmt.Fprintln(a.out, terminal.Pad(out.Cut(row.Name, nameWidth), nameWidth+terminal.Gap)+t.line(row.Name))
+		fmt.Fprintln(a.out, terminal.Pad(out.Cut(row.Name, nameWidth), indent)+t.taskLine(row.Name))
 	}
-	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or because it still runs\n", forecast.DayAndTime(t.from, s.Location), humanize.DurationPrecise(t.step))
+	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, "+
+		"x is skipped for a pause, or because it still runs\n",
+		forecast.DayAndTime(t.from, s.Location), humanize.DurationPrecise(t.step))
 	return nil
 }
 
-// timeSteps are how many minutes a step may take.
-var timeSteps = []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880}
+// stepMinutes are how many minutes a step may take.
+var stepMinutes = []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880}
 
-// newTimeline simulates the tasks. It takes the shortest step with which the span has room in most
-// signs, or else the longest step.
-func newTimeline(in *forecast.Inputs, most int) *timeline {
+// newTimeline simulates the tasks. It takes the shortest step with which the span has at most
+// maxSteps steps, or else the longest step.
+func newTimeline(in *forecast.Inputs, maxSteps int) *timeline {
 	span := in.To.Sub(in.From)
 	t := &timeline{from: in.From, tasks: map[string][]timeStep{}}
-	for _, minutes := range timeSteps {
-		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(most) {
+	for _, minutes := range stepMinutes {
+		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(maxSteps) {
 			break
 		}
 	}
-	t.signs = int((span + t.step - 1) / t.step)
+	t.steps = int((span + t.step - 1) / t.step)
 	for _, task := range in.Schedule.Tasks {
-		t.tasks[task.Name] = make([]timeStep, t.signs)
+		t.tasks[task.Name] = make([]timeStep, t.steps)
 	}
 	forecast.Simulate(in.Input, t.draw)
 	return t
@@ -84,16 +89,20 @@ func (t *timeline) draw(s *forecast.Slot) {
 	case s.Skip == forecast.Unmet:
 	case s.Skip != forecast.Runs:
 		steps[int(s.At.Sub(t.from)/t.step)].skips = true
-	case first < t.signs:
+	case first < t.steps:
 		steps[first].starts++
-		for i := first; i < t.signs && t.from.Add(time.Duration(i)*t.step).Before(s.Start.Add(s.Load.Took)); i++ {
+		end := s.Start.Add(s.Load.Took)
+		for i := first; i < t.steps && t.startOf(i).Before(end); i++ {
 			steps[i].runs = true
 		}
 	}
 }
 
-// line is the steps of a task, a sign for each.
-func (t *timeline) line(name string) string {
+// startOf returns when a step begins.
+func (t *timeline) startOf(step int) time.Time { return t.from.Add(time.Duration(step) * t.step) }
+
+// taskLine writes the steps of a task, a sign for each.
+func (t *timeline) taskLine(name string) string {
 	var b strings.Builder
 	for _, step := range t.tasks[name] {
 		switch n := step.starts; {
@@ -114,11 +123,11 @@ func (t *timeline) line(name string) string {
 	return b.String()
 }
 
-// hours labels the hours of the wall clock, as many as have room; midnight shows the day.
-func (t *timeline) hours(zone *time.Location) string {
-	line, free := "", 0
-	for i := range t.signs {
-		from := t.from.Add(time.Duration(i) * t.step).In(zone)
+// hoursLine labels the hours of the wall clock, as many as have room. Midnight shows the day.
+func (t *timeline) hoursLine(zone *time.Location) string {
+	line, free := "", 0 // free is the first step that no label covers
+	for i := range t.steps {
+		from := t.startOf(i).In(zone)
 		hour := from.Truncate(time.Hour)
 		if !hour.Equal(from) {
 			hour = hour.Add(time.Hour)
@@ -126,12 +135,12 @@ func (t *timeline) hours(zone *time.Location) string {
 		if i < free || hour.Sub(from) >= t.step {
 			continue
 		}
-		words := hour.Format("15")
+		label := hour.Format("15")
 		if hour.Hour() == 0 {
-			words = hour.Format("Mon")
+			label = hour.Format("Mon")
 		}
-		line = terminal.Pad(line, i) + words
-		free = i + max(len(words)+2, int(3*time.Hour/t.step))
+		line = terminal.Pad(line, i) + label
+		free = i + max(len(label)+2, int(3*time.Hour/t.step))
 	}
 	return line
 }
