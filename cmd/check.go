@@ -46,7 +46,7 @@ with the first time that breaks it.`,
   sched check examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
 		Args:              arguments(0, 1),
-		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml", "crontab", "cron"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: filesNamed("yaml", "yml", "crontab", "cron"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && a.config != "" {
 				return usage("", "the file is named twice: %s, and %s with --config", args[0], a.config)
@@ -68,15 +68,16 @@ const provenYears = 28
 
 // A judgement is what check says about a schedule.
 type judgement struct {
-	file     string
-	tasks    int // how many there are
-	problems []schedule.Problem
-	warnings []schedule.Problem
-	here     []schedule.Problem // warnings about this machine
-	notes    []schedule.Problem // which are no warnings
-	proofs   []schedule.Proof   // of assertions
+	file            string
+	tasks           int // how many tasks the schedule has
+	problems        []schedule.Problem
+	warnings        []schedule.Problem
+	machineWarnings []schedule.Problem // about this machine
+	notes           []schedule.Problem // they do not count as warnings
+	proofs          []schedule.Proof   // of assertions
 }
 
+// check prints what it says about the schedule, and returns the exit of sched.
 func (a checkCommand) check(o checkOptions) error {
 	a.wantOrigins = true
 	v, err := a.judge(o)
@@ -90,7 +91,7 @@ func (a checkCommand) check(o checkOptions) error {
 	} else {
 		a.printJudgement(v)
 	}
-	warnings := len(v.warnings) + len(v.here)
+	warnings := len(v.warnings) + len(v.machineWarnings)
 	switch {
 	case len(v.problems) > 0:
 		return &exit{code: exitUsage}
@@ -101,31 +102,65 @@ func (a checkCommand) check(o checkOptions) error {
 }
 
 // judge returns an error only if it could not look for a schedule.
-func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
+func (a checkCommand) judge(o checkOptions) (judgement, error) {
 	s, err := a.load()
-	if invalid, is := errors.AsType[*load.InvalidError](err); is {
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		return judgement{file: a.config, problems: invalid.Problems}, nil
 	}
 	if err != nil {
-		return v, err
+		return judgement{}, err
 	}
 	now := a.now()
-	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks), problems: s.Left, proofs: s.Prove(now, now.AddDate(provenYears, 0, 0))}
-	v.problems = append(v.problems, broken(v.proofs)...)
-	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.PausesOver(now), s.AlwaysPaused(now), notify.SharedMonitors(s), s.KeptFromWaiting(now), s.LosesItsMutex(now))
-	if ignored := otherSpelling(s.File); ignored != "" {
-		v.warnings = append(v.warnings, schedule.Problem{
-			Place: schedule.Place{File: ignored}, Text: "it is not read, since " + filepath.Base(s.File) + " is beside it", Hint: "remove one of the two",
-		})
+	proofs := s.Prove(now, now.AddDate(provenYears, 0, 0))
+	v := judgement{
+		file:     filepath.Base(s.File),
+		tasks:    len(s.Tasks),
+		problems: slices.Concat(s.Left, brokenAssertions(proofs)),
+		warnings: fileWarnings(s, now),
+		proofs:   proofs,
 	}
 	if !o.fileOnly {
-		unfit, here := unfit(s)
-		v.problems = append(v.problems, unfit...)
-		usual := view.Usual(s.StateDir, view.TaskNames(s))
-		v.here = slices.Concat(here, s.SlowForeground(usual, now), s.NeverCatchesUp(usual, now), a.storeRisks(s), unknownLabels(s), a.renamed(s))
+		problems, warnings := unfitTasks(s)
+		v.problems = append(v.problems, problems...)
+		v.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
 		v.notes = elsewhere(s)
 	}
 	return v, nil
+}
+
+// fileWarnings are warnings about the file alone.
+func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
+	warnings := slices.Concat(
+		s.Warnings,
+		s.OutOfDate(now),
+		s.NeverRuns(now),
+		s.OverdueAnyway(now),
+		s.PausesOver(now),
+		s.AlwaysPaused(now),
+		notify.SharedMonitors(s),
+		s.KeptFromWaiting(now),
+		s.LosesItsMutex(now),
+	)
+	if ignored := otherSpelling(s.File); ignored != "" {
+		warnings = append(warnings, schedule.Problem{
+			Place: schedule.Place{File: ignored},
+			Text:  "it is not read, since " + filepath.Base(s.File) + " is beside it",
+			Hint:  "remove one of the two",
+		})
+	}
+	return warnings
+}
+
+// machineWarnings are warnings about this machine, its history and its store.
+func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
+	usual := view.Usual(s.StateDir, view.TaskNames(s))
+	return slices.Concat(
+		s.SlowForeground(usual, now),
+		s.NeverCatchesUp(usual, now),
+		a.storeRisks(s),
+		unknownLabels(s),
+		a.renamedTasks(s),
+	)
 }
 
 // storeRisks warns of a store that is silent (tasks are skipped) and of a store that forgets (slots
@@ -163,11 +198,12 @@ func otherSpelling(file string) string {
 	return filepath.Base(other)
 }
 
+// printJudgement prints everything but proofs to stderr.
 func (a checkCommand) printJudgement(v judgement) {
 	for _, warning := range v.warnings {
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
-	for _, warning := range v.here {
+	for _, warning := range v.machineWarnings {
 		warning.Text = "on this machine: " + warning.Text
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
@@ -184,17 +220,23 @@ func (a checkCommand) printJudgement(v judgement) {
 	}
 }
 
-func broken(proofs []schedule.Proof) (problems []schedule.Problem) {
+// brokenAssertions returns a problem for each assertion that does not hold.
+func brokenAssertions(proofs []schedule.Proof) (problems []schedule.Problem) {
 	for _, p := range proofs {
 		if p.Break != nil {
-			problems = append(problems, schedule.Problem{Place: p.Place, Text: "assert: " + p.Break.Why, Hint: "this does not hold: " + p.Text})
+			problems = append(problems, schedule.Problem{
+				Place: p.Place,
+				Text:  "assert: " + p.Break.Why,
+				Hint:  "this does not hold: " + p.Text,
+			})
 		}
 	}
 	return problems
 }
 
-// unfit returns why active tasks cannot start here (problems), or what they lack now (warnings).
-func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
+// unfitTasks returns why active tasks cannot start on this machine (problems), and what they do not
+// find there now (warnings).
+func unfitTasks(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 	if problem := doctor.StateDirProblem(s); problem != nil {
 		warnings = append(warnings, *problem)
 	}
@@ -212,7 +254,8 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 			warnings = append(warnings, at)
 		}
 		if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
-			warnings = append(warnings, t.Problem("limits.cpu", doctor.NoCgroupHint, "%s", process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)))
+			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
+			warnings = append(warnings, t.Problem("limits.cpu", doctor.NoCgroupHint, "%s", text))
 		}
 		warnings = append(warnings, machine.Task(t)...)
 	}
@@ -221,16 +264,17 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 
 // unknownLabels warns of labels of this machine that cannot be used, if a task asks for labels.
 func unknownLabels(s *schedule.Schedule) []schedule.Problem {
-	i := slices.IndexFunc(s.Tasks, func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, placement.IsLabel) })
+	asksForLabel := func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, placement.IsLabel) }
+	i := slices.IndexFunc(s.Tasks, asksForLabel)
 	if s.Machine.Wrong == "" || i < 0 {
 		return nil
 	}
 	return []schedule.Problem{s.Tasks[i].Problem("servers", "", "servers: %s", s.Machine.Wrong)}
 }
 
-// renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so
-// a run that still goes on under the old one does not keep them from starting.
-func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem) {
+// renamedTasks warns of tasks that had another name at the last tick. Their mutex has the new name,
+// so a run that still goes on under the old name does not keep them from starting.
+func (a checkCommand) renamedTasks(s *schedule.Schedule) (warnings []schedule.Problem) {
 	archive, err := tick.LastValid(s.StateDir, s.File)
 	if err != nil {
 		return nil
@@ -247,7 +291,8 @@ func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem
 		}
 		for _, old := range before.Tasks {
 			if ownMutex(old) && !has(s, old.Name) && slices.Equal(old.Command.Argv(), t.Command.Argv()) {
-				warnings = append(warnings, t.Problem("without_overlapping", "keep `mutex: "+old.Name+"` until none is left",
+				hint := "keep `mutex: " + old.Name + "` until none is left"
+				warnings = append(warnings, t.Problem("without_overlapping", hint,
 					"without_overlapping: it was called %s, and does not wait for a run of that name", old.Name))
 				break
 			}
@@ -256,18 +301,19 @@ func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem
 	return warnings
 }
 
+// elsewhere returns a note on the tasks that run only on other servers.
 func elsewhere(s *schedule.Schedule) []schedule.Problem {
-	var all []*schedule.Task
+	var tasks []*schedule.Task
 	for _, t := range s.Tasks {
 		if s.InUse(t) && !s.Here(t) {
-			all = append(all, t)
+			tasks = append(tasks, t)
 		}
 	}
-	if len(all) == 0 {
+	if len(tasks) == 0 {
 		return nil
 	}
-	note := all[0].Problem("servers", "", "it is %s", s.Inactive(all[0]))
-	if more := len(all) - 1; more > 0 {
+	note := tasks[0].Problem("servers", "", "it is %s", s.Inactive(tasks[0]))
+	if more := len(tasks) - 1; more > 0 {
 		note.Text += "; the same goes for " + humanize.Count(more, "other task")
 	}
 	return []schedule.Problem{note}
@@ -301,12 +347,10 @@ type findingJSON struct {
 }
 
 func (v judgement) json() checkJSON {
-	findings := func(problems []schedule.Problem, here bool) []findingJSON {
-		all := []findingJSON{}
-		for _, p := range problems {
-			all = append(all, findingJSON{p.Place, p.Task, p.Text, p.Hint, here})
-		}
-		return all
+	warnings := findingsJSON(v.warnings)
+	for _, finding := range findingsJSON(v.machineWarnings) {
+		finding.Here = true
+		warnings = append(warnings, finding)
 	}
 	proofs := []proofJSON{}
 	for _, p := range v.proofs {
@@ -320,7 +364,20 @@ func (v judgement) json() checkJSON {
 		proofs = append(proofs, j)
 	}
 	return checkJSON{
-		Proofs: proofs, File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: findings(v.problems, false),
-		Warnings: append(findings(v.warnings, false), findings(v.here, true)...), Notes: findings(v.notes, false),
+		File:     v.file,
+		Valid:    len(v.problems) == 0,
+		Tasks:    v.tasks,
+		Problems: findingsJSON(v.problems),
+		Warnings: warnings,
+		Notes:    findingsJSON(v.notes),
+		Proofs:   proofs,
 	}
+}
+
+func findingsJSON(problems []schedule.Problem) []findingJSON {
+	findings := []findingJSON{}
+	for _, p := range problems {
+		findings = append(findings, findingJSON{Place: p.Place, Task: p.Task, Text: p.Text, Hint: p.Hint})
+	}
+	return findings
 }

@@ -266,7 +266,7 @@ func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedul
 	if err != nil {
 		return nil, err
 	}
-	if problems, _ := unfit(s); len(problems) > 0 {
+	if problems, _ := unfitTasks(s); len(problems) > 0 {
 		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
 	}
 	return s, nil

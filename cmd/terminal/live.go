@@ -13,28 +13,28 @@ import (
 // cursor stays visible and no signal is caught: after kill -9 the prompt comes behind the line. All
 // methods are safe for concurrent use, and do nothing for nil.
 type LiveLine struct {
-	stream Stream
-	rest   time.Duration
+	stream   Stream
+	quietFor time.Duration
 
 	mu      sync.Mutex
 	text    func(width int) string // nil while nothing is shown
-	over    chan struct{}          // closed when text is not shown any more
+	stopped chan struct{}          // closed when text is not shown any more
 	drawn   string                 // on the terminal now
-	inside  bool                   // the last write did not end its line
+	midLine bool                   // the last write did not end its line
 	written time.Time
 }
 
 const drawEvery = 100 * time.Millisecond
 
 // NewLiveLine returns a live line, and the streams to use in place of out and errs. The line
-// is drawn when nothing was written to them for as long as rest. The line is nil, and the streams
+// is drawn when nothing was written to them for the time quietFor. The line is nil, and the streams
 // are the same, unless both are terminals with escape sequences: `| tee` may write to one of them.
-func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toErrs io.Writer) {
+func NewLiveLine(out, errs Stream, quietFor time.Duration) (l *LiveLine, toOut, toErrs io.Writer) {
 	if !out.IsTerminal() || !errs.IsTerminal() || !out.escapes {
 		return nil, out.Writer, errs.Writer
 	}
-	l = &LiveLine{stream: out, rest: rest}
-	return l, liveWriter{l, out}, liveWriter{l, errs}
+	l = &LiveLine{stream: out, quietFor: quietFor}
+	return l, liveWriter{line: l, to: out}, liveWriter{line: l, to: errs}
 }
 
 // Show draws text from now on, until Hide. The first time is a moment later, so something that ends
@@ -47,16 +47,16 @@ func (l *LiveLine) Show(text func(width int) string) {
 	l.Hide()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.text, l.over = text, make(chan struct{})
-	go l.redraw(l.over)
+	l.text, l.stopped = text, make(chan struct{})
+	go l.redraw(l.stopped)
 }
 
-func (l *LiveLine) redraw(over chan struct{}) {
+func (l *LiveLine) redraw(stopped chan struct{}) {
 	ticker := time.NewTicker(drawEvery)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-over:
+		case <-stopped:
 			return
 		case <-ticker.C:
 			l.draw()
@@ -73,7 +73,7 @@ func (l *LiveLine) Hide() {
 	defer l.mu.Unlock()
 	if l.text != nil {
 		l.erase()
-		close(l.over)
+		close(l.stopped)
 		l.text = nil
 	}
 }
@@ -81,14 +81,14 @@ func (l *LiveLine) Hide() {
 func (l *LiveLine) draw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.text == nil || l.inside || time.Since(l.written) < l.rest || !l.stream.foreground() {
+	if l.text == nil || l.midLine || time.Since(l.written) < l.quietFor || !l.stream.foreground() {
 		return
 	}
 	width := l.stream.Width()
 	if width == 0 {
 		width = 80
 	}
-	width -= len("^C") + 1 // which the terminal may add; a full line might already wrap
+	width -= len("^C") + 1 // the terminal may add ^C, and a full line might already wrap
 	if text := l.stream.Cut(l.text(width), width); text != l.drawn {
 		io.WriteString(l.stream, "\r"+text+"\x1b[K")
 		l.drawn = text
@@ -109,12 +109,13 @@ func (l *LiveLine) EndLine() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inside {
+	if l.midLine {
 		io.WriteString(l.stream, "\n")
-		l.inside = false
+		l.midLine = false
 	}
 }
 
+// A liveWriter erases the live line before it writes.
 type liveWriter struct {
 	line *LiveLine
 	to   Stream
@@ -129,7 +130,7 @@ func (w liveWriter) Write(text []byte) (int, error) {
 	l.erase()
 	n, err := w.to.Write(text)
 	if n > 0 {
-		l.inside, l.written = text[n-1] != '\n', time.Now()
+		l.midLine, l.written = text[n-1] != '\n', time.Now()
 	}
 	return n, err
 }

@@ -36,17 +36,23 @@ type Stream struct {
 
 // Of finds out what can be shown on a stream now, from TERM, NO_COLOR and the locale.
 func Of(w io.Writer, getenv func(string) string) Stream {
-	file := fileOf(w)
+	file := terminalOf(w)
 	if file == nil {
 		return Stream{Writer: w}
 	}
 	name := getenv("TERM")
 	escapes := name != "" && name != "dumb"
-	return Stream{w, file, escapes, escapes && getenv("NO_COLOR") == "", utf8Locale(getenv)}
+	return Stream{
+		Writer:   w,
+		terminal: file,
+		escapes:  escapes,
+		colour:   escapes && getenv("NO_COLOR") == "",
+		utf8:     utf8Locale(getenv),
+	}
 }
 
 // Is reports whether a stream, of input or output, is a terminal.
-func Is(stream any) bool { return fileOf(stream) != nil }
+func Is(stream any) bool { return terminalOf(stream) != nil }
 
 // File returns the file of a stream or of a wrapper with a method File; nil for none.
 func File(stream any) *os.File {
@@ -57,7 +63,8 @@ func File(stream any) *os.File {
 	return file
 }
 
-func fileOf(stream any) *os.File {
+// terminalOf returns the terminal of a stream; nil if the stream is no terminal.
+func terminalOf(stream any) *os.File {
 	if file := File(stream); file != nil && term.IsTerminal(int(file.Fd())) {
 		return file
 	}
@@ -225,16 +232,16 @@ func (t *Table) Flush() error {
 
 func (t *Table) layOut(limit int) string {
 	widths := fit(widest(t.rows), t.shrinks, limit)
-	var all strings.Builder
+	var text strings.Builder
 	for _, row := range t.rows {
-		all.WriteString(t.line(row, widths, limit) + "\n")
+		text.WriteString(t.line(row, widths, limit) + "\n")
 	}
-	return all.String()
+	return text.String()
 }
 
-// line is one row. In a pipe each column has its place in each line. Blanks at the end stay, too,
-// because programs may count them. On a terminal a column without text takes no place. Blanks at
-// the end are left out because they might wrap.
+// line is one row of the table. In a pipe each column has its place in each line, and blanks at the
+// end stay, because programs may count them. On a terminal a column without text takes no place,
+// and there are no blanks at the end, because they might wrap.
 func (t *Table) line(row []string, widths []int, limit int) string {
 	line := ""
 	for i, cell := range row {
@@ -258,6 +265,7 @@ func (t *Table) line(row []string, widths []int, limit int) string {
 	return line
 }
 
+// widest returns the width of each column.
 func widest(rows [][]string) (widths []int) {
 	for _, row := range rows {
 		for i, cell := range row {
@@ -277,27 +285,31 @@ func fit(widths []int, shrinks []Shrink, limit int) []int {
 	if limit == 0 {
 		return widths
 	}
-	natural, over := slices.Clone(widths), -Gap-limit
+	natural := slices.Clone(widths)
+	excess := -Gap - limit // behind the last column is no gap
 	for _, w := range widths {
 		if w > 0 {
-			over += w + Gap
+			excess += w + Gap
 		}
 	}
+	// 1. Columns shrink in their order while the row is too wide.
 	for _, s := range shrinks {
 		w := widths[s.Column]
 		switch {
-		case over <= 0 || w == 0:
+		case excess <= 0 || w == 0:
 		case s.Least == 0:
-			widths[s.Column], over = 0, over-w-Gap
+			widths[s.Column] = 0
+			excess -= w + Gap
 		case w > s.Least:
-			widths[s.Column] = max(s.Least, w-over)
-			over -= w - widths[s.Column]
+			widths[s.Column] = max(s.Least, w-excess)
+			excess -= w - widths[s.Column]
 		}
 	}
+	// 2. If a column vanished, the other ones get back what is left over.
 	for _, s := range shrinks {
-		if w := widths[s.Column]; over < 0 && w > 0 {
-			widths[s.Column] = min(natural[s.Column], w-over)
-			over += widths[s.Column] - w
+		if w := widths[s.Column]; excess < 0 && w > 0 {
+			widths[s.Column] = min(natural[s.Column], w-excess)
+			excess += widths[s.Column] - w
 		}
 	}
 	return widths
