@@ -24,7 +24,7 @@ type lease struct {
 	leased atomic.Pointer[time.Time] // when the lease began, at the earliest
 
 	mu       sync.Mutex // one renewal or release at a time
-	value    string     // of the key; "" until an adopted lock was looked for
+	value    string     // of the key; "" until learnValue has looked for an adopted lock
 	released bool
 }
 
@@ -80,44 +80,44 @@ func (l *lease) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	had := l.find(found[0])
+	values, broken := found[0], found[1]
+	l.learnValue(values)
+	missing := count(values, func(text string) bool { return text != l.value })
+	had := len(values) - missing
 	lost := &mutex.LostError{Name: l.name}
-	if text, servers := mostCommon(found[0]); servers >= majority && !l.isOurs(text) {
+	if text, servers := mostCommon(values); servers >= majority && !l.isOurs(text) {
 		lost.Holder = mutex.HolderOf(text)
 	}
-	if had < majority && slices.ContainsFunc(found[1], l.isOurs) {
+	if had < majority && slices.ContainsFunc(broken, l.isOurs) {
 		lost.Broken = true
 		return lost
 	}
-	lock, calls := redsyncMutex(ctx, l.store.servers, l.key(), l.value, l.store.config.Lease, false)
+	lock, calls := redsyncMutex(ctx, l.store.servers, l.key(), l.value, l.store.config.Lease, atOnce)
 	renewed, err := lock.ExtendContext(ctx)
-	switch {
-	case renewed:
+	if renewed {
 		l.leased.Store(&begun)
-		if lacked := len(found[0]) - had; lacked < majority { // a server that lost its data has it again
-			return nil
+		if missing >= majority {
+			return lost // ExtendContext set the key anew: in between the run did not have it
 		}
-	case !errors.As(err, new(*redsync.ErrTaken)): // it may be ours on servers that did not answer
-		return cmp.Or(join(failures(calls), len(l.store.servers)), err)
-	default:
-		l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
+		return nil // a server that lost its data has the key again
 	}
+	if !errors.As(err, new(*redsync.ErrTaken)) { // servers that did not answer may have the value
+		return cmp.Or(join(failures(calls), len(l.store.servers)), err)
+	}
+	// Values on a minority of the servers would be in the way of the next holder.
+	l.store.release(ctx, l.key(), l.value)
 	return lost
 }
 
-// find counts the servers that have the value of the lock. It looks for the value of an adopted
-// lock, and makes one up if the run does not have the mutex.
-func (l *lease) find(found []string) (servers int) {
-	if l.value == "" {
-		l.value, _ = mostCommon(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) }))
-		l.value = cmp.Or(l.value, mutex.NewValue(l.holder))
+// learnValue sets the value of an adopted lock to the value of the run that most servers have. If
+// no server has one, the run does not have the mutex, and the lock gets a new value.
+func (l *lease) learnValue(found []string) {
+	if l.value != "" {
+		return
 	}
-	for _, text := range found {
-		if text == l.value {
-			servers++
-		}
-	}
-	return servers
+	ofRun := slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) })
+	text, _ := mostCommon(ofRun)
+	l.value = cmp.Or(text, mutex.NewValue(l.holder))
 }
 
 func (l *lease) isOurs(text string) bool { return mutex.HolderOf(text).Run == l.holder.Run }
@@ -133,12 +133,13 @@ func (l *lease) Release(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.find(found[0])
+		l.learnValue(found[0])
 	}
 	return l.store.release(ctx, l.key(), l.value)
 }
 
-const brokenFor = 24 * time.Hour // after the end of the lease a mark of Break is kept
+// brokenFor is how long a mark of Break is kept after the end of the lease.
+const brokenFor = 24 * time.Hour
 
 // Break frees name on all servers. A mark with the value tells the run that had it when it renews.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
@@ -148,7 +149,7 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		return mutex.Holder{}, err
 	}
 	text, servers := mostCommon(found[0])
-	free := len(found[0])-servers >= s.majority // a value on a minority is nobody's, and goes too
+	free := len(found[0])-servers >= s.majority // a value on a minority is no lock; it is deleted, too
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {

@@ -39,9 +39,13 @@ const timeout = 2 * time.Second
 type Store struct {
 	config   mutex.Config
 	servers  []*server
-	majority int                           // of the servers: with fewer nothing is decided
-	undos    sync.Map                      // key by value: values that may be there though their attempts have failed
-	ahead    atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
+	majority int // of the servers: with fewer nothing is decided
+
+	// undos maps values to their keys: the values of attempts that failed, and that the servers may
+	// have all the same.
+	undos sync.Map
+
+	clockAhead atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
 var disableLogging = sync.OnceFunc(logging.Disable) // go-redis returns as errors what it would print
@@ -78,13 +82,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	}
 	slices.Sort(ahead)
 	middle := ahead[len(ahead)/2]
-	s.ahead.Store(&middle)
+	s.clockAhead.Store(&middle)
 	return time.Now().Add(middle), nil
 }
 
 // clock is Now without a request when the difference of the clocks is known.
 func (s *Store) clock(ctx context.Context) (time.Time, error) {
-	if ahead := s.ahead.Load(); ahead != nil {
+	if ahead := s.clockAhead.Load(); ahead != nil {
 		return time.Now().Add(*ahead), nil
 	}
 	return s.Now(ctx)
@@ -104,9 +108,10 @@ func (s *Store) Close() error {
 		return nil
 	}
 	mutex.Concurrently(len(s.servers), func(i int) {
-		s.servers[i].silent.Store(nil) // it is asked also when it rests
-		do(ctx, s.servers[i], func(ctx context.Context) ([]goredis.Cmder, error) { return s.servers[i].Pipelined(ctx, undo) })
-		s.servers[i].Close()
+		server := s.servers[i]
+		server.silent.Store(nil) // a server is asked even if it was silent a moment ago
+		do(ctx, server, func(ctx context.Context) ([]goredis.Cmder, error) { return server.Pipelined(ctx, undo) })
+		server.Close()
 	})
 	return nil
 }
@@ -116,14 +121,16 @@ func (s *Store) key(parts ...string) string {
 	return "sched:{" + s.config.Namespace + "}:" + strings.Join(parts, ":")
 }
 
+// The rest of this file is the board: tables are hashes, and logs are lists of Redis.
+
 // An entry is a field of a table: "AT UNTIL VALUE" with times of the store's clock in microseconds.
-// Of several servers the newest entry counts, also when it is over.
+// If the entries of several servers differ, the newest one counts, even if it is over.
 type entry struct {
 	at, until int64
 	value     string
 }
 
-// entryOf reads a field. Garbage is an entry that was over long ago.
+// entryOf reads a field. A field that is no entry counts as an entry that was over long ago.
 func entryOf(text string) (e entry) {
 	at, rest, _ := strings.Cut(text, " ")
 	until, value, _ := strings.Cut(rest, " ")
@@ -136,9 +143,9 @@ func entryOf(text string) (e entry) {
 
 // Bounds of what a table may cost its readers, whoever wrote it.
 const (
-	mostEntries = 10_000         // that are read
-	pageSize    = 1000           // of one request, and of the entries that one reader removes
-	cleanAfter  = 24 * time.Hour // they were over or deleted: a server may have missed that
+	maxEntries = 10_000         // a reader reads so many entries
+	pageSize   = 1000           // fields in one request, and entries that one reader removes
+	cleanAfter = 24 * time.Hour // how long an entry that is over is kept for servers that missed its end
 )
 
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
@@ -153,7 +160,8 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 	return err
 }
 
-// Delete keeps an entry without a value for the servers that miss it now.
+// Delete writes a tombstone: an entry that ended cleanAfter ago. It outvotes the entry of a server
+// that misses this call.
 func (s *Store) Delete(ctx context.Context, table, key string) error {
 	return s.Put(ctx, table, key, nil, -cleanAfter)
 }
@@ -179,37 +187,37 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 	return values, err
 }
 
-// readTable reads a table of one server, up to a bound, and removes some of the entries that were
-// over before overAt.
-func readTable(ctx context.Context, c *server, table string, overAt int64) (map[string]entry, error) {
+// readTable reads a table of one server, up to maxEntries, and removes up to pageSize of the
+// entries that were over before the time cleanBefore.
+func readTable(ctx context.Context, c *server, table string, cleanBefore int64) (map[string]entry, error) {
 	entries := map[string]entry{}
-	var over []string
+	var old []string
 	fields := c.HScan(ctx, table, 0, "", pageSize).Iterator()
-	for len(entries) < mostEntries && fields.Next(ctx) {
+	for len(entries) < maxEntries && fields.Next(ctx) {
 		key := fields.Val()
 		fields.Next(ctx) // its value
 		e := entryOf(fields.Val())
-		if entries[key] = e; max(e.at, e.until) < overAt {
-			over = append(over, key)
+		if entries[key] = e; max(e.at, e.until) < cleanBefore {
+			old = append(old, key)
 		}
 	}
 	if err := fields.Err(); err != nil {
 		return nil, err
 	}
-	if len(over) > 0 {
-		c.HDel(ctx, table, over[:min(pageSize, len(over))]...) // a later reader tries again
+	if len(old) > 0 {
+		c.HDel(ctx, table, old[:min(pageSize, len(old))]...) // after an error a later reader tries again
 	}
 	return entries, nil
 }
 
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
-	var all []any
+	var elements []any
 	for _, value := range values {
-		all = append(all, value)
+		elements = append(elements, value)
 	}
 	_, err := query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			p.LPush(ctx, s.key("log", log), all...)
+			p.LPush(ctx, s.key("log", log), elements...)
 			p.LTrim(ctx, s.key("log", log), 0, int64(keep)-1)
 			return nil
 		})
@@ -217,18 +225,31 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 	return err
 }
 
-// Tail returns values of a log, the newest first, merged from all servers.
+// Tail returns values of a log, the newest first. If the store is one server, the server skips the
+// newest values. The logs of several servers are read from the newest value on and merged. The
+// newest values of the merged log are skipped here.
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte, error) {
-	from := skip
-	if len(s.servers) > 1 { // merged values are counted from the newest on
-		from = 0
+	skippedThere, skippedHere := skip, 0
+	if len(s.servers) > 1 {
+		skippedThere, skippedHere = 0, skip
 	}
 	logs, err := query(ctx, s, func(ctx context.Context, c *server) ([]string, error) {
-		return c.LRange(ctx, s.key("log", log), int64(from), int64(skip+count)-1).Result()
+		return c.LRange(ctx, s.key("log", log), int64(skippedThere), int64(skip+count)-1).Result()
 	})
-	var merged [][]byte
+	merged := mergeLogs(logs)
+	merged = merged[min(skippedHere, len(merged)):]
+	return merged[:min(max(0, count), len(merged))], err
+}
+
+// mergeLogs merges the logs of several servers, the newest values first. A value that several
+// servers have comes once.
+func mergeLogs(logs [][]string) (merged [][]byte) {
+	longest := 0
+	for _, values := range logs {
+		longest = max(longest, len(values))
+	}
 	seen := map[string]bool{}
-	for i := range skip + count - from {
+	for i := range longest {
 		for _, values := range logs {
 			if i < len(values) && (len(logs) == 1 || !seen[values[i]]) {
 				seen[values[i]] = true
@@ -236,6 +257,5 @@ func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte
 			}
 		}
 	}
-	merged = merged[min(skip-from, len(merged)):]
-	return merged[:min(max(0, count), len(merged))], err
+	return merged
 }

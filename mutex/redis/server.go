@@ -20,8 +20,9 @@ import (
 	"sched/schedule/humanize"
 )
 
-// rest is how long a silent server is not asked again: a tick with many slots waits for it once.
-const rest = time.Second
+// quietTime is how long a silent server is not asked again: a tick with many slots waits once for
+// it.
+const quietTime = time.Second
 
 // A server is one Redis, or the primary behind Sentinels, or a Cluster: one vote of the store.
 type server struct {
@@ -29,31 +30,38 @@ type server struct {
 	kind    string // "" for one server, "sentinel" or "cluster"
 	name    string // for people, without passwords
 	options *goredis.UniversalOptions
-	limit   time.Duration           // of a request: one of several leaves time for the others
-	silent  atomic.Pointer[silence] // the last one
+	limit   time.Duration           // the longest time for a request
+	silent  atomic.Pointer[silence] // the last silence of the server; nil for none
 }
 
+// A silence says why a server is not asked, and until when.
 type silence struct {
-	err        error
-	quietUntil time.Time // until then the server is not asked
+	err   error
+	until time.Time
 }
 
-// do calls request with a bounded context, unless the server rests. The error is a *StoreError;
-// goredis.Nil counts as no error.
+// disable lets each request to the server fail at once. Tasks that need no store still run.
+func (s *server) disable(why error) {
+	s.silent.Store(&silence{err: why, until: time.Now().AddDate(100, 0, 0)})
+}
+
+// do calls request with a bounded context. During a silence of the server it returns the error of
+// that silence instead. The error is a *StoreError. goredis.Nil counts as no error.
 func do[T any](ctx context.Context, s *server, request func(context.Context) (T, error)) (reply T, err error) {
-	if last := s.silent.Load(); last != nil && time.Now().Before(last.quietUntil) {
+	if last := s.silent.Load(); last != nil && time.Now().Before(last.until) {
 		return reply, last.err
 	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	reply, err = request(ctx)
-	if err == nil || err == goredis.Nil { // not errors.Is: Sentinels that do not know the primary answer with a wrapped one
+	if err == nil || err == goredis.Nil { // not errors.Is: a wrapped Nil means that Sentinels know no such primary
 		return reply, nil
 	}
 	explained, answered := s.explain(err)
-	if !answered && (!timedOut(err) || time.Since(begun) > s.limit/2) { // a caller without time proves nothing
-		s.silent.Store(&silence{explained, time.Now().Add(rest)})
+	hadTime := time.Since(begun) > s.limit/2 // the deadline of the caller may leave the server no time
+	if !answered && (hadTime || !timedOut(err)) {
+		s.silent.Store(&silence{err: explained, until: time.Now().Add(quietTime)})
 	}
 	return reply, explained
 }
@@ -70,12 +78,15 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // query asks all servers at once, and returns the answers. It returns an error if fewer than a
 // majority answered. An error of request counts as an answer only if it is goredis.Nil.
-func query[T any](ctx context.Context, s *Store, request func(context.Context, *server) (T, error)) (answers []T, err error) {
+func query[T any](
+	ctx context.Context, s *Store, request func(context.Context, *server) (T, error),
+) (answers []T, err error) {
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
 	mutex.Concurrently(len(s.servers), func(i int) {
-		replies[i], errs[i] = do(ctx, s.servers[i], func(ctx context.Context) (T, error) { return request(ctx, s.servers[i]) })
+		server := s.servers[i]
+		replies[i], errs[i] = do(ctx, server, func(ctx context.Context) (T, error) { return request(ctx, server) })
 	})
 	var failed []error
 	for i, err := range errs {
@@ -117,26 +128,31 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	return slices.Concat(found...), err
 }
 
-// risks reads the answer to INFO. A Redis may save to disk besides its log. If INFO does not
-// mention a setting, risks takes it to be well.
+// risks reads the answer to INFO. saves says that the Redis saves to disk besides its log. A
+// setting that INFO does not mention counts as no risk.
 func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	says := func(field string) bool { return strings.Contains(info, "\n"+field) }
-	for _, known := range []struct {
-		is         bool
-		text, hint string
-		evicts     bool
-	}{
-		{says("maxmemory_policy:") && !says("maxmemory_policy:noeviction") && !says("maxmemory:0"),
-			"may throw locks away when its memory is full", "set maxmemory-policy noeviction, or use a Redis of its own", true},
-		{says("aof_enabled:0") && !saves,
-			"keeps nothing on disk: after its restart a slot may run again on another server", "set appendonly yes", false},
-		{says("connected_slaves:") && s.kind != "" && !says("min_slaves_good_slaves:"), // which is there if min-replicas-to-write is set
-			"takes writes while no replica gets them: a failover forgets what was granted meanwhile",
-			"set min-replicas-to-write 1 and min-replicas-max-lag 10", false},
-	} {
-		if known.is {
-			risks = append(risks, mutex.Risk{Text: "Redis " + s.name + " " + known.text, Hint: known.hint, Evicts: known.evicts})
-		}
+	if says("maxmemory_policy:") && !says("maxmemory_policy:noeviction") && !says("maxmemory:0") {
+		risks = append(risks, mutex.Risk{
+			Text:   "Redis " + s.name + " may throw locks away when its memory is full",
+			Hint:   "set maxmemory-policy noeviction, or use a Redis of its own",
+			Evicts: true,
+		})
+	}
+	if says("aof_enabled:0") && !saves {
+		risks = append(risks, mutex.Risk{
+			Text: "Redis " + s.name + " keeps nothing on disk: " +
+				"after its restart a slot may run again on another server",
+			Hint: "set appendonly yes",
+		})
+	}
+	// INFO has min_slaves_good_slaves only if min-replicas-to-write is set.
+	if says("connected_slaves:") && s.kind != "" && !says("min_slaves_good_slaves:") {
+		risks = append(risks, mutex.Risk{
+			Text: "Redis " + s.name + " takes writes while no replica gets them: " +
+				"a failover forgets what was granted meanwhile",
+			Hint: "set min-replicas-to-write 1 and min-replicas-max-lag 10",
+		})
 	}
 	return risks
 }
@@ -146,25 +162,64 @@ func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 // their own.
 var errorReplies = []struct {
 	words string // a regular expression that matches the answer
-	text  string // for people, after "redis at HOST "; "" when Redis's own words are as good
+	text  string // for people, after "redis at HOST "; "" if the words of Redis are shown
 	hint  string
 }{
-	{sentinels + "(NOAUTH|WRONGPASS)", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
-	{sentinels + "unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},
-	{sentinels + goredis.Nil.Error(), "is not known to the Sentinels: they monitor no primary of that name", "`sentinel masters` lists those that they have"},
-	{"WRONGPASS|invalid password", "refuses the user or the password", passwordHint},
-	{"NOAUTH", "wants a password, and the URL has none", passwordHint},
-	{"DB index is out of range", "", "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed"},
-	{"MASTERDOWN|READONLY", "is a replica, which takes no writes", "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY"},
-	{"NOPERM|user executing the script can't run|ACL failure in script", "",
-		"docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"},
-	{"MOVED", "is part of a Redis Cluster", "write redis+cluster:// instead of redis://, or use a Redis that stands alone"},
-	{"cluster support disabled", "is no Redis Cluster", "write redis:// instead of redis+cluster://"},
+	{
+		words: sentinels + "(NOAUTH|WRONGPASS)",
+		text:  "has Sentinels that refuse us without their password",
+		hint:  "write ?sentinel_password=…, and &sentinel_user=… where they have users",
+	},
+	{
+		words: sentinels + "unknown command",
+		text:  "has no Sentinels at these ports, but a Redis",
+		hint:  "write the ports of the Sentinels, which is 26379 unless changed",
+	},
+	{
+		words: sentinels + goredis.Nil.Error(),
+		text:  "is not known to the Sentinels: they monitor no primary of that name",
+		hint:  "`sentinel masters` lists those that they have",
+	},
+	{
+		words: "WRONGPASS|invalid password",
+		text:  "refuses the user or the password",
+		hint:  passwordHint,
+	},
+	{
+		words: "NOAUTH",
+		text:  "wants a password, and the URL has none",
+		hint:  passwordHint,
+	},
+	{
+		words: "DB index is out of range",
+		hint:  "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed",
+	},
+	{
+		words: "MASTERDOWN|READONLY",
+		text:  "is a replica, which takes no writes",
+		hint:  "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY",
+	},
+	{
+		words: "NOPERM|user executing the script can't run|ACL failure in script",
+		hint: "docs/many-servers.md has the list of commands that its user needs; " +
+			"`redis-cli acl log` shows what was refused",
+	},
+	{
+		words: "MOVED",
+		text:  "is part of a Redis Cluster",
+		hint:  "write redis+cluster:// instead of redis://, or use a Redis that stands alone",
+	},
+	{
+		words: "cluster support disabled",
+		text:  "is no Redis Cluster",
+		hint:  "write redis:// instead of redis+cluster://",
+	},
 }
 
 const sentinels = "(?s)all sentinels specified.*"
 
-const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
+const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; " +
+	"in a password %40 is @ and %2F is /"
 
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
 func (s *server) explain(err error) (explained *mutex.StoreError, answered bool) {
@@ -174,12 +229,14 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 		}
 	}
 	if errors.As(err, new(goredis.Error)) {
-		return s.failed("answers: "+s.line(err.Error()), "its log may say more, and docs/many-servers.md how it should be set up"), true
+		return s.failed("answers: "+s.line(err.Error()),
+			"its log may say more, and docs/many-servers.md how it should be set up"), true
 	}
 	hint := "is it running, and is that its port, or its socket? write rediss:// if it speaks TLS there"
 	if s.options.TLSConfig != nil {
 		hint = "does it speak TLS on this port? a plain Redis says nothing: then write redis://; " +
-			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, and for the host in the URL or in ?server_name=NAME"
+			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, " +
+			"and for the host in the URL or in ?server_name=NAME"
 	}
 	why := ": " + s.line(err.Error())
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
@@ -193,25 +250,29 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 }
 
 func timedOut(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) || ok && timeout.Timeout()
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) {
+		return true
+	}
+	network, ok := errors.AsType[net.Error](err)
+	return ok && network.Timeout()
 }
 
 func (s *server) failed(text, hint string) *mutex.StoreError {
 	return &mutex.StoreError{Text: "redis at " + s.name + " " + text, Hint: hint}
 }
 
-// line is the text of a server in one line, without the passwords that it may quote.
-func (s *server) line(said string) string {
+// line returns an answer of the server in one line, without the passwords that it may quote.
+func (s *server) line(answer string) string {
 	for _, secret := range []string{s.options.Password, s.options.SentinelPassword} {
 		if secret != "" {
-			said = strings.ReplaceAll(said, secret, "***")
+			answer = strings.ReplaceAll(answer, secret, "***")
 		}
 	}
-	return humanize.Line(said)
+	return humanize.Line(answer)
 }
 
-// join makes one error of the errors of some of the servers, nil of none.
+// join makes one error of the errors of the servers that failed; nil if none failed. servers is the
+// number of all servers of the store.
 func join(failed []error, servers int) error {
 	if len(failed) == 0 || servers == 1 {
 		return errors.Join(failed...)
@@ -220,8 +281,9 @@ func join(failed []error, servers int) error {
 	for _, err := range failed {
 		texts = append(texts, err.Error())
 	}
-	slices.Sort(texts) // they come in any order; the same outage should have the same text
-	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), servers, strings.Join(texts, "; "))}
+	slices.Sort(texts) // the same outage has the same text, whatever server fails first
+	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s",
+		len(failed), servers, strings.Join(texts, "; "))}
 	if first, ok := errors.AsType[*mutex.StoreError](failed[0]); ok {
 		e.Hint = first.Hint
 	}

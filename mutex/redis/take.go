@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -16,9 +15,17 @@ import (
 )
 
 const (
-	firstPause     = 10 * time.Millisecond  // at most, after the first attempt; then twice as long each time
-	attemptTime    = 150 * time.Millisecond // without so much time left no attempt begins
-	attemptsInTurn = 3                      // so many attempts ask the servers in turn
+	firstPause     = 10 * time.Millisecond  // the longest pause after the first attempt; then it doubles
+	attemptTime    = 150 * time.Millisecond // no attempt begins with less time left
+	attemptsInTurn = 3                      // the first attempts ask the servers in turn
+)
+
+// An order says in which order an attempt asks the servers.
+type order int
+
+const (
+	atOnce order = iota // all servers at the same time
+	inTurn              // each server when the answers of the servers before it allow it: see call.SetNX
 )
 
 // take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
@@ -35,30 +42,37 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	everAnswered := false
-	for attempt := 0; ; attempt++ {
+	for n := 0; ; n++ {
 		begun := time.Now()
-		value, answered, err := s.attempt(ctx, kind, name, holder, keep, attempt < attemptsInTurn)
+		servers := inTurn
+		if n >= attemptsInTurn {
+			servers = atOnce // a dead run may have the first server
+		}
+		value, answered, err := s.attempt(ctx, kind, name, holder, keep, servers)
 		everAnswered = everAnswered || answered
 		left := time.Until(deadline)
 		switch {
 		case value != "" || errors.As(err, new(*mutex.HeldError)):
 			return value, err
-		case err == nil && left < attemptTime, err != nil && everAnswered && left <= 0:
+		case err == nil && left < attemptTime: // no time for another attempt
+			return "", mutex.ErrSplit
+		case err != nil && everAnswered && left <= 0: // the deadline cut the last attempt short
 			return "", mutex.ErrSplit
 		case err != nil:
 			return "", err
 		}
-		longest := max(firstPause<<attempt, time.Since(begun)/2)
+		longest := max(firstPause<<n, time.Since(begun)/2)
 		time.Sleep(min(rand.N(longest), time.Until(deadline)-attemptTime))
 	}
 }
 
-// attempt tries once to set a key. It asks the servers in turn or, because a dead run may have the
-// first one, all at once. It returns "" if no run has a majority, and reports whether a majority of
-// the servers has answered.
-func (s *Store) attempt(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, inTurn bool) (value string, answered bool, err error) {
+// attempt tries once to set a key. It returns "" if no run has a majority, and reports whether a
+// majority of the servers has answered.
+func (s *Store) attempt(
+	ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, servers order,
+) (value string, answered bool, err error) {
 	key, value := s.key(kind, name), mutex.NewValue(holder)
-	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, inTurn)
+	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, servers)
 	if lock.TryLockContext(ctx) == nil {
 		return value, true, nil
 	}
@@ -74,7 +88,7 @@ func (s *Store) attempt(ctx context.Context, kind, name string, holder mutex.Hol
 		return "", true, err
 	}
 	if kind == "lock" {
-		value = earlier // which other processes of the run know
+		value = earlier // other processes of the run know this value
 	}
 	value, err = s.confirm(ctx, key, earlier, value, keep)
 	return value, true, err
@@ -83,11 +97,11 @@ func (s *Store) attempt(ctx context.Context, kind, name string, holder mutex.Hol
 // ownValue returns the value of the run if a majority has it, and *HeldError if a majority has a
 // value of another run. Otherwise it removes what the run has on a minority, and returns "".
 func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, error) {
-	all, err := s.read(ctx, key)
+	values, err := s.read(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	found := all[0]
+	found := values[0]
 	text, servers := mostCommon(found)
 	_, undone := s.undos.Load(text)
 	switch holder := mutex.HolderOf(text); {
@@ -111,15 +125,18 @@ redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3]) return 1`
 // earlier value any more. The process that set the earlier value may have asked the store to remove
 // it, and the store may do so at any time from now on. So a claim gets a new value.
 func (s *Store) confirm(ctx context.Context, key, earlier, value string, keep time.Duration) (string, error) {
-	done, err := query(ctx, s, func(ctx context.Context, c *server) (bool, error) {
+	answers, err := query(ctx, s, func(ctx context.Context, c *server) (bool, error) {
 		return c.Eval(ctx, confirmScript, []string{key}, earlier, value, keep.Milliseconds()).Bool()
 	})
-	confirmed := len(slices.DeleteFunc(done, func(yes bool) bool { return !yes }))
+	confirmed := count(answers, func(kept bool) bool { return kept })
 	if err != nil || confirmed < s.majority {
 		return "", err
 	}
 	return value, nil
 }
+
+// emptyText stands for an empty value that another program has set, because "" stands for no value.
+const emptyText = "garbage"
 
 // read returns, for each key, the values that the servers have, "" for a server that has no value.
 func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
@@ -129,9 +146,9 @@ func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
 	found := make([][]string, len(keys))
 	for i := range keys {
 		for _, values := range answers {
-			text, there := values[i].(string)
-			if there && text == "" {
-				text = "garbage"
+			text, isSet := values[i].(string)
+			if isSet && text == "" {
+				text = emptyText
 			}
 			found[i] = append(found[i], text)
 		}
@@ -139,12 +156,22 @@ func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
 	return found, err
 }
 
+// count returns how many of the answers of the servers match.
+func count[T any](answers []T, matches func(T) bool) (servers int) {
+	for _, answer := range answers {
+		if matches(answer) {
+			servers++
+		}
+	}
+	return servers
+}
+
 // mostCommon returns the value that most servers have, and how many have it.
 func mostCommon(found []string) (text string, servers int) {
-	count := map[string]int{}
-	for _, v := range found {
-		if count[v]++; v != "" && count[v] > servers {
-			text, servers = v, count[v]
+	counts := map[string]int{}
+	for _, value := range found {
+		if counts[value]++; value != "" && counts[value] > servers {
+			text, servers = value, counts[value]
 		}
 	}
 	return text, servers
@@ -152,17 +179,18 @@ func mostCommon(found []string) (text string, servers int) {
 
 // release removes a key from the servers on which it has the value. After an error this is unknown.
 func (s *Store) release(ctx context.Context, key, text string) error {
-	lock, calls := redsyncMutex(ctx, s.servers, key, text, s.config.Lease, false)
-	lock.UnlockContext(ctx) //nolint: the calls have the errors
+	lock, calls := redsyncMutex(ctx, s.servers, key, text, s.config.Lease, atOnce)
+	_, _ = lock.UnlockContext(ctx) // the calls have the errors
 	return s.outage(failures(calls))
 }
 
-// claimAtLeast is how long a claim is kept whatever the clocks say, even if its slot is long gone.
-const claimAtLeast = time.Hour
+// shortestClaim is how long a claim is kept at least, whatever the clocks say and however old its
+// slot is.
+const shortestClaim = time.Hour
 
 // Claim takes key for the run of the holder: a lock that is never released.
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
-	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), claimAtLeast))
+	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), shortestClaim))
 	return err
 }
 
@@ -193,8 +221,9 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	return held, err
 }
 
-// A call presents a server to redsync, as a pool and a connection, for one operation. redsync calls
-// SetNX or Eval once, and Eval once more after a failed attempt.
+// redsync asks each server through a pool of connections. A call stands for such a pool and for its
+// one connection, during one operation. So our limits of time and our errors hold for the requests
+// of redsync, too. redsync calls SetNX or Eval once, and Eval once more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
@@ -202,8 +231,8 @@ type call struct {
 	previous          []*call       // SetNX waits until these calls have settled
 	settled           chan struct{} // closed at the end of SetNX
 	tried             bool          // SetNX was called
-	wasSet            bool          // by SetNX
-	err               error         // why it is unknown what the server did
+	wasSet            bool          // SetNX set the key
+	err               error         // there was no answer: the server may have done it or not
 }
 
 type pool struct{ *call }
@@ -212,22 +241,28 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, n
 
 func (c *call) Close() error { return nil }
 
-// redsyncMutex returns a key with a value for redsync, and the calls of one operation with it, to
-// all servers at once or to each in turn. The timeout of redsync is not used: our requests have a
-// deadline.
-func redsyncMutex(ctx context.Context, servers []*server, key, value string, keep time.Duration, inTurn bool) (*redsync.Mutex, []*call) {
+// redsyncMutex returns a key with a value for redsync, and the calls of one operation with it, one
+// for each server. The timeout of redsync is not used: our requests have a deadline.
+func redsyncMutex(
+	ctx context.Context, servers []*server, key, value string, keep time.Duration, asked order,
+) (*redsync.Mutex, []*call) {
 	var pools []redsyncredis.Pool
 	var calls []*call
 	for _, server := range servers {
 		c := &call{ctx: ctx, server: server, settled: make(chan struct{})}
-		if inTurn {
+		if asked == inTurn {
 			c.previous = calls
 		}
 		calls, pools = append(calls, c), append(pools, pool{c})
 	}
-	return redsync.New(pools...).NewMutex(key, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
-		redsync.WithSetNXOnExtend(), redsync.WithValue(value),
-		redsync.WithGenValueFunc(func() (string, error) { return value, nil })), calls
+	lock := redsync.New(pools...).NewMutex(key,
+		redsync.WithExpiry(keep),
+		redsync.WithTries(1),
+		redsync.WithTimeoutFactor(1),
+		redsync.WithSetNXOnExtend(),
+		redsync.WithValue(value),
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil }))
+	return lock, calls
 }
 
 // SetNX sets a key that is not there, and reports whether it did. If many runs want one key, only
@@ -243,25 +278,30 @@ func (c *call) SetNX(key, value string, keep time.Duration) (bool, error) {
 			return false, nil
 		}
 	}
-	c.wasSet, c.err = do(c.ctx, c.server, func(ctx context.Context) (bool, error) { return c.conn(ctx).SetNX(key, value, keep) })
+	c.wasSet, c.err = do(c.ctx, c.server, func(ctx context.Context) (bool, error) {
+		return c.conn(ctx).SetNX(key, value, keep)
+	})
 	return c.wasSet, c.err
 }
 
 // Eval renews or releases a key. It also removes what a failed attempt has set.
 func (c *call) Eval(script *redsyncredis.Script, keyAndArgs ...any) (any, error) {
-	if c.tried && c.err == nil && !c.wasSet {
+	if c.tried && c.err == nil && !c.wasSet { // the server refused SetNX: it has nothing to remove
 		return int64(0), nil
 	}
-	reply, err := do(c.ctx, c.server, func(ctx context.Context) (any, error) { return c.conn(ctx).Eval(script, keyAndArgs...) })
+	reply, err := do(c.ctx, c.server, func(ctx context.Context) (any, error) {
+		return c.conn(ctx).Eval(script, keyAndArgs...)
+	})
 	c.err = cmp.Or(c.err, err)
 	return reply, err
 }
 
 func (c *call) conn(ctx context.Context) redsyncredis.Conn {
-	conn, _ := redsyncgo.NewPool(c.server).Get(ctx) // it has no error
+	conn, _ := redsyncgo.NewPool(c.server).Get(ctx) // the error is always nil
 	return conn
 }
 
+// failures returns the errors of the servers that did not answer.
 func failures(calls []*call) (errs []error) {
 	for _, c := range calls {
 		if c.err != nil {

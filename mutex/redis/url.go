@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -22,23 +21,26 @@ import (
 )
 
 // forms is what to write instead of a URL that cannot be used.
-const forms = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, unix:///path/to/socket[?db=1], " +
-	"redis+sentinel://host,host,host/PRIMARY, redis+cluster://host,host,host, or a list of URLs for servers that stand alone; " +
-	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
+const forms = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, " +
+	"unix:///path/to/socket[?db=1], redis+sentinel://host,host,host/PRIMARY, " +
+	"redis+cluster://host,host,host, or a list of URLs for servers that stand alone; " +
+	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; " +
+	"docs/many-servers.md has more"
 
-// form has as its parts the scheme, the kind, the user, the hosts, and what follows.
-var form = humanize.Pattern(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
+// form matches a URL: its scheme with the kind of server, the user, the hosts, and the rest.
+var form = humanize.Pattern(`(?s)^(?P<scheme>rediss?|unix|rediss?\+(?P<kind>sentinel|cluster))://` +
+	`(?P<user>[^/?#]*@)?(?P<hosts>[^/?#]*)(?P<rest>.*)$`)
 
 // serversOf reads the URLs of a config, without connecting; see forms.
 func serversOf(c mutex.Config) (servers []*server, err error) {
-	wrong := func(hint, text string, args ...any) ([]*server, error) {
+	refuse := func(hint, text string, args ...any) ([]*server, error) {
 		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
 	}
 	switch n := len(c.Servers); {
 	case n == 0:
-		return wrong(forms, "the store has no server")
+		return refuse(forms, "the store has no server")
 	case n%2 == 0:
-		return wrong("a majority decides: one server more would make it no safer; take one away, or add one",
+		return refuse("a majority decides: one server more would make it no safer; take one away, or add one",
 			"the store has %d servers, and needs one or an odd number", n)
 	}
 	for i, text := range c.Servers {
@@ -46,17 +48,23 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 		if problem == "" && s.kind != "" && len(c.Servers) > 1 {
 			problem = "is of Sentinels or of a Cluster, in a list of servers"
 		}
-		if problem != "" && len(c.Servers) == 1 {
-			return wrong(forms, "the URL of the store %s", problem)
-		} else if problem != "" {
-			return wrong(forms, "URL %d of the store %s", i+1, problem)
+		if problem != "" {
+			which := "the URL of the store"
+			if len(c.Servers) > 1 {
+				which = fmt.Sprintf("URL %d of the store", i+1)
+			}
+			return refuse(forms, "%s %s", which, problem)
 		}
 		isSame := func(other *server) bool { return other.options.Addrs[0] == s.options.Addrs[0] }
 		if j := slices.IndexFunc(servers, isSame); j >= 0 {
-			return wrong("each must be a server of its own, which fails alone; another database of the same one is not",
+			return refuse(
+				"each must be a server of its own, which fails alone; another database of the same one is not",
 				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, s.options.Addrs[0])
 		}
-		s.limit = timeout / time.Duration(min(2, len(c.Servers)))
+		s.limit = timeout
+		if len(c.Servers) > 1 {
+			s.limit = timeout / 2 // so a silent server leaves time for the others
+		}
 		servers = append(servers, s)
 	}
 	return servers, nil
@@ -76,47 +84,59 @@ func serverOf(text, dir string) (s *server, problem string) {
 	password, _ := u.user.Password()
 	s = &server{kind: u.kind, name: u.name}
 	s.options = &goredis.UniversalOptions{
-		Addrs: u.hosts, DB: db, MasterName: u.primary, Username: u.user.Username(), Password: password,
-		SentinelUsername: u.query.Get("sentinel_user"), SentinelPassword: u.query.Get("sentinel_password"),
+		Addrs:            u.hosts,
+		DB:               db,
+		MasterName:       u.primary,
+		Username:         u.user.Username(),
+		Password:         password,
+		SentinelUsername: u.query.Get("sentinel_user"),
+		SentinelPassword: u.query.Get("sentinel_password"),
 	}
 	if u.secure {
 		var err error
 		if s.options.TLSConfig, err = readCertificates(u.query, dir); err != nil {
-			why := s.failed("cannot be reached: "+err.Error(),
-				"these are PEM files, a key must have no password; a path in the URL is relative to the folder of the schedule")
-			s.silent.Store(&silence{why, time.Now().AddDate(100, 0, 0)})
+			s.disable(s.failed("cannot be reached: "+err.Error(),
+				"these are PEM files, a key must have no password; "+
+					"a path in the URL is relative to the folder of the schedule"))
 		}
 	}
 	return s, ""
 }
 
-// A storeURL is a URL in parts. Only a problem says whether they fit each other.
+// A storeURL is a URL in parts. The method problem says whether the parts fit each other.
 type storeURL struct {
 	kind     string // as in server
 	name     string // as in server
 	secure   bool   // by TLS
 	user     *url.Userinfo
-	hosts    []string // with ports; of a socket, its path
-	noHost   bool     // a host has no name, or a socket no path
-	primary  string   // that Sentinels know
-	path     string   // what else is in the path: the database
+	hosts    []string // with ports; for a socket its path
+	noHost   bool     // the name of a host, or the path of a socket, is empty
+	primary  string   // the name under which Sentinels know the primary
+	path     string   // the database, as text; "" if the path of the URL has none
 	query    url.Values
 	fragment string
 }
 
 func parseURL(text string) (u storeURL, problem string) {
-	parts := form().FindStringSubmatch(text)
-	if parts == nil {
-		return u, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
+	found := form().FindStringSubmatch(text)
+	if found == nil {
+		return u, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, " +
+			"postgres:// or mysql://"
 	}
-	scheme, kind, user, hosts, rest := parts[1], parts[2], parts[3], strings.ToLower(parts[4]), parts[5]
-	parsed, err := url.Parse(scheme + "://" + user + "hosts" + rest) // net/url takes no list of hosts
+	part := func(name string) string { return found[form().SubexpIndex(name)] }
+	scheme, kind, hosts := part("scheme"), part("kind"), strings.ToLower(part("hosts"))
+	parsed, err := url.Parse(scheme + "://" + part("user") + "hosts" + part("rest")) // net/url takes no list of hosts
 	if err != nil {
 		return u, "is not a URL"
 	}
 	u = storeURL{
-		kind: kind, name: hosts, secure: strings.HasPrefix(scheme, "rediss"), user: parsed.User,
-		path: strings.Trim(parsed.Path, "/"), query: parsed.Query(), fragment: parsed.Fragment,
+		kind:     kind,
+		name:     hosts,
+		secure:   strings.HasPrefix(scheme, "rediss"),
+		user:     parsed.User,
+		path:     strings.Trim(parsed.Path, "/"),
+		query:    parsed.Query(),
+		fragment: parsed.Fragment,
 	}
 	if scheme == "unix" {
 		u.noHost = hosts != "" || u.path == ""
@@ -181,7 +201,8 @@ func (u storeURL) problem() string {
 		return "has a database that is not a number"
 	}
 	for name, values := range u.query {
-		if !slices.Contains(u.parameters(), name) || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true" {
+		isKnown := slices.Contains(u.parameters(), name)
+		if !isKnown || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true" {
 			return "has a parameter that is empty, there twice, or not one of " + strings.Join(u.parameters(), ", ")
 		}
 	}
@@ -191,7 +212,7 @@ func (u storeURL) problem() string {
 	return ""
 }
 
-// readCertificates prepares TLS. Bad files fail each request; tasks without a store still run.
+// readCertificates returns the settings of TLS. After an error they are of no use, but not nil.
 func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 	file := func(name string) string {
 		if path := query.Get(name); !filepath.IsAbs(path) {
@@ -199,7 +220,11 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 		}
 		return query.Get(name)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: query.Get("server_name"), InsecureSkipVerify: query.Has("skip_verify")}
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		ServerName:         query.Get("server_name"),
+		InsecureSkipVerify: query.Has("skip_verify"),
+	}
 	if query.Has("ca") {
 		text, err := os.ReadFile(file("ca"))
 		if err != nil {
@@ -212,26 +237,41 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 	if query.Has("cert") {
 		pair, err := tls.LoadX509KeyPair(file("cert"), file("key"))
 		if err != nil {
-			return config, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %w", file("cert"), file("key"), err)
+			return config, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %w",
+				file("cert"), file("key"), err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
 }
 
+// connect returns a client of the server. The client opens connections when it needs them.
 func (s *server) connect() goredis.UniversalClient {
 	o := *s.options
+
 	// A connection that is silent for half of the time is replaced once, and so is a broken one.
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout/2, timeout/2, timeout/2, timeout
-	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
+	o.DialTimeout = timeout / 2
+	o.ReadTimeout = timeout / 2
+	o.WriteTimeout = timeout / 2
+	o.PoolTimeout = timeout
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries = 1
+	o.DialerRetries = 1
+
+	// A run that waits has one connection, and should need little memory.
 	o.PoolSize = mutex.MaxConcurrent
-	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a run that waits has one connection, and should be small
-	o.Protocol, o.DisableIdentity = 2, true          // without the extra requests of a new connection
+	o.ReadBufferSize = 4096
+	o.WriteBufferSize = 4096
+
+	// A new connection makes no extra requests.
+	o.Protocol = 2
+	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if s.kind == "cluster" {
-		c := o.Cluster()
-		c.MaxRetries, c.DisableRoutingPolicies = 0, true // it repeats and redirects by itself
+		c := o.Cluster() // the client of a Cluster repeats and redirects by itself
+		c.MaxRetries = 0
+		c.DisableRoutingPolicies = true
 		return goredis.NewClusterClient(c)
 	}
-	return goredis.NewUniversalClient(&o) // of the primary, if the options name one
+	return goredis.NewUniversalClient(&o) // asks Sentinels for the primary if the options name one
 }
