@@ -39,23 +39,23 @@ func (h Holder) String() string {
 	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
 }
 
-// A value is what a store has for a lock or a claim. Each attempt has its own nonce: an attempt
-// that failed is undone by its value, and the value of an earlier attempt of the same run must
-// stay.
-type value struct {
+// A storedValue is what a store has for a lock or a claim. Each attempt has its own nonce: an
+// attempt that failed is undone by its value, and the value of an earlier attempt of the same run
+// must stay.
+type storedValue struct {
 	Holder
 	Nonce string `json:"nonce"`
 }
 
 // NewValue returns what a store keeps for one attempt of a holder.
 func NewValue(holder Holder) string {
-	text, _ := json.Marshal(value{holder, rand.Text()}) // of texts and numbers: this cannot fail
+	text, _ := json.Marshal(storedValue{holder, rand.Text()}) // texts and numbers: this cannot fail
 	return string(text)
 }
 
 // HolderOf reads a value. The holder of a value that cannot be read is empty.
 func HolderOf[V string | []byte](text V) Holder {
-	v, _ := Decode[value]([]byte(text))
+	v, _ := Decode[storedValue]([]byte(text))
 	return v.Holder
 }
 
@@ -85,7 +85,7 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
 }
 
-// MaxValueSize is how long the JSON of a value may be, in bytes.
+// MaxValueSize is the size, in bytes, that the JSON of a value may have.
 const MaxValueSize = 64 << 10
 
 // Decode reads JSON from a store. Everything that is read from a store goes through it, because any
@@ -94,7 +94,9 @@ const MaxValueSize = 64 << 10
 //
 //   - Texts are cleaned: see CleanText.
 //   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.
-//   - Maps and interfaces are emptied: nothing of ours has one.
+//   - A map[string]string is kept, with its keys and values cleaned. Any other map, and any
+//     interface, is emptied: no type of ours has one.
+//   - Bytes are kept as they are: no caller reads them.
 func Decode[T any](foreign []byte) (value T, ok bool) {
 	var none T
 	if len(foreign) > MaxValueSize || json.Unmarshal(foreign, &value) != nil {
@@ -120,6 +122,7 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
+// cleanValue cleans a value and everything in it: see Decode.
 func cleanValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -130,7 +133,7 @@ func cleanValue(v reflect.Value) {
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return // raw JSON, which callers drop
+			return // raw JSON, which no caller reads
 		}
 		for i := range v.Len() {
 			cleanValue(v.Index(i))

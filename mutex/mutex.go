@@ -69,8 +69,8 @@ type Lock interface {
 	// lasts as long as the processes of its run.
 	Lease() time.Duration
 
-	// LeaseBegan returns when the lease began last, at the earliest; zero for a lock that is no
-	// lease.
+	// LeaseBegan returns the earliest time at which the lease, or its last renewal, may have begun;
+	// zero for a lock that is no lease.
 	LeaseBegan() time.Time
 
 	// Renew begins the lease anew. It returns *LostError if the run did not have the mutex all the
@@ -104,8 +104,8 @@ type Store interface {
 	// Now returns the time by the clock of the store.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Risks returns what may go wrong with the servers that answer. The error says why the store is
-	// of no use.
+	// Risks returns what may go wrong with the servers that answer. The error says why no store
+	// can be used.
 	Risks(ctx context.Context) ([]Risk, error)
 
 	// Config returns what the store was opened with, for other processes of the run.
@@ -152,15 +152,15 @@ const MaxConcurrent = 32
 // Concurrently calls do for 0 to n-1, MaxConcurrent of them at the same time, and returns when all
 // are done.
 func Concurrently(n int, do func(i int)) {
-	var all errgroup.Group
-	all.SetLimit(MaxConcurrent)
+	var group errgroup.Group
+	group.SetLimit(MaxConcurrent)
 	for i := range n {
-		all.Go(func() error {
+		group.Go(func() error {
 			do(i)
 			return nil
 		})
 	}
-	all.Wait()
+	group.Wait()
 }
 
 // DefaultLease is how long a lock in a store outlives its last renewal.

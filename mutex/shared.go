@@ -51,24 +51,32 @@ func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder H
 	return s.Local.Claim(ctx, key, until, holder)
 }
 
-// Break frees both. The run on another machine keeps its lock of the kernel there.
+// Break frees both locks, the one in the store first. A run on another machine keeps the lock of
+// the kernel there. The result depends on both:
+//
+//	in the store    on this machine    result
+//	broken          broken, or free    the holder in the store
+//	broken          error              the error
+//	free            broken             the holder on this machine
+//	free            free, or error     that error
+//	error           not tried          the error
 func (s Shared) Break(ctx context.Context, name string) (Holder, error) {
 	holder, err := s.Remote.Break(ctx, name)
 	if err != nil && !errors.Is(err, ErrFree) {
 		return Holder{}, err
 	}
-	local, lerr := s.Local.Break(ctx, name)
-	if err == nil && (lerr == nil || errors.Is(lerr, ErrFree)) {
+	localHolder, localErr := s.Local.Break(ctx, name)
+	if err == nil && (localErr == nil || errors.Is(localErr, ErrFree)) {
 		return holder, nil
 	}
-	return local, lerr
+	return localHolder, localErr
 }
 
-// A jointLock is several locks of one run, which it has or loses together. Without locks it holds
-// nothing.
+// A jointLock is several locks of one run. The run loses all of them when it loses one.
 type jointLock []Lock
 
-// Join returns one lock for several of one run: nil for none, and a single one as it is.
+// Join returns one lock that stands for several locks of one run; nil for no locks. A single lock
+// is returned as it is.
 func Join(locks ...Lock) Lock {
 	switch len(locks) {
 	case 0:

@@ -22,27 +22,30 @@ import (
 )
 
 const (
-	longestPause = 200 * time.Millisecond // between two tries of an operation
-	timeout      = 2 * time.Second        // of an operation, with all that is tried again
-	rest         = time.Second            // then a database that gave no good answer is asked again
-	connections  = 4                      // of one process at most
-	idle         = 5 * time.Second        // then a connection is closed: many runs wait for long
-	mostWorkers  = 2                      // of these, take rows at the same time
-	mostPruned   = 1000                   // rows that have ended are removed by one process
-	mostRead     = 10_000                 // rows of a table, whoever wrote them
+	longestPause   = 200 * time.Millisecond // between two tries of an operation
+	timeout        = 2 * time.Second        // of an operation with all its tries
+	quietTime      = time.Second            // how long a database that gave no good answer is not asked
+	maxConnections = 4                      // of one process
+	maxIdle        = 5 * time.Second        // how long a connection is kept without use
+	maxWorkers     = 2                      // how many workers take rows at the same time, each with a connection
+	maxPruned      = 1000                   // how many rows that have ended one process removes
+	maxRead        = 10_000                 // how many rows of a table are read, whoever wrote them
 )
 
 // A Store keeps locks, claims and a board in a database. It is safe for concurrent use.
 type Store struct {
 	config   mutex.Config
 	target   *target
-	open     func() (*sql.DB, error) // once
-	prepared atomic.Bool             // the tables are there, and of our version
-	silent   atomic.Pointer[silence] // nil when the last request was answered
+	open     func() (*sql.DB, error) // opens the database at the first call
+	prepared atomic.Bool             // the tables exist, and are of our version
+	silent   atomic.Pointer[silence] // the last silence of the database; nil for none
 	claimed  atomic.Bool             // this process has claimed something: Close removes rows that have ended
-	undos    sync.Map                // name by value: values that may be there though their attempts have failed
 	attempts chan *attempt           // to workers that collect a batch
-	workers  chan struct{}           // one value of each worker
+	workers  chan struct{}           // holds one element for each worker that works
+
+	// undos maps values to the names of their rows: the values of attempts that failed, and that
+	// the rows may have all the same.
+	undos sync.Map
 }
 
 // Open prepares the store of a config, whose lease is not 0. It does not connect: the first request
@@ -52,8 +55,13 @@ func Open(c mutex.Config) (mutex.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{config: c, target: t, open: sync.OnceValues(t.open),
-		attempts: make(chan *attempt), workers: make(chan struct{}, mostWorkers)}, nil
+	return &Store{
+		config:   c,
+		target:   t,
+		open:     sync.OnceValues(t.open),
+		attempts: make(chan *attempt),
+		workers:  make(chan struct{}, maxWorkers),
+	}, nil
 }
 
 func (s *Store) Config() mutex.Config { return s.config }
@@ -61,22 +69,25 @@ func (s *Store) Config() mutex.Config { return s.config }
 // Now returns the time by the clock of the database.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	begun := time.Now()
-	rows, err := s.run(ctx, selectNow)
+	answers, err := s.run(ctx, selectNow)
 	if err != nil {
 		return time.Time{}, err
 	}
-	millis, err := strconv.ParseInt(string(rows[0].value), 10, 64)
+	millis, err := strconv.ParseInt(string(answers[0].value), 10, 64)
 	return time.UnixMilli(millis).Add(time.Since(begun) / 2), err
 }
 
 // Risks says when a crash of the server may undo what was committed.
 func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
-	rows, err := s.run(ctx, s.target.risk)
-	if err != nil || len(rows) == 0 {
+	answers, err := s.run(ctx, s.target.risk)
+	if err != nil || len(answers) == 0 {
 		return nil, err
 	}
-	return []mutex.Risk{{Text: s.target.String() + " may forget the last commits when it crashes (" + rows[0].name + ")",
-		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing"}}, nil
+	setting := answers[0].text
+	return []mutex.Risk{{
+		Text: s.target.String() + " may forget the last commits when it crashes (" + setting + ")",
+		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing",
+	}}, nil
 }
 
 func (s *Store) Close() error {
@@ -87,15 +98,16 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout/4)
 	s.undo(ctx)
 	if s.claimed.Load() {
-		s.run(ctx, s.target.prune, mostPruned)
+		s.run(ctx, s.target.prune, maxPruned)
 	}
-	go func() { db.Close(); cancel() }() // it waits for the server
+	go func() { db.Close(); cancel() }() // Close waits for the server: this function does not
 	<-ctx.Done()
 	return nil
 }
 
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
-	_, err := s.run(ctx, fill(s.target.put, 1), s.config.Namespace, nameOf(kindBoard+table, key), "", value, keep.Milliseconds())
+	_, err := s.run(ctx, fill(s.target.put, 1),
+		s.config.Namespace, nameOf(kindBoard+table, key), "", value, keep.Milliseconds())
 	return err
 }
 
@@ -106,15 +118,17 @@ func (s *Store) Delete(ctx context.Context, table, key string) error {
 
 func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {
 	first := nameOf(kindBoard+table, "")
-	rows, err := s.run(ctx, selectTable, s.config.Namespace, first, strings.TrimSuffix(first, "/")+"0", mostRead) // 0 follows the slash
+	end := strings.TrimSuffix(first, "/") + "0" // "0" follows the slash
+	answers, err := s.run(ctx, selectTable, s.config.Namespace, first, end, maxRead)
 	values := map[string][]byte{}
-	for _, r := range rows {
-		values[keyOf(r.name)] = r.value
+	for _, a := range answers {
+		values[keyOf(a.text)] = a.value
 	}
 	return values, err
 }
 
-// Append adds values to a log. They are there twice when a connection broke before the answer.
+// Append adds values to a log. If a connection breaks before the answer, the log may get the values
+// twice.
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
 	var args []any
 	for _, value := range values {
@@ -128,9 +142,9 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 }
 
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) (values [][]byte, err error) {
-	rows, err := s.run(ctx, tailLog, s.config.Namespace, log, max(0, count), max(0, skip))
-	for _, r := range rows {
-		values = append(values, r.value)
+	answers, err := s.run(ctx, tailLog, s.config.Namespace, log, max(0, count), max(0, skip))
+	for _, a := range answers {
+		values = append(values, a.value)
 	}
 	return values, err
 }

@@ -16,14 +16,19 @@ import (
 	"sched/mutex"
 )
 
+// The kinds of rows. The name of a row begins with its kind.
 const (
-	kindLock  = "lock" // rows have names that begin with a kind
+	kindLock  = "lock"
 	kindClaim = "claim"
-	kindBoard = "board/" // and the table
-	broken    = "broken" // the table of the locks that Break took, with the runs that had them
-
-	claimAtLeast = 2 * time.Hour // a claim is kept: somebody may set the clock of the database forward by an hour
+	kindBoard = "board/" // the name of a table follows
 )
+
+// broken is the table of the board that has the locks that Break took, with the runs that had them.
+const broken = "broken"
+
+// shortestClaim is how long a claim is kept at least: somebody may set the clock of the database
+// forward by an hour.
+const shortestClaim = 2 * time.Hour
 
 // nameOf is the name of a row. Databases take it whatever bytes the key has.
 func nameOf(kind, key string) string { return kind + "/" + url.PathEscape(key) }
@@ -36,7 +41,7 @@ func keyOf(name string) (key string) {
 
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
 	s.claimed.Store(true)
-	return s.take(ctx, kindClaim, key, holder, max(time.Until(until), claimAtLeast))
+	return s.take(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
 }
 
 func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {
@@ -55,22 +60,22 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 	for _, name := range names {
 		args = append(args, nameOf(kind, name))
 	}
-	rows, err := s.run(ctx, fill(selectNames, len(names)), args...)
+	answers, err := s.run(ctx, fill(selectNames, len(names)), args...)
 	holders := map[string]mutex.Holder{}
-	for _, r := range rows {
-		holders[keyOf(r.name)] = mutex.HolderOf(r.value)
+	for _, a := range answers {
+		holders[keyOf(a.text)] = mutex.HolderOf(a.value)
 	}
 	return holders, err
 }
 
-// An attempt is a row that a call wants for a run.
+// An attempt is a row that a call of take wants for a run.
 type attempt struct {
 	ctx       context.Context
 	name, run string
 	value     []byte
 	keep      time.Duration
 	done      chan error
-	found     []byte // when done: see sendTo
+	found     []byte // set before done is sent: the value that the row has then; see sendTo
 }
 
 // take gives a row to the run of a holder. The error is *HeldError when another run has it; after
@@ -83,18 +88,25 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	defer cancel()
 	text := mutex.NewValue(holder)
 	for {
-		a := &attempt{ctx: ctx, name: nameOf(kind, name), run: holder.Run, value: []byte(text), keep: keep, done: make(chan error, 1)}
+		a := &attempt{
+			ctx:   ctx,
+			name:  nameOf(kind, name),
+			run:   holder.Run,
+			value: []byte(text),
+			keep:  keep,
+			done:  make(chan error, 1),
+		}
 		found, err := a.sendTo(s)
 		if err != nil {
 			s.undos.Store(text, a.name)
 			return err
 		}
-		has := mutex.HolderOf(found)
+		owner := mutex.HolderOf(found)
 		switch {
-		case found == nil: // the row was released at that moment
-		case has.Run != holder.Run || has.Run == "":
-			return &mutex.HeldError{Name: name, Holder: has}
-		case kind == kindClaim && string(found) != text: // and the next attempt says whether it has the new value
+		case found == nil: // the row was released at that moment: try again
+		case owner.Run != holder.Run || owner.Run == "":
+			return &mutex.HeldError{Name: name, Holder: owner}
+		case kind == kindClaim && string(found) != text: // the next attempt says whether it has the new value
 			if _, err := s.run(ctx, confirm, []byte(text), s.config.Namespace, a.name, found); err != nil {
 				return err
 			}
@@ -134,12 +146,14 @@ func (s *Store) work(batch []*attempt) {
 			full = nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout*9/10) // callers wait for why it fails
+	ctx, cancel := context.WithTimeout(context.Background(), timeout*9/10) // callers still wait for the error
 	defer cancel()
-	rows, err := s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]row, error) { return s.takeAll(ctx, c, batch) })
+	answers, err := s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]answer, error) {
+		return s.takeAll(ctx, c, batch)
+	})
 	found := map[string][]byte{}
-	for _, r := range rows {
-		found[r.name] = r.value
+	for _, answer := range answers {
+		found[answer.text] = answer.value
 	}
 	for _, a := range batch {
 		a.found = found[a.name]
@@ -151,11 +165,11 @@ func (s *Store) work(batch []*attempt) {
 // takeAll takes the rows of a batch. They are sorted by name, so statements of two servers wait for
 // each other without a deadlock. An attempt whose caller gave up is not sent: a connection may take
 // long to make.
-func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]row, error) {
+func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]answer, error) {
 	wanted := map[string]*attempt{}
 	for _, a := range batch {
 		if a.ctx.Err() == nil {
-			wanted[a.name] = a // of two attempts on the same row one is enough to know whose it is
+			wanted[a.name] = a // one attempt on a row is enough: its answer says whose the row is
 		}
 	}
 	if len(wanted) == 0 {
@@ -164,13 +178,14 @@ func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]r
 	var args, names []any
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		a := wanted[name]
-		args, names = append(args, s.config.Namespace, name, a.run, a.value, a.keep.Milliseconds()), append(names, name)
+		args = append(args, s.config.Namespace, name, a.run, a.value, a.keep.Milliseconds())
+		names = append(names, name)
 	}
 	return s.query(ctx, c, fill(s.target.take, len(names)), slices.Concat(args, []any{s.config.Namespace}, names)...)
 }
 
-// undo removes the rows of attempts that failed without an answer. Statements that are still on
-// their way get half of the time to be executed: after that undo finds them, before it would not.
+// undo removes the rows of attempts that failed without an answer. First it waits up to half of the
+// time of Close, because it does not find the rows of statements that are still to be executed.
 func (s *Store) undo(ctx context.Context) {
 	var names, values []any
 	s.undos.Range(func(value, name any) bool {
@@ -183,10 +198,11 @@ func (s *Store) undo(ctx context.Context) {
 	for half := time.Now().Add(timeout / 8); len(s.workers) > 0 && time.Now().Before(half); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.silent.Store(nil) // the database is asked also when it rests
+	s.silent.Store(nil) // the database is asked even if it was silent a moment ago
 	s.run(ctx, fill(undo, len(values)), slices.Concat([]any{s.config.Namespace}, names, values)...)
 }
 
+// A lease is a lock: a row that ends unless it is renewed. It is safe for concurrent use.
 type lease struct {
 	store  *Store
 	name   string
@@ -226,9 +242,14 @@ func (l *lease) take(ctx context.Context) error {
 	return err
 }
 
-// Renew begins the lease anew, also one that has ended if no other run took it. When the row is not
-// ours, *LostError says one of these: Break took it, and it is not taken again; another run has it;
-// or it was free, and is taken again. After Release it does nothing.
+// Renew begins the lease anew, even if it has ended, unless another run took it. When the row is
+// not ours, one of these is true:
+//
+//   - Break took it: *LostError with Broken. It is not taken again.
+//   - It is free: it is taken again for the same run, and *LostError without a holder says so.
+//   - Another run has it: *LostError with that holder.
+//
+// Any other error means that this is unknown. After Release it does nothing.
 func (l *lease) Renew(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,11 +257,12 @@ func (l *lease) Renew(ctx context.Context) error {
 		return nil
 	}
 	begun, s := time.Now(), l.store
-	rows, err := s.run(ctx, s.target.renew, s.config.Lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
+	answers, err := s.run(ctx, s.target.renew,
+		s.config.Lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
 	}
-	if rows[0].name != "0" {
+	if renewed := answers[0].text; renewed != "0" {
 		l.leased.Store(&begun)
 		return nil
 	}
@@ -255,8 +277,8 @@ func (l *lease) Renew(ctx context.Context) error {
 		return lost
 	}
 	err = l.take(ctx)
-	if other, is := errors.AsType[*mutex.HeldError](err); is {
-		lost.Holder = other.Holder
+	if held, isHeld := errors.AsType[*mutex.HeldError](err); isHeld {
+		lost.Holder = held.Holder
 	} else if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 type target struct {
 	*dialect
 	user     *url.Userinfo
-	hosts    string // of several hosts of PostgreSQL, the host that takes writes counts
+	hosts    string // PostgreSQL may have several; the one that takes writes is used
 	database string
 	prefix   string // of the tables, which may have the schema before it
 	options  url.Values
@@ -34,55 +34,87 @@ type target struct {
 
 const defaultPrefix = "sched_"
 
-var dialects = map[string]*dialect{"postgres": postgresDialect, "postgresql": postgresDialect, "mysql": mysqlDialect, "mariadb": mysqlDialect}
+// dialects are the databases by the scheme of their URLs.
+var dialects = map[string]*dialect{
+	"postgres":   postgresDialect,
+	"postgresql": postgresDialect,
+	"mysql":      mysqlDialect,
+	"mariadb":    mysqlDialect,
+}
 
 // IsURL reports whether a URL begins like the URL of a database.
 func IsURL(text string) bool {
-	scheme, _, is := strings.Cut(text, "://")
-	return is && dialects[scheme] != nil
+	scheme, _, isURL := strings.Cut(text, "://")
+	return isURL && dialects[scheme] != nil
 }
 
 // forms is what to write instead of a URL that cannot be used.
-const forms = "write postgres://user:password@host[:port]/database or mysql://…, with ?sslmode=verify-full for TLS, or ?socket=PATH and no host; " +
-	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
+const forms = "write postgres://user:password@host[:port]/database or mysql://…, " +
+	"with ?sslmode=verify-full for TLS, or ?socket=PATH and no host; " +
+	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; " +
+	"docs/many-servers.md has more"
 
-// Patterns of URLs, and of their parameters.
-const (
-	form     = `^(\w+)://([^:@/?#\s]+(?::[^@/?#\s]*)?)@((?:[^@/?#,\s]+,)*[^@/?#,\s]+)?(/[^/?#\s]+(?:\?([^#\s]*))?)$`
-	prefixes = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
-)
+// form matches a URL of a database.
+const form = `^(?P<scheme>\w+)://(?P<user>[^:@/?#\s]+(?::[^@/?#\s]*)?)@` +
+	`(?P<hosts>(?:[^@/?#,\s]+,)*[^@/?#,\s]+)?(?P<rest>/[^/?#\s]+(?:\?(?P<query>[^#\s]*))?)$`
 
-var parameters = map[string]string{"socket": `.`, "prefix": prefixes, "sslmode": `^(disable|prefer|require|verify-full)$`, "sslrootcert": `.`}
+// prefixes matches the prefixes that our tables may have.
+const prefixes = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
+
+// parameters are the parameters that the query of a URL may have, each with the pattern of its
+// values.
+var parameters = map[string]string{
+	"socket":      `.`,
+	"prefix":      prefixes,
+	"sslmode":     `^(disable|prefer|require|verify-full)$`,
+	"sslrootcert": `.`,
+}
+
+const notOneURL = "the store is not one URL like postgres://user:password@host/database"
 
 // targetOf reads the URL of a config. The error quotes nothing of it: any part may be a password.
 func targetOf(c mutex.Config) (*target, error) {
-	wrong := func(text string) (*target, error) { return nil, &mutex.StoreError{Text: text, Hint: forms} }
-	parts := regexp.MustCompile(form).FindStringSubmatch(strings.Join(c.Servers, " "))
-	if parts == nil || dialects[parts[1]] == nil {
-		return wrong("the store is not one URL like postgres://user:password@host/database")
+	refuse := func(text string) (*target, error) { return nil, &mutex.StoreError{Text: text, Hint: forms} }
+	pattern := regexp.MustCompile(form)
+	found := pattern.FindStringSubmatch(strings.Join(c.Servers, " "))
+	if found == nil {
+		return refuse(notOneURL)
 	}
-	u, err := url.Parse("sql://" + parts[2] + "@host" + parts[4])
-	query, queryErr := url.ParseQuery(parts[5])
+	part := func(name string) string { return found[pattern.SubexpIndex(name)] }
+	dialect, hosts := dialects[part("scheme")], part("hosts")
+	if dialect == nil {
+		return refuse(notOneURL)
+	}
+	u, err := url.Parse("sql://" + part("user") + "@host" + part("rest"))
+	query, queryErr := url.ParseQuery(part("query"))
 	if cmp.Or(err, queryErr) != nil {
-		return wrong("the store has no valid URL")
+		return refuse("the store has no valid URL")
 	}
 	for name, values := range query {
-		if good, _ := regexp.MatchString(parameters[name], values[0]); !good || parameters[name] == "" || len(values) > 1 {
-			return wrong("the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
+		isValid, _ := regexp.MatchString(parameters[name], values[0])
+		if !isValid || parameters[name] == "" || len(values) > 1 {
+			return refuse("the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
 				"sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE")
 		}
 	}
 	switch ca := query.Get("sslrootcert"); {
-	case query.Has("socket") == (parts[3] != ""):
-		return wrong("the URL of the store names no host and no socket, or both")
-	case strings.Contains(parts[3], ",") && dialects[parts[1]] == mysqlDialect:
-		return wrong("the URL of the store names several hosts, which only PostgreSQL may have")
+	case query.Has("socket") == (hosts != ""):
+		return refuse("the URL of the store names no host and no socket, or both")
+	case strings.Contains(hosts, ",") && dialect == mysqlDialect:
+		return refuse("the URL of the store names several hosts, which only PostgreSQL may have")
 	case ca != "" && query.Get("sslmode") != "verify-full":
-		return wrong("the URL of the store has a sslrootcert, which only sslmode=verify-full uses")
+		return refuse("the URL of the store has a sslrootcert, which only sslmode=verify-full uses")
 	case ca != "" && !filepath.IsAbs(ca):
 		query.Set("sslrootcert", filepath.Join(c.Dir, ca))
 	}
-	return &target{dialects[parts[1]], u.User, parts[3], u.Path[1:], cmp.Or(query.Get("prefix"), defaultPrefix), query}, nil
+	return &target{
+		dialect:  dialect,
+		user:     u.User,
+		hosts:    hosts,
+		database: u.Path[1:],
+		prefix:   cmp.Or(query.Get("prefix"), defaultPrefix),
+		options:  query,
+	}, nil
 }
 
 // String names the database for people, without user and password.
@@ -97,21 +129,24 @@ func (t *target) open() (*sql.DB, error) {
 		connect = t.mysql
 	}
 	connector, err := connect(t.options.Get("sslmode"), t.options.Get("sslrootcert"))
-	if err != nil { // its words may have the password
-		return nil, t.failed("cannot be reached with these settings", "sslrootcert is a PEM file whose path is relative to the folder of the schedule; "+
-			"for PostgreSQL the variables PG… of the environment count, too")
+	if err != nil { // the text of err may have the password
+		return nil, t.failed("cannot be reached with these settings",
+			"sslrootcert is a PEM file whose path is relative to the folder of the schedule; "+
+				"for PostgreSQL the variables PG… of the environment count, too")
 	}
 	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	db.SetConnMaxIdleTime(idle)
+	db.SetMaxOpenConns(maxConnections)
+	db.SetMaxIdleConns(maxConnections)
+	db.SetConnMaxIdleTime(maxIdle) // many runs wait for long
 	return db, nil
 }
 
 func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 	c := mysql.NewConfig()
-	c.User, c.DBName, c.Net, c.Addr = t.user.Username(), t.database, "tcp", t.hosts
+	c.User = t.user.Username()
 	c.Passwd, _ = t.user.Password()
+	c.DBName = t.database
+	c.Net, c.Addr = "tcp", t.hosts
 	if strings.HasSuffix(c.Addr, "]") {
 		c.Addr += ":3306" // the driver adds the port to other addresses
 	}
@@ -139,7 +174,12 @@ func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 }
 
 func (t *target) postgres(mode, ca string) (driver.Connector, error) {
-	settings := url.Values{"connect_timeout": {"1"}, "application_name": {"sched"}, "sslmode": {cmp.Or(mode, "prefer")}, "sslrootcert": {ca}}
+	settings := url.Values{
+		"connect_timeout":  {"1"},
+		"application_name": {"sched"},
+		"sslmode":          {cmp.Or(mode, "prefer")},
+		"sslrootcert":      {ca},
+	}
 	if socket := t.options.Get("socket"); socket != "" {
 		settings.Set("host", filepath.Dir(socket))
 		settings.Set("port", strings.TrimPrefix(filepath.Ext(socket), "."))

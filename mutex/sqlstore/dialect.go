@@ -1,0 +1,148 @@
+package sqlstore
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Statements of both databases. target.sql and fill replace what is in braces:
+//
+//   - {now} is the time of the database in milliseconds at the beginning of the statement.
+//   - {entry}, {log} and {version} are our tables.
+//   - {names}, {rows} of {entry} and {values} of {log} are as many lists of ? as a call has.
+const (
+	selectNow   = `SELECT 'now', {now}`
+	selectNames = `SELECT name, value FROM {entry} WHERE schedule = ? AND name IN ({names}) AND ends > {now}`
+	selectTable = `SELECT name, value FROM {entry}
+WHERE schedule = ? AND name >= ? AND name < ? AND ends > {now} LIMIT ?`
+	insert     = `INSERT INTO {entry} (schedule, name, run, value, ends) VALUES {rows} `
+	renewLease = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
+	remove     = `DELETE FROM {entry} WHERE schedule = ? AND name = ?`
+	release    = remove + ` AND run = ?`
+	confirm    = `UPDATE {entry} SET value = ? WHERE schedule = ? AND name = ? AND value = ?`
+	undo       = `DELETE FROM {entry} WHERE schedule = ? AND name IN ({names}) AND value IN ({names})`
+
+	appendLog = `INSERT INTO {log} (schedule, name, value) VALUES {values}`
+	tailLog   = `SELECT name, value FROM {log} WHERE schedule = ? AND name = ? ORDER BY id DESC LIMIT ? OFFSET ?`
+	trimLog   = `DELETE FROM {log} WHERE schedule = ? AND name = ? AND id <= (SELECT id FROM (
+SELECT id FROM {log} WHERE schedule = ? AND name = ? ORDER BY id DESC LIMIT 1 OFFSET ?) AS oldest)`
+	selectVersion = `SELECT COALESCE(MAX(version), 0) FROM {version}`
+)
+
+// A dialect has the SQL that the databases write differently.
+type dialect struct {
+	name string // for people
+	now  string // the time, for {now}
+
+	// take takes rows that do not exist, that have ended, or that the same run has. It returns the
+	// rows as they are then, also the rows of other runs.
+	take string
+
+	put        string     // sets a row, whatever it held
+	renew      string     // renews a lock, and returns how many rows it renewed
+	prune      string     // removes some rows that have ended
+	risk       string     // returns the settings that let the server forget what it has committed
+	migrations [][]string // migrations[v] changes tables of version v to version v+1
+}
+
+// MySQL changes the values of a row in this order, and each assignment sees the ones before it. In
+// both dialects a run that has the row already keeps its value: see Store.undo and Store.take.
+var mysqlDialect = &dialect{
+	name: "MySQL",
+	now:  "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
+	take: insert + `ON DUPLICATE KEY UPDATE
+value = IF(ends <= {now} AND run <> VALUES(run), VALUES(value), value),
+run = IF(ends <= {now}, VALUES(run), run),
+ends = IF(run = VALUES(run), VALUES(ends), ends);
+` + selectNames,
+	put:   insert + `ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
+	renew: renewLease + `; SELECT ROW_COUNT(), ''`,
+	prune: `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
+	risk:  `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1`,
+	migrations: [][]string{{
+		`CREATE TABLE IF NOT EXISTS {entry} (
+  schedule VARBINARY(255) NOT NULL, name VARBINARY(1000) NOT NULL,
+  run VARBINARY(255) NOT NULL, value LONGBLOB NOT NULL, ends BIGINT NOT NULL,
+  PRIMARY KEY (schedule, name), INDEX (ends)) ENGINE=InnoDB`,
+		`CREATE TABLE IF NOT EXISTS {log} (
+  id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  schedule VARBINARY(255) NOT NULL, name VARBINARY(255) NOT NULL, value LONGBLOB NOT NULL,
+  INDEX (schedule, name, id)) ENGINE=InnoDB`,
+		`CREATE TABLE IF NOT EXISTS {version} (version INT NOT NULL PRIMARY KEY) ENGINE=InnoDB`,
+		`INSERT IGNORE INTO {version} VALUES (1)`,
+	}},
+}
+
+var postgresDialect = &dialect{
+	name: "PostgreSQL",
+	now:  "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
+	take: `WITH taken AS (` + insert + `ON CONFLICT (schedule, name) DO UPDATE SET
+value = CASE WHEN {entry}.run = excluded.run THEN {entry}.value ELSE excluded.value END,
+run = excluded.run, ends = excluded.ends
+WHERE {entry}.ends <= {now} OR {entry}.run = excluded.run RETURNING name, value)
+SELECT name, value FROM taken UNION ALL ` + selectNames + ` AND name NOT IN (SELECT name FROM taken)`,
+	put: insert + `ON CONFLICT (schedule, name) DO UPDATE SET
+run = excluded.run, value = excluded.value, ends = excluded.ends`,
+	renew: `WITH renewed AS (` + renewLease + ` RETURNING name) SELECT count(*)::text, ''::bytea FROM renewed`,
+	prune: `DELETE FROM {entry} WHERE ctid = ANY (ARRAY (
+SELECT ctid FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ? FOR UPDATE SKIP LOCKED))`,
+	risk: `SELECT name || ' = off', ''::bytea FROM pg_settings
+WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`,
+	migrations: [][]string{{
+		`CREATE TABLE IF NOT EXISTS {entry} (
+  schedule text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
+  run text COLLATE "C" NOT NULL, value bytea NOT NULL, ends bigint NOT NULL,
+  PRIMARY KEY (schedule, name))`,
+		`CREATE INDEX IF NOT EXISTS {index}entry_ends ON {entry} (ends)`,
+		`CREATE TABLE IF NOT EXISTS {log} (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  schedule text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, value bytea NOT NULL)`,
+		`CREATE INDEX IF NOT EXISTS {index}log_name ON {log} (schedule, name, id)`,
+		`CREATE TABLE IF NOT EXISTS {version} (version integer PRIMARY KEY)`,
+		`INSERT INTO {version} VALUES (1) ON CONFLICT DO NOTHING`,
+	}},
+}
+
+// sql fills the names of tables and the clock into a statement, and numbers the arguments for
+// PostgreSQL.
+func (t *target) sql(statement string) string {
+	withoutSchema := t.prefix[strings.Index(t.prefix, ".")+1:]
+	statement = strings.NewReplacer(
+		"{now}", t.now,
+		"{entry}", t.prefix+"entry",
+		"{log}", t.prefix+"log",
+		"{version}", t.prefix+"version",
+		"{index}", withoutSchema,
+	).Replace(statement)
+	if t.dialect == mysqlDialect {
+		return statement
+	}
+	parts := strings.Split(statement, "?")
+	for i := range parts[1:] {
+		parts[i] += "$" + strconv.Itoa(i+1)
+	}
+	return strings.Join(parts, "")
+}
+
+// fill replaces the placeholders {names}, {rows} and {values} by lists of n elements.
+func fill(statement string, n int) string {
+	list := func(element string) string { return strings.TrimSuffix(strings.Repeat(element+", ", n), ", ") }
+	return strings.NewReplacer(
+		"{names}", list("?"),
+		"{rows}", list("(?, ?, ?, ?, {now} + ?)"),
+		"{values}", list("(?, ?, ?)"),
+	).Replace(statement)
+}
+
+// Tables returns the statements that make the tables for a database of a kind, "postgres" or
+// "mysql". Their names begin with a prefix; "" is the default. ok is false when it cannot be done.
+func Tables(kind, prefix string) (text string, ok bool) {
+	t := &target{dialect: dialects[kind], prefix: cmp.Or(prefix, defaultPrefix)}
+	if isValid, _ := regexp.MatchString(prefixes, t.prefix); t.dialect == nil || !isValid {
+		return "", false
+	}
+	return t.sql(strings.Join(slices.Concat(t.migrations...), ";\n")) + ";\n", true
+}
