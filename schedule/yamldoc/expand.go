@@ -45,7 +45,7 @@ func (x Expansion) Expand(text string) (string, error) {
 		}
 		inside, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return "", &ExpandError{"${ without }", "write $${ for a literal ${"}
+			return "", &ExpandError{Text: "${ without }", Hint: "write $${ for a literal ${"}
 		}
 		value, err := x.value(inside)
 		if err != nil {
@@ -69,8 +69,10 @@ func (x Expansion) value(inside string) (string, error) {
 		return value, nil
 	}
 	if !IsVariable(name) {
-		return "", &ExpandError{Quote(name) + " is not the name of a variable",
-			"only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}
+		return "", &ExpandError{
+			Text: Quote(name) + " is not the name of a variable",
+			Hint: "only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${",
+		}
 	}
 	value, set := "", false
 	if x.Getenv != nil {
@@ -80,7 +82,10 @@ func (x Expansion) value(inside string) (string, error) {
 		return other, nil
 	}
 	if !set {
-		return "", &ExpandError{"the variable " + name + " is not set", "set it (cron sets very few), or write ${" + name + ":-default}"}
+		return "", &ExpandError{
+			Text: "the variable " + name + " is not set",
+			Hint: "set it (cron sets very few), or write ${" + name + ":-default}",
+		}
 	}
 	return value, nil
 }
@@ -115,15 +120,18 @@ func unreadableValue(path string, err error) *ExpandError {
 	shown := Shorten(path)
 	switch {
 	case path == "":
-		return &ExpandError{"${file:} names no file", "write ${file:PATH}"}
+		return &ExpandError{Text: "${file:} names no file", Hint: "write ${file:PATH}"}
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(path, "~"):
-		return &ExpandError{"there is no file " + shown, "\"~\" is not expanded here: write the whole path"}
+		return &ExpandError{Text: "there is no file " + shown, Hint: "\"~\" is not expanded here: write the whole path"}
 	case errors.Is(err, fs.ErrNotExist):
-		return &ExpandError{"there is no file " + shown, "a path is relative to the folder of the schedule"}
+		return &ExpandError{Text: "there is no file " + shown, Hint: "a path is relative to the folder of the schedule"}
 	case errors.Is(err, errNoValue):
-		return &ExpandError{"the file " + shown + " does not hold one value", "put the value alone into it, on one line"}
+		return &ExpandError{
+			Text: "the file " + shown + " does not hold one value",
+			Hint: "put the value alone into it, on one line",
+		}
 	}
-	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err)), ""}
+	return &ExpandError{Text: fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err))}
 }
 
 // IsVariable reports whether a text may be the name of a variable in a shell.

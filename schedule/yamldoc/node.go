@@ -92,7 +92,8 @@ func Named(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
 			case !name.IsScalar():
 				r.Problemf(name, "", "a key must be text, not %s", name.Describe())
 			case before != nil:
-				r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, Quote(name.Value), r.PlaceOf(before).Line)
+				r.Problemf(name, "", "%s: %s is given twice, first at line %d",
+					above, Quote(name.Value), r.PlaceOf(before).Line)
 			default:
 				first[name.Value] = name
 				if !yield(name, value) {

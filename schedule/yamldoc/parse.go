@@ -22,7 +22,8 @@ func (r *Reader) Parse(data []byte) *Node {
 	case err != nil:
 		reportSyntaxError(r, data, err)
 	case len(documents) > 1:
-		r.Problemf((*Node)(documents[1]), "remove the line `---`", "a second document starts here, and a schedule is one")
+		r.Problemf((*Node)(documents[1]), "remove the line `---`",
+			"a second document starts here, and a schedule is one")
 	case len(documents) == 0 || (*Node)(documents[0].Content[0]).IsNull():
 		r.ProblemAt(Place{r.File, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
 	default:
@@ -253,7 +254,8 @@ func (r *resolver) tag(n *yaml.Node) {
 	// `command: ! pgrep x` would silently lose its "!", and so mean the opposite.
 	if r.lines != nil && n.Kind == yaml.ScalarNode && n.Line <= len(r.lines) {
 		line := []rune(string(r.lines[n.Line-1]))
-		if n.Column < len(line) && line[n.Column-1] == '!' && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
+		isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
+		if n.Column < len(line) && line[n.Column-1] == '!' && !isQuoted {
 			r.reader.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
 		}
 	}
@@ -273,14 +275,14 @@ func (r *resolver) merge(n *yaml.Node) {
 			own = append(own, n.Content[i], n.Content[i+1])
 		}
 	}
-	there := make(map[string]bool)
+	isSet := make(map[string]bool)
 	for i := 0; i < len(own); i += 2 {
-		there[own[i].Value] = true
+		isSet[own[i].Value] = true
 	}
 	n.Content = own
 	for i := 0; i+1 < len(merged); i += 2 {
-		if k := merged[i]; !there[k.Value] {
-			there[k.Value] = true
+		if k := merged[i]; !isSet[k.Value] {
+			isSet[k.Value] = true
 			n.Content = append(n.Content, k, merged[i+1])
 		}
 	}
@@ -293,7 +295,8 @@ func (r *resolver) mergedPairs(from *yaml.Node) (pairs []*yaml.Node) {
 	}
 	for _, m := range mappings {
 		if m.Kind != yaml.MappingNode {
-			r.reader.Problemf((*Node)(m), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
+			r.reader.Problemf((*Node)(m), "",
+				"\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
 			continue
 		}
 		pairs = append(pairs, m.Content...)

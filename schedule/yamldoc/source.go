@@ -116,7 +116,8 @@ func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
 		return &Problem{
-			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes", stat.Uid),
+			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes",
+				stat.Uid),
 			Hint: "chown root " + humanize.ShellWord(path),
 		}
 	}

@@ -8,41 +8,121 @@ import (
 	"unicode/utf8"
 )
 
+// A syntaxError explains an error of the YAML parser.
 type syntaxError struct {
-	message    string // of the parser, or a part of it
-	line       string // a regexp for the line that has this error; its group is the column
-	text, hint string
+	message string // the message of the parser has this part; empty for any message
+	line    string // the line with the error matches this regexp, whose group begins at the error; empty for any
+	text    string // for people
+	hint    string
 }
 
-// syntaxErrors are in order: the first that fits counts. Regexps are compiled only after an error.
+// syntaxErrors explain errors. The first one whose message and line fit counts. Regexps are
+// compiled only after an error.
 var syntaxErrors = []syntaxError{
-	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
-	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
-	{"tab character", "", "a tab stands where only spaces may", "indent with spaces"},
-	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)(`)", "text cannot start with a backtick",
-		"put the text in quotes; a shell runs what stands in $(…)"},
-	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)([@`%])", "text cannot start with this character",
-		"put the text in quotes, as in `cron: \"@daily\"`"},
-	{"alphabetic or numeric", `(?:[:,\[-]\s+|^\s*)([*&])`, "text cannot start with this character",
-		"put the text in quotes, as in `cron: \"*/5 * * * *\"`"},
-	{"mapping values are not allowed", `: .*?(:)(?: |$)`, "a second \": \" in one line",
-		"put the text in quotes, or start a new line"},
-	{"mapping values are not allowed", "", "a key stands where none may", "check the indentation of this line and the one above"},
-	{"unknown anchor", `(?:[:,\[-]\s+|^\s*)(\*)`, "an alias of something that is not there",
-		"text that starts with \"*\" needs quotes"},
-	{"contains itself", "", "an alias inside the value it stands for", ""},
-	{"did not find expected key", `[:-]\s+(["'\[{]).*["'\]}]\s*[^\s#]`, "something follows the closing quote or bracket",
-		"put the whole text in quotes, or write it after `|` on a line of its own"},
-	{"did not find expected key", "", "this line does not fit the ones above", "check the indentation, and the quotes and brackets"},
-	{"'-' indicator", "", "this line does not fit the list above", "check the indentation, and that each entry starts with `- `"},
-	{"block sequence entries", "", "a list cannot start here", "start it on a line of its own"},
-	{"expected ','", `[:,\[{]\s*[^"'\s{\[,]*?(\$+\{)`, "a brace inside a mapping or a list in brackets", "put the text with ${…} in quotes there"},
-	{"expected ','", "", "a comma or the closing bracket is missing", ""},
-	{"expected node content", "", "a value is missing, or a bracket is not closed", ""},
-	{"could not find expected ':'", "", "a key without `:`", "write `key: value`; check the indentation"},
-	{"found unexpected end of stream", "", "the quotes are not closed", ""},
-	{"unknown escape character", `(\\[^0abtnvfre "/\\N_LPxuU])`, "an unknown escape in double quotes",
-		`write a backslash as \\, or use single quotes`},
+	{
+		line: `^(<<<<<<<|>>>>>>>|=======)`,
+		text: "a mark of a merge conflict",
+		hint: "decide for one of the two versions",
+	},
+	{
+		line: `^ *(\t)`,
+		text: "the indentation holds a tab",
+		hint: "indent with spaces",
+	},
+	{
+		message: "tab character",
+		text:    "a tab stands where only spaces may",
+		hint:    "indent with spaces",
+	},
+	{
+		message: "cannot start any token",
+		line:    "(?:[:,\\[-]\\s+|^\\s*)(`)",
+		text:    "text cannot start with a backtick",
+		hint:    "put the text in quotes; a shell runs what stands in $(…)",
+	},
+	{
+		message: "cannot start any token",
+		line:    "(?:[:,\\[-]\\s+|^\\s*)([@`%])",
+		text:    "text cannot start with this character",
+		hint:    "put the text in quotes, as in `cron: \"@daily\"`",
+	},
+	{
+		message: "alphabetic or numeric",
+		line:    `(?:[:,\[-]\s+|^\s*)([*&])`,
+		text:    "text cannot start with this character",
+		hint:    "put the text in quotes, as in `cron: \"*/5 * * * *\"`",
+	},
+	{
+		message: "mapping values are not allowed",
+		line:    `: .*?(:)(?: |$)`,
+		text:    "a second \": \" in one line",
+		hint:    "put the text in quotes, or start a new line",
+	},
+	{
+		message: "mapping values are not allowed",
+		text:    "a key stands where none may",
+		hint:    "check the indentation of this line and the one above",
+	},
+	{
+		message: "unknown anchor",
+		line:    `(?:[:,\[-]\s+|^\s*)(\*)`,
+		text:    "an alias of something that is not there",
+		hint:    "text that starts with \"*\" needs quotes",
+	},
+	{
+		message: "contains itself",
+		text:    "an alias inside the value it stands for",
+	},
+	{
+		message: "did not find expected key",
+		line:    `[:-]\s+(["'\[{]).*["'\]}]\s*[^\s#]`,
+		text:    "something follows the closing quote or bracket",
+		hint:    "put the whole text in quotes, or write it after `|` on a line of its own",
+	},
+	{
+		message: "did not find expected key",
+		text:    "this line does not fit the ones above",
+		hint:    "check the indentation, and the quotes and brackets",
+	},
+	{
+		message: "'-' indicator",
+		text:    "this line does not fit the list above",
+		hint:    "check the indentation, and that each entry starts with `- `",
+	},
+	{
+		message: "block sequence entries",
+		text:    "a list cannot start here",
+		hint:    "start it on a line of its own",
+	},
+	{
+		message: "expected ','",
+		line:    `[:,\[{]\s*[^"'\s{\[,]*?(\$+\{)`,
+		text:    "a brace inside a mapping or a list in brackets",
+		hint:    "put the text with ${…} in quotes there",
+	},
+	{
+		message: "expected ','",
+		text:    "a comma or the closing bracket is missing",
+	},
+	{
+		message: "expected node content",
+		text:    "a value is missing, or a bracket is not closed",
+	},
+	{
+		message: "could not find expected ':'",
+		text:    "a key without `:`",
+		hint:    "write `key: value`; check the indentation",
+	},
+	{
+		message: "found unexpected end of stream",
+		text:    "the quotes are not closed",
+	},
+	{
+		message: "unknown escape character",
+		line:    `(\\[^0abtnvfre "/\\N_LPxuU])`,
+		text:    "an unknown escape in double quotes",
+		hint:    `write a backslash as \\, or use single quotes`,
+	},
 }
 
 // reportSyntaxError records the error of the YAML parser, at its true place and in our words.
@@ -51,14 +131,17 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 	line, message := brokenLine(data, lines), strings.TrimPrefix(err.Error(), "yaml: ")
 	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 	text := string(lineOf(lines, line))
-	if match := keyWithoutSpace(lineOf(lines, line-1)); match > 0 && strings.Contains(message, "mapping values are not allowed") {
-		r.ProblemAt(Place{r.File, line - 1, match}, "write `key: value`", "a colon without a space after it")
-		return
-	}
-	if above, key, value := keyWithoutColon(lines, line); above > 0 && strings.Contains(message, "mapping values are not allowed") {
-		at := Place{r.File, above, 1 + strings.Index(string(lineOf(lines, above)), key)}
-		r.ProblemAt(at, "write `"+strings.TrimSpace(key+": "+value)+"`; or check the indentation", "a key without `:`")
-		return
+	if strings.Contains(message, "mapping values are not allowed") {
+		if column := keyWithoutSpace(lineOf(lines, line-1)); column > 0 {
+			r.ProblemAt(Place{r.File, line - 1, column}, "write `key: value`", "a colon without a space after it")
+			return
+		}
+		if above, key, value := keyWithoutColon(lines, line); above > 0 {
+			at := Place{r.File, above, 1 + strings.Index(string(lineOf(lines, above)), key)}
+			hint := "write `" + strings.TrimSpace(key+": "+value) + "`; or check the indentation"
+			r.ProblemAt(at, hint, "a key without `:`")
+			return
+		}
 	}
 	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 	for _, known := range syntaxErrors {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// A Table lists the keys that a mapping may have, and what each sets: for reading, suggestions and
-// documentation. Keys are set in the order of the table, the early ones first, and not in the order
-// of the file. The setters get C and set T.
+// A Table lists the keys that a mapping may have. It reads such a mapping, suggests keys in place
+// of unknown ones, and documents the keys. Keys are set in the order of the table, the early ones
+// first, and not in the order of the file. A setter gets a C and sets a T.
 type Table[C Context, T any] struct {
 	// Rows returns the keys, at most 64. It is called at first use, so that other commands do not
 	// pay.
@@ -18,8 +18,9 @@ type Table[C Context, T any] struct {
 	// all alike.
 	Scopes func(Scope) string
 
-	// Misplaced returns a hint for a key that cannot stand in the scope in; for "" the hint is the
-	// nearest key. known are the key's scopes, 0 for an unknown key. Misplaced may be nil.
+	// Misplaced returns a hint for a key that cannot stand in the scope in. If it returns "", the
+	// hint is the nearest key. known are the scopes of the key, 0 for an unknown key. Misplaced may
+	// be nil.
 	Misplaced func(name string, in, known Scope) string
 
 	// Extensions says that keys which begin with "x-" are left alone: they hold the anchors for
@@ -35,8 +36,8 @@ type Table[C Context, T any] struct {
 type Key[C Context, T any] struct {
 	Name  string
 	In    Scope              // the mappings that may have it; 0 for all mappings of the table
-	Set   func(C, *T, *Node) // reads the value; records what is wrong with it
-	Early bool               // it is set before the other keys, which need it
+	Set   func(C, *T, *Node) // reads the value, and records problems with it
+	Early bool               // the key is set before the other keys, which need it
 	Show  func(*T) any       // the value in effect, for the caller alone; may be nil
 	Doc   string             // what the key means, in one phrase
 	Type  Type               // what its value may be
@@ -44,13 +45,13 @@ type Key[C Context, T any] struct {
 
 // A Type documents the value of a key for editors. Set decides; a test compares the two.
 type Type struct {
-	Of          string   // the kind of value, by the name of its definition in the schema; empty if Words are all
-	Words       []string // that the value, or each item of it, may be; nil for any
-	Least, Most int      // of a number; both 0 for no bounds
+	Of          string   // the name of the definition of the value in the schema; empty if Words are enough
+	Words       []string // the words that the value, or each item of it, may be; nil for any
+	Least, Most int      // the bounds of a number; both 0 for no bounds
 	Default     string   // the value that holds without the key, as YAML
-	Without     string   // what holds without the key, in words, if that is no value
+	Without     string   // in words, what holds without the key, if no value says it
 	Example     string   // a value, as YAML
-	NoFalse     bool     // false is no word for the value that holds without the key
+	NoFalse     bool     // false does not take an inherited value away
 }
 
 // An Entry is a row of a Table for documentation, without its setter.
@@ -62,48 +63,52 @@ type Entry struct {
 // Entries returns the keys that may stand in the scope, in the order of the table; all of them for
 // 0.
 func (t *Table[C, T]) Entries(in Scope) []Entry {
-	var all []Entry
+	var entries []Entry
 	for _, key := range t.All() {
 		if key.In == 0 || in == 0 || key.In&in != 0 {
-			all = append(all, Entry{key.Name, key.Doc, key.Type})
+			entries = append(entries, Entry{Name: key.Name, Doc: key.Doc, Type: key.Type})
 		}
 	}
-	return all
+	return entries
 }
 
 // A Scope is a set of bits, one for each kind of mapping. The table gives the bits their meaning.
 type Scope uint8
 
-// mostKeys is the most that a table may hold: Decode keeps the place of each on the stack.
-const mostKeys = 64
+// maxKeys is how many keys a table may have: Decode keeps the place of each key on the stack.
+const maxKeys = 64
 
 // Decode sets into from n. A key that is unknown, misplaced or repeated is a problem; the others
 // are set all the same. While a key is set, r.Key is its full name: retry.delay.
 func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 	r, keys := c.reader(), t.All()
-	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
+	var valueAt [maxKeys]int // index in n.Content; 0 for a missing key, because a key has the index 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := (*Node)(n.Content[i])
-		if j, ok := t.lookup(r, name, in); ok {
-			if at[j] != 0 {
-				r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, r.PlaceOf((*Node)(n.Content[at[j]-1])).Line)
-				continue
-			}
-			at[j] = i + 1
+		j, ok := t.resolve(r, name, in)
+		if !ok {
+			continue
 		}
+		if valueAt[j] != 0 {
+			first := (*Node)(n.Content[valueAt[j]-1])
+			r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, r.PlaceOf(first).Line)
+			continue
+		}
+		valueAt[j] = i + 1
 	}
 	above := r.Key
-	for _, early := range []bool{true, false} {
-		for j := range keys {
-			if at[j] == 0 || keys[j].Early != early {
+	for _, early := range []bool{true, false} { // first the early keys
+		for j, key := range keys {
+			if valueAt[j] == 0 || key.Early != early {
 				continue
 			}
-			r.Key = keys[j].Name
+			r.Key = key.Name
 			if above != "" {
-				r.Key = above + "." + r.Key
+				r.Key = above + "." + key.Name
 			}
-			r.Trace((*Node)(n.Content[at[j]-1]), (*Node)(n.Content[at[j]]))
-			keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
+			name, value := (*Node)(n.Content[valueAt[j]-1]), (*Node)(n.Content[valueAt[j]])
+			r.Trace(name, value)
+			key.Set(c, into, value)
 		}
 	}
 	r.Key = above
@@ -132,9 +137,9 @@ func (t *Table[C, T]) All() []Key[C, T] {
 	return t.keys
 }
 
-// lookup returns where in the table the key is. It records a problem when the key may not stand
-// here.
-func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
+// resolve returns the index of a key in the table. If the key may not stand in the scope, it
+// records a problem and returns false.
+func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
 	if !name.IsScalar() {
 		r.Problemf(name, "", "a key must be text, not %s", name.Describe())
 		return 0, false
@@ -158,11 +163,18 @@ func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes(in))
 		return 0, false
 	}
-	t.unknown(r, name, hint, in)
+	t.reportUnknown(r, name, hint, in)
 	return 0, false
 }
 
-func (t *Table[C, T]) unknown(r *Reader, name *Node, hint string, in Scope) {
+// reportUnknown records the problem of an unknown key. Its hint is the first of these that there
+// is:
+//
+//   - the given hint;
+//   - the line that a synonym stands for, if its key is the nearest one;
+//   - the nearest key of the table;
+//   - the list of all keys, if they are few.
+func (t *Table[C, T]) reportUnknown(r *Reader, name *Node, hint string, in Scope) {
 	if hint == "" {
 		meant := r.Nearest(name.Value, t.Names(in))
 		r.Misspelt = append(r.Misspelt, meant)
