@@ -193,8 +193,8 @@ func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
 	for _, hook := range t.Hooks.OnFailure {
 		if t.PauseAfter > 0 && hook.After > t.PauseAfter {
 			l.Warnf(firstOf(n, n, "pause_after", "on_failure"), "make pause_after larger, or after smaller",
-				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: it never fires",
-				hook.After, t.PauseAfter)
+				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: "+
+					"it never fires", hook.After, t.PauseAfter)
 		}
 	}
 }

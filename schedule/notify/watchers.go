@@ -1,0 +1,220 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule"
+)
+
+// This file has the messages for services that watch runs: the check-ins of Sentry Crons, and then
+// the traces of OpenTelemetry.
+
+// A check-in of Sentry (https://develop.sentry.dev/sdk/telemetry/check-ins/) makes or updates the
+// monitor of the task, so that nobody has to make it by hand.
+
+// checkDSN checks the DSN of a project: https://KEY@HOST/PROJECT.
+func (t Target) checkDSN() error {
+	u, err := url.Parse(t.Sentry)
+	isDSN := err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
+		u.Hostname() != "" && u.User.Username() != "" && isProject(path.Base(u.Path))
+	if !isDSN {
+		return t.permanent("the DSN is not one of Sentry",
+			"copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
+	}
+	return nil
+}
+
+var isProject = regexp.MustCompile(`^[0-9]+$`).MatchString
+
+// sendCheckIn sends the message as a check-in to the Sentry of the target.
+func (t Target) sendCheckIn(ctx context.Context, m Message) error {
+	u, _ := url.Parse(t.Sentry) // Check has seen it
+	key, project := u.User.Username(), path.Base(u.Path)
+	to := url.URL{
+		Scheme:   u.Scheme,
+		Host:     u.Host,
+		Path:     path.Join("/", path.Dir(u.Path), "api", project, "envelope") + "/",
+		RawQuery: url.Values{"sentry_key": {key}, "sentry_version": {"7"}}.Encode(),
+	}
+	body, _ := json.Marshal(t.checkIn(m)) // texts and numbers
+	envelope := "{}\n{\"type\":\"check_in\"}\n" + string(body) + "\n"
+	return t.do(ctx, http.MethodPost, to.String(), "application/x-sentry-envelope", envelope)
+}
+
+// checkIn is what Sentry gets. The start and the end of a run have one id.
+func (t Target) checkIn(m Message) object {
+	c := object{"check_in_id": traceID(m.Run), "monitor_slug": slug(m.Schedule, m.Task), "status": "error"}
+	switch {
+	case m.Event == Start:
+		c["status"] = "in_progress"
+	case m.Outcome == "succeeded":
+		c["status"] = "ok"
+	}
+	if m.Duration > 0 {
+		c["duration"] = m.Duration.Seconds()
+	}
+	if expected := t.Monitor; expected != nil {
+		config := object{
+			"schedule": object{"type": "crontab", "value": expected.Cron}, "timezone": expected.Zone,
+			"checkin_margin": minutes(expected.Margin),
+		}
+		if expected.Longest > 0 {
+			config["max_runtime"] = minutes(expected.Longest)
+		}
+		c["monitor_config"] = config
+	}
+	return c
+}
+
+// minutes returns whole minutes, rounded up.
+func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
+
+// longestSlug is how long a slug of Sentry may be.
+const longestSlug = 50
+
+// slug names the monitor of a task in the characters that Sentry takes: it makes one dash of
+// several, and takes dashes and underscores from both ends. If it must be cut, a hash keeps it
+// apart from others.
+func slug(schedule, task string) string {
+	name := strings.Trim(schedule+"-"+task, "-")
+	made := strings.Trim(notInSlugs.ReplaceAllString(strings.ToLower(name), "-"), "-_")
+	if len(made) > longestSlug {
+		made = made[:longestSlug-9] + "-" + hashID(name)[:8]
+	}
+	return made
+}
+
+var notInSlugs = regexp.MustCompile(`[^a-z0-9_]+`)
+
+// SharedMonitors warns of each active task that has the monitor of another task in Sentry, because
+// their names differ only in characters that it does not take.
+func SharedMonitors(s *schedule.Schedule) (warnings []schedule.Problem) {
+	first := map[[2]string]string{} // the task of a monitor of a project
+	for t := range s.ActiveTasks() {
+		for _, hook := range t.Hooks.After {
+			if hook.Notify == nil || hook.Notify.Sentry == "" {
+				continue
+			}
+			monitor := [2]string{hook.Notify.Sentry, slug(s.Name, t.Name)}
+			if other := first[monitor]; other != "" && other != t.Name {
+				warnings = append(warnings, t.Problem("name", "rename one of the two",
+					"it has the monitor %s in Sentry, and so has %s: "+
+						"their names differ only in characters that Sentry does not take", monitor[1], other))
+			} else {
+				first[monitor] = t.Name
+			}
+		}
+	}
+	return warnings
+}
+
+// A run is a trace of OpenTelemetry: a span for the run, and below it a span for each attempt. The
+// ids are made from the id of the run, so every process of the run knows
+// them.
+
+// TraceParent returns the variable TRACEPARENT of the command of an attempt, as
+// https://www.w3.org/TR/trace-context/ has it: the command's spans come below that span.
+func TraceParent(run string, attempt int) string {
+	return "00-" + traceID(run) + "-" + spanID(run, attempt) + "-01"
+}
+
+// traceID is the id of a run without its dashes: both are 16 bytes.
+func traceID(run string) string { return strings.ReplaceAll(run, "-", "") }
+
+// spanID is the id of the span of an attempt; attempt 0 is the run itself.
+func spanID(run string, attempt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", run, attempt))
+	return hex.EncodeToString(sum[:8])
+}
+
+// The kinds and the status of spans, as the file trace.proto of OTLP has them.
+const (
+	kindInternal = 1
+	kindClient   = 3 // of a program that another one calls
+	statusError  = 2
+)
+
+// attributes say more about a span, or about where it comes from. The JSON of OTLP has 64-bit
+// integers as texts, and leaves out what is zero
+// (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
+type attributes []object
+
+// text adds a text, unless it is empty.
+func (a *attributes) text(key, value string) {
+	if value != "" {
+		*a = append(*a, object{"key": key, "value": object{"stringValue": value}})
+	}
+}
+
+func (a *attributes) number(key string, value int) {
+	*a = append(*a, object{"key": key, "value": object{"intValue": strconv.Itoa(value)}})
+}
+
+// sendSpan sends the message as a span to the collector of the target.
+func (t Target) sendSpan(ctx context.Context, m Message) error {
+	u, _ := url.Parse(t.OTLP) // Check has seen it
+	if !strings.HasSuffix(u.Path, "/v1/traces") {
+		u = u.JoinPath("v1/traces")
+	}
+	body, _ := json.Marshal(m.traces()) // texts and numbers
+	return t.do(ctx, http.MethodPost, u.String(), "application/json", string(body))
+}
+
+// traces is the message as the span of a run or of an attempt. Its attributes have the names that
+// OpenTelemetry gives to programs
+// (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/), and else begin with sched.
+func (m Message) traces() object {
+	var ofSender, ofSpan attributes
+	ofSender.text("service.name", m.Schedule)
+	ofSender.text("host.name", m.Server)
+	ofSpan.text("sched.task", m.Task)
+	ofSpan.text("sched.run", m.Run)
+	ofSpan.text("sched.slot", m.Slot.UTC().Format(time.RFC3339))
+	span := object{
+		"traceId": traceID(m.Run), "startTimeUnixNano": nanoseconds(m.Started), "endTimeUnixNano": nanoseconds(m.Ended),
+		"status": object{},
+	}
+	if m.Event == AttemptEnd {
+		span["spanId"], span["parentSpanId"] = spanID(m.Run, m.Attempt), spanID(m.Run, 0)
+		span["name"], span["kind"] = m.Program, kindClient
+		ofSpan.number("sched.attempt", m.Attempt)
+		ofSpan.text("process.executable.name", m.Program)
+		ofSpan.number("process.pid", m.PID)
+	} else {
+		span["spanId"], span["name"], span["kind"] = spanID(m.Run, 0), m.Task, kindInternal
+		ofSpan.number("sched.attempts", m.Attempt)
+		if m.Cause != "" {
+			span["links"] = []object{{"traceId": traceID(m.Cause), "spanId": spanID(m.Cause, 0)}}
+		}
+	}
+	ofSpan.text("sched.outcome", m.Outcome)
+	if m.ExitCode != nil {
+		ofSpan.number("process.exit.code", *m.ExitCode)
+	}
+	if m.Outcome != "succeeded" {
+		ofSpan.text("error.type", m.Outcome)
+		status := object{"code": statusError}
+		if m.Reason != "" {
+			status["message"] = m.Reason
+		}
+		span["status"] = status
+	}
+	span["attributes"] = ofSpan
+	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{span}}
+	resourceSpans := object{"resource": object{"attributes": ofSender}, "scopeSpans": []object{scopeSpans}}
+	return object{"resourceSpans": []object{resourceSpans}}
+}
+
+// nanoseconds is a time as OTLP has it: since 1970, as a text.
+func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
