@@ -68,23 +68,29 @@ func (f *follower) Add(row state.Row) {
 func (f *follower) add(task, id, path, stream string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.added = append(f.added, &source{outputReader: outputReader{path: path}, task: task, run: id, stream: stream, found: time.Now()})
+	f.added = append(f.added, &source{
+		outputReader: outputReader{path: path},
+		task:         task,
+		run:          id,
+		stream:       stream,
+		found:        time.Now(),
+	})
 }
 
-// A catchUp asks for a look at once. The run has ended.
+// A catchUp asks the follower to look at once, because a run has ended.
 type catchUp struct {
 	run  string
-	done chan struct{}
+	done chan struct{} // closed after the look
 }
 
-// CatchUp waits until all output of a run that has ended was read and printed, for patience at
-// most. It reports whether it was.
+// CatchUp waits until all output of a run that has ended was read and printed. It reports whether
+// that was done within patience.
 func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	done := make(chan struct{})
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case f.asked <- catchUp{run, done}:
+	case f.asked <- catchUp{run: run, done: done}:
 	case <-timer.C:
 		return false
 	}
@@ -96,17 +102,17 @@ func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	}
 }
 
-// Follow reads until ctx is done, and then once more to the end. If discover is not nil, it is
-// called before each look.
+// Follow reads until ctx is done, and then once more to the end. If discover is not nil, Follow
+// calls it before each look.
 func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 	timer := time.NewTicker(lookEvery)
 	defer timer.Stop()
 	for {
 		var asked catchUp
-		over := false
+		isLast := false
 		select {
 		case <-ctx.Done():
-			over = true
+			isLast = true
 		case <-timer.C:
 		case asked = <-f.asked:
 		}
@@ -117,9 +123,9 @@ func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 		if asked.done != nil {
 			close(asked.done)
 		}
-		if over {
+		if isLast {
 			for _, s := range f.sources {
-				s.rest(f.print)
+				s.printRest(f.print)
 				s.close()
 			}
 			f.sources = nil
@@ -128,21 +134,22 @@ func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
 	}
 }
 
-// look reads all files to their ends. It lets go of the files of ended runs; the run with the id
-// over has ended.
-func (f *follower) look(over string) {
+// look reads all files to their ends, and closes the files of ended runs. The caller knows that the
+// run endedRun has ended; it is empty if the caller knows of no run.
+func (f *follower) look(endedRun string) {
 	f.mu.Lock()
 	f.sources = append(f.sources, f.added...)
 	f.added = nil
 	f.mu.Unlock()
 	f.sources = slices.DeleteFunc(f.sources, func(s *source) bool {
-		// The end is looked at first: what was printed before it is then read.
-		ended := f.failed || s.run == over || s.ended()
+		// The end of the run is asked for first. Then everything that it printed is there to be
+		// read.
+		ended := f.failed || s.run == endedRun || s.checkEnded()
 		if !f.failed {
 			s.printNew(f.print)
 		}
 		if ended {
-			s.rest(f.print)
+			s.printRest(f.print)
 			s.close()
 		}
 		return ended
@@ -173,27 +180,27 @@ type source struct {
 	outputReader
 	task, run, stream string
 
-	line  []byte // the beginning of a line whose end was not printed yet
-	found time.Time
-	quit  time.Time
-	known bool // the database had the run
+	line      []byte    // the beginning of a line whose end was not printed yet
+	found     time.Time // when the file was found
+	nextCheck time.Time // when checkEnded asks the database again
+	known     bool      // the database had the run
 }
 
-// lookForEnd is how often the follower asks whether a run that prints nothing has ended.
-const lookForEnd = time.Second
+// checkEvery is how often the follower asks the database whether a run has ended.
+const checkEvery = time.Second
 
 // unknownFor is how long a run is followed without a row in the database. The output is opened
 // before the row is written, and a tick that cannot write never writes the row.
 const unknownFor = time.Minute
 
-// ended reports whether the run is over, so that nothing more will be printed. It looks once in
-// lookForEnd.
-func (s *source) ended() bool {
+// checkEnded asks the database whether the run has ended, so that nothing more will be printed. It
+// asks once in checkEvery, and otherwise returns false.
+func (s *source) checkEnded() bool {
 	now := time.Now()
-	if now.Before(s.quit) {
+	if now.Before(s.nextCheck) {
 		return false
 	}
-	s.quit = now.Add(lookForEnd)
+	s.nextCheck = now.Add(checkEvery)
 	dir := filepath.Dir(filepath.Dir(filepath.Dir(s.path))) // see captured.Path
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
@@ -208,48 +215,49 @@ func (s *source) ended() bool {
 	return err == nil && row.Phase == state.Ended
 }
 
+// printNew prints the whole lines that were written since the last call.
 func (s *source) printNew(print func(outputLine)) {
-	room := make([]byte, 64<<10)
+	buffer := make([]byte, 64<<10)
 	for {
-		text, cut, err := s.read(room)
+		text, cut, err := s.read(buffer)
 		if err != nil || len(text) == 0 {
 			return
 		}
 		if cut > 0 {
-			s.rest(print)
-			print(s.made(cutText(cut)))
+			s.printRest(print)
+			print(s.lineOf(cutText(cut)))
 		}
-		s.lines(text, print)
+		s.printLines(text, print)
 	}
 }
 
-// lines prints the whole lines among the bytes, and keeps the rest.
-func (s *source) lines(bytesRead []byte, print func(outputLine)) {
+// printLines prints the whole lines among the bytes, and keeps the beginning of the last line.
+func (s *source) printLines(bytesRead []byte, print func(outputLine)) {
 	for {
 		i := bytes.IndexByte(bytesRead, '\n')
 		if i < 0 {
 			break
 		}
-		print(s.made(string(s.line) + string(bytesRead[:i])))
+		print(s.lineOf(string(s.line) + string(bytesRead[:i])))
 		s.line, bytesRead = s.line[:0], bytesRead[i+1:]
 	}
 	s.line = append(s.line, bytesRead...)
 	for len(s.line) > longestLine {
-		print(s.made(string(s.line[:longestLine])))
+		print(s.lineOf(string(s.line[:longestLine])))
 		s.line = append(s.line[:0], s.line[longestLine:]...)
 	}
 }
 
-// rest prints a line that has no end.
-func (s *source) rest(print func(outputLine)) {
+// printRest prints the beginning of a line that has no end.
+func (s *source) printRest(print func(outputLine)) {
 	if len(s.line) > 0 {
-		print(s.made(string(s.line)))
+		print(s.lineOf(string(s.line)))
 		s.line = s.line[:0]
 	}
 }
 
-func (s *source) made(line string) outputLine {
-	return outputLine{s.task, s.run, s.stream, clock.Now().UTC(), line}
+func (s *source) lineOf(text string) outputLine {
+	return outputLine{Task: s.task, Run: s.run, Stream: s.stream, Time: clock.Now().UTC(), Text: text}
 }
 
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.
@@ -259,13 +267,18 @@ type discovery struct {
 	folders map[string]*folder
 }
 
+// A folder has the outputs of the runs of a task.
 type folder struct {
-	changed time.Time
-	known   map[string]bool // the names that were there at the last look
+	changed time.Time       // its time at the last look
+	names   map[string]bool // of its files at the last look
 }
 
 func discoverOutputs(dir string) *discovery {
-	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
+	return &discovery{
+		dir:     filepath.Join(dir, "output"),
+		since:   outcome.NewID(),
+		folders: map[string]*folder{},
+	}
 }
 
 // In adds new outputs to the follower. It reads a folder again if the folder's time has changed or
@@ -281,43 +294,47 @@ func (d *discovery) In(f *follower) {
 		if err != nil || !info.IsDir() {
 			continue
 		}
-		at := d.folders[task.Name()]
-		if at == nil {
-			at = &folder{}
-			d.folders[task.Name()] = at
+		taskFolder := d.folders[task.Name()]
+		if taskFolder == nil {
+			taskFolder = &folder{}
+			d.folders[task.Name()] = taskFolder
 		}
-		if !info.ModTime().Equal(at.changed) || time.Since(info.ModTime()).Abs() < time.Second {
-			at.changed = info.ModTime()
-			at.read(f, path, strings.ReplaceAll(task.Name(), "+", "/"), d.since)
+		changed := info.ModTime()
+		if !changed.Equal(taskFolder.changed) || time.Since(changed).Abs() < time.Second {
+			taskFolder.changed = changed
+			taskFolder.addNew(f, path, strings.ReplaceAll(task.Name(), "+", "/"), d.since)
 		}
 	}
 }
 
-func (at *folder) read(f *follower, path, task, since string) {
+// addNew adds the outputs to the follower that came since the last look. The ids of their runs come
+// after since.
+func (o *folder) addNew(f *follower, path, task, since string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return
 	}
-	slices.SortFunc(entries, func(a, b os.DirEntry) int { // most hooks come after the command: ID.log before ID.hooks.log
+	// ID.log comes before ID.hooks.log, because most hooks come after the command.
+	slices.SortFunc(entries, func(a, b os.DirEntry) int {
 		return strings.Compare(strings.TrimSuffix(a.Name(), ".log"), strings.TrimSuffix(b.Name(), ".log"))
 	})
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, entry := range entries {
 		name := entry.Name()
 		id, isLog := strings.CutSuffix(name, ".log")
 		stream := ofCommand
-		if of, is := strings.CutSuffix(id, ".hooks"); is {
-			id, stream = of, ofHooks
+		if run, ok := strings.CutSuffix(id, ".hooks"); ok {
+			id, stream = run, ofHooks
 		}
 		if !isLog || id < since {
 			continue
 		}
-		known[name] = true
-		if !at.known[name] {
+		names[name] = true
+		if !o.names[name] {
 			f.add(task, id, filepath.Join(path, name), stream)
 		}
 	}
-	at.known = known
+	o.names = names
 }
 
 // A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
@@ -356,7 +373,8 @@ func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputL
 	if line.Stream == ofHooks {
 		mark, tone = "!", terminal.Faint
 	}
-	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, fmt.Sprintf("%-*s %s", width, line.Task, mark)), line.Text)
+	head := fmt.Sprintf("%-*s %s", width, line.Task, mark)
+	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, head), line.Text)
 	return err
 }
 

@@ -21,8 +21,8 @@ type forecastOptions struct {
 	slots         bool
 	maxConcurrent int
 
-	spanGiven  bool // --for
-	limitGiven bool // --max-concurrent
+	spanGiven  bool // --for was given
+	limitGiven bool // --max-concurrent was given
 }
 
 type forecastCommand struct{ *app }
@@ -60,13 +60,15 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 	f.StringVar(&o.until, "until", "", "where it ends")
 	f.StringVar(&o.span, "for", "7d", "how long it is: 12h, 7d, at most 31d")
 	f.IntVar(&o.servers, "servers", 1, "how many servers tick, of a schedule with a store")
-	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for or --until says less")
+	f.BoolVar(&o.slots, "slots", false,
+		"print what becomes of each slot instead, of 24h unless --for or --until says less")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	f.StringVar(&o.compare, "compare", "", "show what would be different with this schedule")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "exit with 1 where more runs than this are at once")
 	return c
 }
 
+// forecast prints the forecast, a comparison, or what becomes of each slot.
 func (a forecastCommand) forecast(o forecastOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -104,7 +106,7 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.exceeded(r)
+	return o.checkLimit(r)
 }
 
 // check refuses flags that do not go together, and numbers out of range.
@@ -113,28 +115,31 @@ func (o forecastOptions) check() error {
 	case o.until != "" && o.spanGiven:
 		return usage("", "--until and --for exclude each other")
 	case o.limitGiven && o.maxConcurrent < 1:
-		return usage("say how many runs may be at once: --max-concurrent 20", "--max-concurrent %d is no limit", o.maxConcurrent)
+		return usage("say how many runs may be at once: --max-concurrent 20",
+			"--max-concurrent %d is no limit", o.maxConcurrent)
 	case o.servers < 1 || o.servers > 100:
 		return usage("write a number from 1 to 100", "--servers %d makes no sense", o.servers)
 	case o.slots && (o.compare != "" || o.limitGiven):
-		return usage("ask for them alone, or as --slots --json", "--slots does not go with --compare or --max-concurrent")
+		return usage("ask for them alone, or as --slots --json",
+			"--slots does not go with --compare or --max-concurrent")
 	}
 	return nil
 }
 
-// exceeded returns an error if more runs are at once than --max-concurrent allows.
-func (o forecastOptions) exceeded(r forecast.Report) error {
+// checkLimit returns an error if more runs are at once than --max-concurrent allows.
+func (o forecastOptions) checkLimit(r forecast.Report) error {
 	if !o.limitGiven || r.Peak.Most <= int64(o.maxConcurrent) {
 		return nil
 	}
-	return failed("move some of them to other minutes: see `sched forecast --slots`", "%d runs at once on %s, and --max-concurrent is %d",
-		r.Peak.Most, forecast.DayAndTime(r.Peak.At, r.Schedule.Location), o.maxConcurrent)
+	when := forecast.DayAndTime(r.Peak.At, r.Schedule.Location)
+	return failed("move some of them to other minutes: see `sched forecast --slots`",
+		"%d runs at once on %s, and --max-concurrent is %d", r.Peak.Most, when, o.maxConcurrent)
 }
 
-// longestSlots is how long a forecast of each slot may be.
+// longestSlots is the longest time for --slots.
 const longestSlots = 24 * time.Hour
 
-// inputs reads what a forecast from a time on needs: the schedule, and how long runs take.
+// inputs reads what a forecast from a time on needs, such as how long runs take.
 func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Inputs, error) {
 	if o.servers > 1 && len(s.Store.Servers) == 0 {
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
@@ -148,9 +153,15 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 		return nil, err
 	}
 	if o.slots && span > longestSlots {
-		return nil, usage("ask for 24h, or leave --slots out", "%s is too long for a line a slot", humanize.Duration(span))
+		return nil, usage("ask for 24h, or leave --slots out",
+			"%s is too long for a line a slot", humanize.Duration(span))
 	}
-	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
+	return forecast.Read(ctx, a.view(s), forecast.Input{
+		Schedule: s,
+		From:     from,
+		To:       from.Add(span),
+		Servers:  o.servers,
+	}), nil
 }
 
 // span returns how long the forecast is, from --until or --for.
@@ -169,9 +180,10 @@ func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOp
 	return until.Sub(from), err
 }
 
-func slotsOf(in *forecast.Inputs) (all []forecast.Slot) {
-	forecast.Simulate(in.Input, func(s *forecast.Slot) { all = append(all, *s) })
-	return all
+// slotsOf returns what becomes of each slot.
+func slotsOf(in *forecast.Inputs) (slots []forecast.Slot) {
+	forecast.Simulate(in.Input, func(s *forecast.Slot) { slots = append(slots, *s) })
+	return slots
 }
 
 func (a forecastCommand) printSlots(in *forecast.Inputs) {
@@ -210,13 +222,20 @@ type slotJSON struct {
 }
 
 func slotsJSON(in *forecast.Inputs) []slotJSON {
-	all := []slotJSON{}
+	slots := []slotJSON{}
 	for _, s := range slotsOf(in) {
-		one := slotJSON{Task: s.Task.Name, Slot: forecast.UTC(s.At), Skipped: s.Skip, Late: s.Late().Seconds(), Reason: s.Reason, Server: s.Server + 1}
-		if s.By != nil {
-			one.Behind = &s.By.Name
+		slot := slotJSON{
+			Task:    s.Task.Name,
+			Slot:    forecast.UTC(s.At),
+			Skipped: s.Skip,
+			Late:    s.Late().Seconds(),
+			Reason:  s.Reason,
+			Server:  s.Server + 1,
 		}
-		all = append(all, one)
+		if s.By != nil {
+			slot.Behind = &s.By.Name
+		}
+		slots = append(slots, slot)
 	}
-	return all
+	return slots
 }

@@ -17,7 +17,8 @@ import (
 
 func (a forecastCommand) printForecast(r forecast.Report) {
 	zone := r.Schedule.Location
-	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", forecast.DayAndTime(r.From, zone), forecast.DayAndTime(r.To, zone),
+	from, to := forecast.DayAndTime(r.From, zone), forecast.DayAndTime(r.To, zone)
+	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", from, to,
 		humanize.Count(r.Starts, "run"), humanize.Count(len(r.Tasks), "task"))
 	t := a.stdout().Table()
 	for _, line := range r.Lines() {
@@ -30,9 +31,10 @@ func (a forecastCommand) printForecast(r forecast.Report) {
 	a.printNotes(r.Notes)
 }
 
-// mostRows bounds the tables of late and skipping tasks; --json has all.
+// mostRows is how many rows the tables of late and of skipping tasks have; --json has all rows.
 const mostRows = 10
 
+// printLate prints the foreground tasks that start late, and behind which tasks.
 func (a forecastCommand) printLate(r forecast.Report) {
 	late := r.Late()
 	if len(late) == 0 {
@@ -42,14 +44,16 @@ func (a forecastCommand) printLate(r forecast.Report) {
 	t := a.stdout().Table(terminal.Shrink{Column: 4, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("LATE", "RUNS", "AT MOST", "DUE", "BEHIND")
 	for _, task := range late[:min(mostRows, len(late))] {
+		runs := fmt.Sprintf("%d of %d", task.LateRuns, task.Starts)
+		due := forecast.DayAndTime(task.Latest.At, r.Schedule.Location)
 		behind := cmp.Or(r.Behind(task), "-")
-		t.Row(task.Name, fmt.Sprintf("%d of %d", task.LateRuns, task.Starts), humanize.Duration(task.Latest.Late()),
-			forecast.DayAndTime(task.Latest.At, r.Schedule.Location), behind)
+		t.Row(task.Name, runs, humanize.Duration(task.Latest.Late()), due, behind)
 	}
 	t.Flush()
 	a.printMore(len(late))
 }
 
+// printSkipping prints the tasks that skip slots because of another run.
 func (a forecastCommand) printSkipping(r forecast.Report) {
 	skipping := r.Skipping()
 	if len(skipping) == 0 {
@@ -59,7 +63,9 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 	t := a.stdout().Table(terminal.Shrink{Column: 3, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("SKIPS", "SLOTS", "FIRST", "SINCE")
 	for _, task := range skipping[:min(mostRows, len(skipping))] {
-		t.Row(task.Name, fmt.Sprintf("%d of %d", task.Trouble(), task.Trouble()+task.Starts), forecast.DayAndTime(task.FirstSkip.At, r.Schedule.Location), r.Since(task))
+		slots := fmt.Sprintf("%d of %d", task.Trouble(), task.Trouble()+task.Starts)
+		first := forecast.DayAndTime(task.FirstSkip.At, r.Schedule.Location)
+		t.Row(task.Name, slots, first, r.Since(task))
 	}
 	t.Flush()
 	a.printMore(len(skipping))
@@ -80,21 +86,23 @@ func (a forecastCommand) printNotes(notes []forecast.Note) {
 	}
 }
 
-// heatSigns stand for the levels if a number has no room.
+// heatSigns has a sign for each level of heat, for a terminal that is too narrow for numbers.
 const heatSigns = ".-+x#"
 
-// printHeatmap prints the most runs at once in each hour, as signs if numbers have no room.
-func (a forecastCommand) printHeatmap(f *forecast.Sums) {
+// printHeatmap prints for each hour the largest number of runs at once. On a narrow terminal it
+// prints signs.
+func (a forecastCommand) printHeatmap(sums *forecast.Sums) {
 	out := a.stdout()
-	width := max(2, len(fmt.Sprint(f.Peak.Most)))
+	width := max(2, len(fmt.Sprint(sums.Peak.Most)))
 	narrow := out.Width() > 0 && out.Width() < dayWidth+24*(width+1)
 	if narrow {
 		width = 0
 	}
 	fmt.Fprintln(a.out)
-	fmt.Fprintln(a.out, strings.TrimRight(out.Paint(terminal.Faint, terminal.Pad("AT ONCE", dayWidth)+hourHeads(width)), " "))
+	heads := terminal.Pad("AT ONCE", dayWidth) + hourHeads(width)
+	fmt.Fprintln(a.out, strings.TrimRight(out.Paint(terminal.Faint, heads), " "))
 	trouble := false
-	for _, day := range f.Days() {
+	for _, day := range sums.Days() {
 		line := terminal.Pad(day.Date.Format("Mon 01-02"), dayWidth)
 		for _, cell := range day.Hours {
 			line += heatCell(out, cell, width)
@@ -104,7 +112,7 @@ func (a forecastCommand) printHeatmap(f *forecast.Sums) {
 	}
 	switch {
 	case narrow:
-		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, humanize.Count(int(f.Peak.Most), "run"))
+		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, humanize.Count(int(sums.Peak.Most), "run"))
 	case trouble:
 		fmt.Fprintln(a.out, "! in this hour some start late or are skipped")
 	}
@@ -112,6 +120,7 @@ func (a forecastCommand) printHeatmap(f *forecast.Sums) {
 
 const dayWidth = len("Mon 01-02 ")
 
+// hourHeads names the hours above cells of this width. For width 0 it names each sixth hour.
 func hourHeads(width int) string {
 	var heads strings.Builder
 	for hour := range 24 {
@@ -143,6 +152,7 @@ func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	return out.Paint(terminal.Heat(cell.Level), terminal.Blanks(width-len(number))+number) + mark
 }
 
+// compare prints what would be different with the schedule of --compare.
 func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
 	other, err := load.File(o.compare, a.options())
 	if err != nil {
@@ -160,16 +170,18 @@ func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.exceeded(after)
+	return o.checkLimit(after)
 }
 
 func (a forecastCommand) printComparison(before, after forecast.Report) {
 	zone := before.Schedule.Location
-	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", forecast.DayAndTime(before.From, zone), forecast.DayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
+	from, to := forecast.DayAndTime(before.From, zone), forecast.DayAndTime(before.To, zone)
+	file := filepath.Base(after.Schedule.File)
+	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", from, to, file)
 	t := a.stdout().Table()
 	t.Head("", "NOW", "THEN")
-	row := func(what string, of func(forecast.Report) string) {
-		t.Row(what, of(before), of(after))
+	row := func(name string, value func(forecast.Report) string) {
+		t.Row(name, value(before), value(after))
 	}
 	row("tasks", func(r forecast.Report) string { return fmt.Sprint(len(r.Tasks)) })
 	row("runs", func(r forecast.Report) string { return fmt.Sprint(r.Starts) })
@@ -187,31 +199,32 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 	a.printNotes(after.Notes)
 }
 
-// printChanges prints the tasks whose times or numbers differ. A task that one forecast lacks has
-// none there.
+// printChanges prints the tasks whose times or numbers differ. A task that is in one schedule alone
+// has no times and zeros for the other one.
 func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.Location) {
-	was, is := map[string]forecast.Task{}, map[string]forecast.Task{}
+	tasksBefore, tasksAfter := map[string]forecast.Task{}, map[string]forecast.Task{}
 	names := map[string]bool{}
 	for _, t := range before {
-		was[t.Name], names[t.Name] = t, true
+		tasksBefore[t.Name], names[t.Name] = t, true
 	}
 	for _, t := range after {
-		is[t.Name], names[t.Name] = t, true
+		tasksAfter[t.Name], names[t.Name] = t, true
 	}
 	t := a.stdout().Table()
 	t.Head("TASK", "FIRST DUE", "RUNS", "LATE", "AT MOST", "SKIPS")
 	changed := false
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		first := fromTo(dayText(was[name].First, zone), dayText(is[name].First, zone))
-		differs := was[name].Times != is[name].Times
-		if differs && was[name].First.Equal(is[name].First) {
+		before, after := tasksBefore[name], tasksAfter[name]
+		first := fromTo(dayText(before.First, zone), dayText(after.First, zone))
+		differs := before.Times != after.Times
+		if differs && before.First.Equal(after.First) {
 			first += ", then other times"
 		}
 		row := []string{name, first}
-		for i, now := range numbersOf(is[name]) {
-			before := numbersOf(was[name])[i]
-			differs = differs || now != before
-			row = append(row, fromTo(before, now))
+		cellsBefore := numbersOf(before)
+		for i, cell := range numbersOf(after) {
+			differs = differs || cell != cellsBefore[i]
+			row = append(row, fromTo(cellsBefore[i], cell))
 		}
 		if differs {
 			changed = true
@@ -226,7 +239,7 @@ func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.
 	t.Flush()
 }
 
-// numbersOf returns the cells of a task behind its name.
+// numbersOf returns the cells of a task: its runs, late runs, latest start and skipped slots.
 func numbersOf(t forecast.Task) []string {
 	return []string{fmt.Sprint(t.Starts), fmt.Sprint(t.LateRuns), lateText(t), fmt.Sprint(t.Trouble())}
 }
@@ -246,9 +259,9 @@ func lateText(t forecast.Task) string {
 }
 
 // fromTo writes a value, or both values if it changes.
-func fromTo(was, is string) string {
-	if was == is {
-		return is
+func fromTo(before, after string) string {
+	if before == after {
+		return after
 	}
-	return was + " to " + is
+	return before + " to " + after
 }

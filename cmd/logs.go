@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,8 +68,10 @@ The output of a run of another server of the store is on that server: logs says 
 	}
 	f := c.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "print what is printed until the run ends")
-	f.IntVarP(&o.lines, "lines", "n", 0, "print at most so many lines: the last of each run (0: all), or with --grep in all (else 1000)")
-	f.StringVar(&o.grep, "grep", "", "the lines that fit this regular expression (RE2), of all runs or of the named tasks and runs")
+	f.IntVarP(&o.lines, "lines", "n", 0,
+		"print at most so many lines: the last of each run (0: all), or with --grep in all (else 1000)")
+	f.StringVar(&o.grep, "grep", "",
+		"the lines that fit this regular expression (RE2), of all runs or of the named tasks and runs")
 	f.BoolVar(&o.json, "json", false, "with --grep: print an object for each line")
 	f.StringVar(&o.since, "since", "", "all runs of the task since then: "+timeForms)
 	f.StringVar(&o.until, "until", "", "all runs of the task before then")
@@ -102,7 +103,7 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if o.grep != "" {
 		return a.grep(s, names, o)
 	}
-	name, err := a.chooseTask(s, strings.Join(names, ""), "logs TASK|RUN")
+	name, err := a.chooseTask(s, optionalArgument(names), "logs TASK|RUN")
 	if err != nil {
 		return err
 	}
@@ -128,27 +129,30 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	if err != nil {
 		return err
 	}
-	all := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
+	runs := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
 	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
 		if !row.Waits() {
-			all = append(all, row.WithoutOutcome())
+			runs = append(runs, row.WithoutOutcome())
 		}
 	}
-	slices.SortFunc(all, func(x, y state.Row) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID)) })
-	if len(all) == 0 {
-		return a.noRuns(s, name)
+	slices.SortFunc(runs, func(x, y state.Row) int {
+		return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID))
+	})
+	if len(runs) == 0 {
+		return a.sayNoRuns(s, name)
 	}
-	for i, row := range all {
+	for i, row := range runs {
 		if i > 0 {
-			fmt.Fprintln(a.out) // what was printed may lack the end of its last line
+			fmt.Fprintln(a.out) // the last line of a run may have no end
 		}
-		became := "has not ended"
+		outcomeText := "has not ended"
 		if row.Outcome != "" {
-			became = humanize.Line(view.Describe(row))
+			outcomeText = humanize.Line(view.Describe(row))
 		}
-		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", row.Task, humanize.SecondZone(row.Slot, s.Location), humanize.ShortRun(row.ID), became)
+		slot := humanize.SecondZone(row.Slot, s.Location)
+		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", row.Task, slot, humanize.ShortRun(row.ID), outcomeText)
 		ofRun := o
-		ofRun.follow = o.follow && i == len(all)-1
+		ofRun.follow = o.follow && i == len(runs)-1
 		if err := a.logsOf(s, row, ofRun); err != nil {
 			return err
 		}
@@ -156,8 +160,9 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 	return nil
 }
 
-// noRuns says that a task had no run in the time. It returns an error for what is no task.
-func (a logsCommand) noRuns(s *schedule.Schedule, name string) error {
+// sayNoRuns says that a task had no run in the time. It returns an error if the name is not the
+// name of a task.
+func (a logsCommand) sayNoRuns(s *schedule.Schedule, name string) error {
 	_, err := view.FindTask(s, name)
 	if err == nil {
 		a.problem("no run of %s in this time", name)
@@ -219,7 +224,8 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		tail.file, tail.at = file, lastLines(file, lines)
 	}
 	for {
-		// It asks for the end first, and reads afterwards what was printed by then.
+		// The end of the run is asked for first. Then everything that it printed is there to be
+		// read.
 		row, again, err := view.Poll(ctx, a.view(s), begun)
 		if err != nil {
 			return begun, err
@@ -236,16 +242,16 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 	}
 }
 
-// An outputReader reads a file that grows, piece by piece. It opens the file when that holds
-// something.
+// An outputReader reads a file that grows, piece by piece. It opens the file when the file is not
+// empty any more.
 type outputReader struct {
 	path string
-	file *os.File // nil while the file holds nothing
+	file *os.File // nil while the file is empty
 	at   int64    // the offset of the next bytes
 }
 
-// read returns the next bytes, in the buffer. cut is how many bytes before them are not there any
-// more, because the output is larger than its limit.
+// read reads the next bytes into the buffer and returns them. cut is how many bytes before them are
+// not there any more, because the output is larger than its limit.
 func (t *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
 	if t.file == nil {
 		if info, err := os.Stat(t.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -307,7 +313,8 @@ func lastLines(file *os.File, lines int) int64 {
 		end -= int64(len(piece))
 		file.ReadAt(piece, end)
 		for i := len(piece) - 1; i >= 0; i-- {
-			if piece[i] != '\n' || end+int64(i) == info.Size()-1 { // the last line has its end or not
+			isLast := end+int64(i) == info.Size()-1 // this ends the last line, which may have no end
+			if piece[i] != '\n' || isLast {
 				continue
 			}
 			if lines--; lines == 0 {
