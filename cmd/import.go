@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ import (
 )
 
 type importOptions struct {
-	file   string // of the crontab; "" for the one of the user or the machine, - for stdin
+	file   string // of the crontab; - for stdin, "" for the crontab of the user or the machine
 	output string
 	system bool
 	tidy   bool
@@ -52,19 +53,22 @@ installed and no crontab changes: for that there is sched install.`,
 			if len(args) == 1 {
 				o.file = args[0]
 			}
-			return importCommand{a}.run(o)
+			return importCommand{a}.importCrontab(o)
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write the schedule to this file, which must not be there yet")
-	f.BoolVar(&o.system, "system", false, "lines have a user, as in /etc/crontab, which is read with /etc/cron.d unless a FILE is named")
-	f.BoolVar(&o.tidy, "tidy", false, "turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
+	f.BoolVar(&o.system, "system", false,
+		"lines have a user, as in /etc/crontab, which is read with /etc/cron.d unless a FILE is named")
+	f.BoolVar(&o.tidy, "tidy", false,
+		"turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
 	return c
 }
 
-// run sends everything but the schedule to stderr.
-func (a importCommand) run(o importOptions) error {
+// importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
+// stderr.
+func (a importCommand) importCrontab(o importOptions) error {
 	if o.user != "" && (o.file != "" || o.system) {
 		return usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
 	}
@@ -79,7 +83,9 @@ func (a importCommand) run(o importOptions) error {
 	for _, source := range sources {
 		tables = append(tables, crontab.Parse(source))
 	}
-	stateDir := a.stateOf(o)
+	a.look()
+	a.system = o.system
+	stateDir := a.stateDirOf(o)
 	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})
 	if stateDir != "" {
 		a.problem("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
@@ -106,11 +112,9 @@ func (a importCommand) run(o importOptions) error {
 	return nil
 }
 
-// stateOf returns the state folder of a crontab that was run as it is, or "" if it has no state
-// folder. The path is relative to the folder of the schedule if it is below that folder.
-func (a importCommand) stateOf(o importOptions) string {
-	a.look()
-	a.system = o.system
+// stateDirOf returns the state folder of a crontab that was run as it is, or "" if it has no state
+// folder. The path is relative to the folder of the new schedule if it is below that folder.
+func (a importCommand) stateDirOf(o importOptions) string {
 	if o.file == "" || o.file == "-" {
 		return ""
 	}
@@ -141,7 +145,7 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	opts := a.options()
 	opts.Root = false
 	loaded, err := load.Text(yaml, file, opts)
-	if invalid, is := errors.AsType[*load.InvalidError](err); is {
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		a.out.Write(yaml)
 		a.printProblems(invalid.Problems)
 		return nil, failed("mend what is named above in what was printed", "the schedule is not valid yet")
@@ -152,7 +156,7 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	return crontab.Prove(s.Tasks, loaded, a.now(), localZone()), nil
 }
 
-// importHeader is the comment at the top of the schedule.
+// importHeader is the comment at the top of the schedule. from describes the crontab.
 func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 	lines := []string{
 		"Imported from " + from + " by `sched import`.",
@@ -181,7 +185,8 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
-	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output))
+	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; "+
+		"`sched install -c %[1]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output))
 	return nil
 }
 
@@ -195,8 +200,7 @@ func (a importCommand) printDiffs(s *crontab.Schedule) {
 	}
 }
 
-// printProof says in which minutes of how many the schedule does as cron did, and where it does
-// not.
+// printProof says how many minutes were compared, and where the schedule does not do as cron did.
 func (a importCommand) printProof(p *crontab.Proof) {
 	for _, d := range p.Differences {
 		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
@@ -209,7 +213,8 @@ func (a importCommand) printProof(p *crontab.Proof) {
 		for _, t := range p.Uncompared {
 			names = append(names, t.Name)
 		}
-		fmt.Fprintf(a.err, "not compared with Debian's cron, which takes no such lines: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(a.err, "not compared with Debian's cron, which takes no such lines: %s\n",
+			strings.Join(names, ", "))
 	}
 	if p.Tasks == 0 {
 		return
@@ -220,11 +225,14 @@ func (a importCommand) printProof(p *crontab.Proof) {
 			same--
 		}
 	}
-	fmt.Fprintf(a.err, "proven: %d of %s due in the minutes in which cron (Vixie's, as Debian has it) starts the line:\n"+
-		"  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
-		same, humanize.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), humanize.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
+	fmt.Fprintf(a.err, "proven: %d of %s due in the minutes "+
+		"in which cron (Vixie's, as Debian has it) starts the line:\n", same, humanize.Count(p.Tasks, "task"))
+	fmt.Fprintf(a.err, "  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
+		thousands(p.Minutes), p.To.Format(time.DateOnly), humanize.Count(p.Changes, "change"),
+		strings.Join(p.Zones, ", "))
 }
 
+// differenceText says how a task differs from its line.
 func differenceText(d crontab.Difference) string {
 	switch {
 	case d.Boot && d.Cron:
@@ -234,13 +242,16 @@ func differenceText(d crontab.Difference) string {
 	case d.At.IsZero():
 		return d.Task.Name + ": its command differs from the command of the line"
 	}
-	who := "the task is due at %s, when cron does not start the line"
+	at := humanize.MinuteZone(d.At, localZone())
+	first := "the task is due at " + at + ", when cron does not start the line"
 	if d.Cron {
-		who = "cron starts the line at %s, when the task is not due"
+		first = "cron starts the line at " + at + ", when the task is not due"
 	}
-	return fmt.Sprintf("%s: "+who+"; %s of a year differ", d.Task.Name, humanize.MinuteZone(d.At, localZone()), humanize.Count(d.Minutes, "minute"))
+	minutes := humanize.Count(d.Minutes, "minute")
+	return fmt.Sprintf("%s: %s; %s of a year differ", d.Task.Name, first, minutes)
 }
 
+// thousands writes a number with commas: 14,727,000.
 func thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -258,11 +269,11 @@ const (
 func (a importCommand) sources(o importOptions) (sources []crontab.Source, from string, err error) {
 	switch {
 	case o.file == "-":
-		all, err := io.ReadAll(a.in)
+		text, err := io.ReadAll(a.in)
 		if err != nil {
 			return nil, "", failed("", "cannot read stdin: %w", err)
 		}
-		return []crontab.Source{{Name: "stdin", Text: string(all), System: o.system}}, "a crontab", nil
+		return []crontab.Source{{Name: "stdin", Text: string(text), System: o.system}}, "a crontab", nil
 	case o.file != "":
 		sources, err = a.sourcesIn(o.file, o.system)
 		return sources, filepath.Base(o.file), err
@@ -282,8 +293,8 @@ func (a importCommand) sources(o importOptions) (sources []crontab.Source, from 
 	return a.userCrontab(o.user)
 }
 
-// userCrontab reads the crontab of a user; "" is the user of this process.
-func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error) {
+// userCrontab reads the crontab of a user, and describes it. "" is the user of this process.
+func (a importCommand) userCrontab(name string) (sources []crontab.Source, from string, err error) {
 	whose := name
 	if whose == "" {
 		whose = callerName()
@@ -292,14 +303,15 @@ func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error
 		}
 	}
 	content, exists, err := install.Crontab{User: name}.Read()
-	if _, uerr := user.Lookup(whose); err != nil && errors.As(uerr, new(user.UnknownUserError)) {
-		return nil, "", failed("", "there is no user %q on this machine", whose)
-	}
 	if err != nil {
+		if _, err := user.Lookup(whose); errors.As(err, new(user.UnknownUserError)) {
+			return nil, "", failed("", "there is no user %q on this machine", whose)
+		}
 		return nil, "", failed("name a file, or - for stdin", "%w", err)
 	}
 	if !exists {
-		return nil, "", failed("`sched import --system` reads the crontabs of the machine; a FILE can be named, too", "%s has no crontab", whose)
+		return nil, "", failed("`sched import --system` reads the crontabs of the machine; a FILE can be named, too",
+			"%s has no crontab", whose)
 	}
 	return []crontab.Source{{Name: "crontab", Text: content}}, "the crontab of " + whose, nil
 }
