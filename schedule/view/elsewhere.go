@@ -31,18 +31,23 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 		return nil, nil
 	}
 	all, err := cluster.List(ctx, s.Controls.Store)
-	for _, one := range all {
-		if one.Name == s.Server {
+	for _, server := range all {
+		if server.Name == s.Server {
 			continue
 		}
 		var lastReported time.Time
-		if one.Silent() {
-			lastReported = clock.Now().Add(-one.Age)
+		if server.Silent() {
+			lastReported = clock.Now().Add(-server.Age)
 		}
-		for _, r := range one.Running {
+		for _, r := range server.Running {
 			live = append(live, state.Row{
-				ID: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name, Phase: state.Running, LastReported: lastReported,
-				Attempt: state.Attempt{Number: 1, PID: r.PID, At: r.Since},
+				ID:           r.Run,
+				Task:         r.Task,
+				Slot:         r.Slot,
+				Server:       server.Name,
+				Phase:        state.Running,
+				Attempt:      state.Attempt{Number: 1, PID: r.PID, At: r.Since},
+				LastReported: lastReported,
 			})
 		}
 	}
@@ -96,8 +101,9 @@ func ElseThere(ctx context.Context, s Source, command, name string, err error) e
 // NotHere is the error for a run that the store reports from another server: the command has to be
 // called there.
 func NotHere(r state.Row, command string) error {
-	run := humanize.ShortRun(r.ID)
-	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, humanize.Line(r.Task), humanize.Line(r.Server), command, run)
+	id := humanize.ShortRun(r.ID)
+	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there",
+		id, humanize.Line(r.Task), humanize.Line(r.Server), command, id)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
@@ -163,7 +169,9 @@ func ofAll(s Source, q *state.Query, hint string) error {
 	if len(q.Outcomes) == 0 {
 		q.Outcomes = outcome.Ran
 	}
-	q.Outcomes = slices.DeleteFunc(slices.Clone(q.Outcomes), func(o outcome.Outcome) bool { return o != outcome.Warned && !slices.Contains(outcome.Ran, o) })
+	q.Outcomes = slices.DeleteFunc(slices.Clone(q.Outcomes), func(o outcome.Outcome) bool {
+		return o != outcome.Warned && !slices.Contains(outcome.Ran, o)
+	})
 	if len(q.Outcomes) == 0 {
 		return Fail(Invalid, hint, "servers do not tell each other what they skipped or missed")
 	}
@@ -214,7 +222,9 @@ func withElsewhere(ctx context.Context, s Source, names []string, facts taskFact
 // withHolders adds to live the runs that hold the lock of a task on another server and were not
 // announced yet. It leaves out mutexes that tasks share, because their holder may be a run of any
 // of these tasks.
-func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []state.Row, here map[string][]Running) ([]state.Row, error) {
+func withHolders(
+	ctx context.Context, s *schedule.Schedule, store mutex.Store, live []state.Row, here map[string][]Running,
+) ([]state.Row, error) {
 	var names []string
 	for _, t := range s.Tasks {
 		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
@@ -246,7 +256,7 @@ type Server struct {
 	More        int         `json:"more"`        // more runs, which are not listed
 	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
-	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if they do not depend on it
+	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if it does not matter
 }
 
 // A ServerRun is a run on a server.
@@ -268,17 +278,27 @@ func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
 
 // ServersOf returns servers as they are shown.
 func ServersOf(all []cluster.Server) []Server {
-	out := []Server{}
+	shown := []Server{}
 	for _, s := range all {
-		one := Server{
-			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
-			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Labels: listOf(s.Labels), Running: []ServerRun{}, More: s.More,
-			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone,
+		server := Server{
+			Name:        s.Name,
+			Version:     s.Version,
+			Minute:      timeText(s.Minute),
+			Seen:        timeText(s.Seen),
+			Age:         s.Age.Seconds(),
+			ClockOffset: s.Offset.Seconds(),
+			Labels:      listOf(s.Labels),
+			Running:     []ServerRun{},
+			More:        s.More,
+			Environment: s.Environment,
+			SharedName:  s.SharedName,
+			Zone:        s.Zone,
 		}
 		for _, r := range s.Running {
-			one.Running = append(one.Running, ServerRun{r.Run, r.Task, pidOrNil(r.PID), timeText(r.Since)})
+			running := ServerRun{Run: r.Run, Task: r.Task, PID: pidOrNil(r.PID), Since: timeText(r.Since)}
+			server.Running = append(server.Running, running)
 		}
-		out = append(out, one)
+		shown = append(shown, server)
 	}
-	return out
+	return shown
 }

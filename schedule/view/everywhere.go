@@ -21,16 +21,19 @@ import (
 func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
 	s := w.source
 	store := s.Controls.Store
-	ranHere := slices.ContainsFunc(records, func(r Record) bool { return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) })
-	liveHere := slices.ContainsFunc(slices.Concat(w.Live, w.lost, w.deferred), func(row state.Row) bool { return w.isOf(row, at) })
+	ranHere := slices.ContainsFunc(records, func(r Record) bool {
+		return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome))
+	})
+	ofSlot := func(row state.Row) bool { return w.isOf(row, at) }
+	liveHere := slices.ContainsFunc(slices.Concat(w.Live, w.lost, w.deferred), ofSlot)
 	if store == nil || !w.Task.OneServer || ranHere || liveHere || at.After(w.Now) {
 		return ""
 	}
 	live, err := RunningElsewhere(ctx, s)
 	var ended []state.Row
 	if err == nil {
-		ofSlot := state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)}
-		ended, err = cluster.Recent(ctx, store, s.Server, ofSlot, cluster.MaxRuns)
+		query := state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)}
+		ended, err = cluster.Recent(ctx, store, s.Server, query, cluster.MaxRuns)
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -41,13 +44,14 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
 		}
 	}
-	if i := slices.IndexFunc(live, func(row state.Row) bool { return w.isOf(row, at) }); i >= 0 {
+	if i := slices.IndexFunc(live, ofSlot); i >= 0 {
 		return fmt.Sprintf("on %s %s", live[i].Server, RunningText(live[i], w.Now))
 	}
 	key := cluster.Key(schedule.Slot{Task: w.Task, At: at})
 	claims, err := store.Claims(ctx, key)
 	if holder, claimed := claims[key]; claimed && holder.Host != s.Server {
-		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it", holder.Host, humanize.ShortRun(holder.Run))
+		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it",
+			holder.Host, humanize.ShortRun(holder.Run))
 	}
 	if err != nil || w.Now.Sub(at) < time.Minute {
 		return ""
@@ -60,10 +64,12 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 // no outcome; of ended runs it searches the last thousand. When the store does not answer it
 // reports that and returns nil.
 func RanElsewhere(ctx context.Context, s Source, rows []state.Row) map[string]state.Row {
-	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
+	store := s.Controls.Store
 	if store == nil {
 		return nil
 	}
+	wanted := map[schedule.Slot]string{} // the ids of the records
+	var since time.Time
 	shared := map[string]*schedule.Task{}
 	for _, t := range s.Schedule.Tasks {
 		if t.OneServer {
@@ -84,7 +90,8 @@ func RanElsewhere(ctx context.Context, s Source, rows []state.Row) map[string]st
 	live, err := RunningElsewhere(ctx, s) // before the ended runs: a run that ends meanwhile is in at least one of them
 	var ended []state.Row
 	if err == nil {
-		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since}, cluster.PageSize)
+		query := state.Query{Outcomes: outcome.Ran, Since: since}
+		ended, err = cluster.Recent(ctx, store, s.Server, query, cluster.PageSize)
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -92,8 +99,9 @@ func RanElsewhere(ctx context.Context, s Source, rows []state.Row) map[string]st
 	}
 	found := map[string]state.Row{}
 	for _, r := range slices.Concat(live, ended) {
-		if here := wanted[schedule.Slot{Task: shared[r.Task], At: r.Slot.UTC()}]; here != "" && r.Origin == "" && r.Server != s.Server {
-			found[here] = r
+		record := wanted[schedule.Slot{Task: shared[r.Task], At: r.Slot.UTC()}]
+		if record != "" && r.Origin == "" && r.Server != s.Server {
+			found[record] = r
 		}
 	}
 	return found
@@ -115,8 +123,8 @@ func unserved(ctx context.Context, s Source, of *Health) (rows []Trouble) {
 	}
 	var machines []placement.Machine
 	var ticking []string
-	for _, one := range all {
-		machine := placement.Machine{Name: one.Name, Labels: one.Labels}
+	for _, server := range all {
+		machine := placement.Machine{Name: server.Name, Labels: server.Labels}
 		machines, ticking = append(machines, machine), append(ticking, machine.String())
 	}
 	ticking = slices.Compact(ticking)
@@ -125,8 +133,13 @@ func unserved(ctx context.Context, s Source, of *Health) (rows []Trouble) {
 		if !asks(t) || !of.Schedule.InUse(t) || slices.ContainsFunc(machines, isFor) {
 			continue
 		}
-		words := fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s", strings.Join(t.Servers, ", "), strings.Join(ticking, "; "))
-		rows = append(rows, Trouble{t.Name, "unserved", words, "", "sched servers" + s.Config})
+		rows = append(rows, Trouble{
+			Task:    t.Name,
+			Trouble: "unserved",
+			Text: fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s",
+				strings.Join(t.Servers, ", "), strings.Join(ticking, "; ")),
+			Next: "sched servers" + s.Config,
+		})
 	}
 	return rows
 }
@@ -164,8 +177,14 @@ func nowhere(ctx context.Context, s Source, of *Health) (rows []Trouble) {
 		if _, claimed := claims[keys[i]]; claimed || lives || !last[name].Slot.Before(slot.Slot) {
 			continue
 		}
-		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", humanize.MinuteZone(slot.Slot, of.Schedule.Location), slot.Outcome)
-		rows = append(rows, Trouble{name, "nowhere", words, slot.Run, "sched why" + s.Config + " " + name})
+		rows = append(rows, Trouble{
+			Task:    name,
+			Trouble: "nowhere",
+			Text: fmt.Sprintf("due at %s, and ran on no server: it was %s here",
+				humanize.MinuteZone(slot.Slot, of.Schedule.Location), slot.Outcome),
+			Run:  slot.Run,
+			Next: "sched why" + s.Config + " " + name,
+		})
 	}
 	return rows
 }
@@ -185,8 +204,12 @@ func leftOpen(ctx context.Context, s Source, t TaskHealth) (newest state.Total, 
 	case outcome.Missed:
 		return newest, true
 	case outcome.Skipped:
-		found, _, err := s.Page(ctx, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
-		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && found[0].Kind == outcome.StoreDown
+		query := state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1}
+		found, _, err := s.Page(ctx, query)
+		if err != nil || len(found) == 0 {
+			return newest, false
+		}
+		return newest, found[0].Slot.Equal(newest.Slot) && found[0].Kind == outcome.StoreDown
 	}
 	return newest, false
 }

@@ -144,16 +144,7 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 			slow = append(slow, name)
 		}
 		if last := state.LastRan(t.Totals); last != nil {
-			row := state.Row{ID: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
-				Result: state.Result{Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}}
-			if last.Outcome == outcome.Succeeded && last.ExitCode != nil && slices.Contains(t.WarnCodes, *last.ExitCode) {
-				row.Kind = outcome.Warning
-			}
-			if last.Outcome == outcome.Stopped { // the totals do not say whether a pause stopped it
-				stopped, _ := db.Runs().Row(context.Background(), last.Run)
-				row.Kind = stopped.Kind
-			}
-			t.Last = newestBefore(context.Background(), db.Runs(), row, s.At)
+			t.Last = newestBefore(context.Background(), db.Runs(), t.rowOf(db, *last), s.At)
 		}
 		for _, total := range t.Totals {
 			switch total.Outcome {
@@ -172,6 +163,27 @@ func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
 	for name, u := range usual {
 		index[name].Usual = u
 	}
+}
+
+// rowOf returns the newest run of a total in short: its outcome with its kind, its exit code and
+// its times.
+func (t *TaskHealth) rowOf(db *state.DB, total state.Total) state.Row {
+	row := state.Row{
+		ID:      total.Run,
+		Task:    t.Name,
+		Slot:    total.Slot,
+		Started: total.Started,
+		Result:  state.Result{Ended: total.Ended, Outcome: total.Outcome, ExitCode: total.ExitCode},
+	}
+	switch {
+	case total.Outcome == outcome.Stopped: // the totals do not say whether a pause stopped it
+		stopped, _ := db.Runs().Row(context.Background(), total.Run)
+		row.Kind = stopped.Kind
+	case total.Outcome != outcome.Succeeded || total.ExitCode == nil:
+	case slices.Contains(t.WarnCodes, *total.ExitCode):
+		row.Kind = outcome.Warning
+	}
+	return row
 }
 
 // stale is how old the last tick may be: if it is older, at least two ticks did not come.
@@ -257,19 +269,21 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); slow(running, t.Usual) {
-			text := fmt.Sprintf("running for %s, usually %s", humanize.Duration(running), humanize.Duration(t.Usual.Duration))
+			text := fmt.Sprintf("running for %s, usually %s",
+				humanize.Duration(running), humanize.Duration(t.Usual.Duration))
 			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: row, Text: text})
 		}
 	}
 	for _, i := range t.Overdue {
-		one := TaskTrouble{Kind: IsOverdue, Task: t.Name, Text: i.Text(now)}
+		late := TaskTrouble{Kind: IsOverdue, Task: t.Name, Text: i.Text(now)}
 		if i.Kind == overdue.Within {
-			one.Run.ID = i.ID
+			late.Run.ID = i.ID
 		}
-		all = append(all, one)
+		all = append(all, late)
 	}
 	for _, row := range t.Lost {
-		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: row, Text: "a run vanished; the next tick will finish it"})
+		text := "a run vanished; the next tick will finish it"
+		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: row, Text: text})
 	}
 	return all
 }
@@ -302,7 +316,11 @@ func (s *Health) Explain() error {
 			t.Run = r
 		case t.Kind == HasMissed:
 			missed, err := db.Runs().Find(context.Background(), state.Query{
-				Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond), Until: s.At})
+				Task:     t.Task,
+				Outcomes: []outcome.Outcome{outcome.Missed},
+				Since:    t.Run.Slot.Add(time.Microsecond),
+				Until:    s.At,
+			})
 			if err != nil {
 				return err
 			}

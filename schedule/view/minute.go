@@ -94,7 +94,8 @@ func spreadText(t *schedule.Task, minute time.Time) string {
 	if t.When.Shift == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spread over %d min: it is due %d min later than its expressions say, so this minute is their %s",
+	return fmt.Sprintf("spread over %d min: it is due %d min later than its expressions say, "+
+		"so this minute is their %s",
 		t.Spread/time.Minute, t.When.Shift/time.Minute, minute.Add(-t.When.Shift).Format("15:04"))
 }
 
@@ -136,7 +137,8 @@ func clockText(e cron.Explanation) string {
 	case e.Pass == 2:
 		return "the clocks show this minute twice; this is the second time, the first is " + other(false)
 	case e.Gap != nil:
-		return fmt.Sprintf("right before it the clocks went from %s to %s", e.Gap.From.Format("15:04"), e.Gap.To.Format("15:04"))
+		return fmt.Sprintf("right before it the clocks went from %s to %s",
+			e.Gap.From.Format("15:04"), e.Gap.To.Format("15:04"))
 	}
 	return ""
 }
@@ -150,11 +152,13 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: w.Task.UnmetCondition(at), Records: []Record{}, At: at}
-		own := slices.ContainsFunc(rows, func(r state.Row) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
+		hasRow := slices.ContainsFunc(rows, func(r state.Row) bool {
+			return r.Slot.Equal(at) && !r.IsRange() && r.Origin == ""
+		})
 		for _, r := range rows {
 			around := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
 			switch {
-			case around && own:
+			case around && hasRow:
 				shown[r.ID] = true // it stands for the slots around this one
 			case around || r.Slot.Equal(at):
 				slot.Records = append(slot.Records, RecordOf(r))
@@ -185,36 +189,49 @@ func (w *Inquiry) pausedText(at time.Time) string {
 
 // says returns what there is to say of a slot besides its records; "" if the records say all.
 func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
-	of := func(row state.Row) bool {
+	ofSlot := func(row state.Row) bool {
 		return row.Task == w.Task.Name && row.Slot.Equal(slot.At)
 	}
-	if i := slices.IndexFunc(w.Live, of); i >= 0 {
+	if i := slices.IndexFunc(w.Live, ofSlot); i >= 0 {
 		return RunningText(w.Live[i], w.Now), nil
 	}
-	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
-		i := slices.IndexFunc(w.Answer.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].ID })
+	if i := slices.IndexFunc(w.deferred, ofSlot); i >= 0 {
+		run := w.deferred[i].ID
+		i := slices.IndexFunc(w.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run })
 		return w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
 	}
-	if i := slices.IndexFunc(w.Answer.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {
+	isDelayed := func(waiting Waiting) bool {
+		return (waiting.Store != nil || waiting.AfterPause != nil) && waiting.Time.Equal(slot.At)
+	}
+	if i := slices.IndexFunc(w.Answer.Waiting, isDelayed); i >= 0 {
 		return "it is " + w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
 	}
 	switch {
-	case slices.ContainsFunc(w.lost, of):
+	case slices.ContainsFunc(w.lost, ofSlot):
 		return "its processes vanished; the next tick will finish it", nil
 	case len(slot.Records) > 0:
 		return "", nil
-	case slot.At.After(w.Now) && slot.Unmet != "":
-		return "it will be skipped: " + slot.Unmet, nil
-	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil && w.Task.WaitsForPause(slot.At):
-		return "it will wait for the end of that" + w.pausedText(slot.At), nil
-	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil:
-		return "it will be skipped" + w.pausedText(slot.At), nil
-	case slot.At.After(w.Now) && len(w.Task.ConditionCommands) > 0:
-		return "none of its other conditions is in the way; " + ConditionCommands(w.Task) + ", right before it starts", nil
 	case slot.At.After(w.Now):
-		return "none of its conditions is in the way", nil
+		return w.foresee(slot), nil
 	}
 	return w.unrecorded(ctx, slot.At)
+}
+
+// foresee says what will become of a slot that is to come, as far as it is known now.
+func (w *Inquiry) foresee(slot Slot) string {
+	paused := PauseOf(w.Pauses, w.Task, slot.At) != nil
+	switch {
+	case slot.Unmet != "":
+		return "it will be skipped: " + slot.Unmet
+	case paused && w.Task.WaitsForPause(slot.At):
+		return "it will wait for the end of that" + w.pausedText(slot.At)
+	case paused:
+		return "it will be skipped" + w.pausedText(slot.At)
+	case len(w.Task.ConditionCommands) > 0:
+		return "none of its other conditions is in the way; " + ConditionCommands(w.Task) +
+			", right before it starts"
+	}
+	return "none of its conditions is in the way"
 }
 
 // unrecorded says why nothing was recorded for a slot of the past: the first reason that suffices.
@@ -232,23 +249,27 @@ func (w *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error
 	case w.Now.Sub(slot) < time.Minute:
 		return "nothing is recorded yet: the tick of this minute has just begun, or did not come", nil
 	case around.First.IsZero():
-		return "nothing was ever recorded here: no `sched run` came, so look at the crontab, or the state folder is new", nil
+		return "nothing was ever recorded here: no `sched run` came, so look at the crontab, " +
+			"or the state folder is new", nil
 	case keep.Keep > 0 && slot.Before(w.Now.Add(-keep.Keep)):
 		return "nothing is recorded any more: it is longer ago than history.keep", nil
 	case slot.Before(around.First):
 		return "nothing is recorded: the history begins at " + w.Time(around.First), nil
 	case keep.RunsPerTask > 0 && around.TaskSince >= keep.RunsPerTask:
-		return fmt.Sprintf("nothing is recorded any more: the %d records that history.runs_per_task keeps are newer", keep.RunsPerTask), nil
+		return fmt.Sprintf("nothing is recorded any more: the %d records that history.runs_per_task keeps are newer",
+			keep.RunsPerTask), nil
 	case around.After.IsZero():
-		return "nothing was recorded since " + w.Time(around.Before) + ": no `sched run` came since, or one that did is still at work or was killed", nil
+		return "nothing was recorded since " + w.Time(around.Before) +
+			": no `sched run` came since, or one that did is still at work or was killed", nil
 	case around.TaskFirst.IsZero():
-		return "nothing was ever recorded of this task: it is new, or was switched off or called something else then", nil
+		return "nothing was ever recorded of this task: it is new, " +
+			"or was switched off or called something else then", nil
 	case slot.Before(around.TaskFirst):
 		return "nothing is recorded: the first record of this task is of " + w.Time(around.TaskFirst) +
 			"; it was not in the schedule yet, switched off, or called something else", nil
 	case around.After.Before(minute.Add(time.Minute)):
-		return "nothing is recorded, though a tick of this minute recorded other tasks: it was killed before this one, " +
-			"or the schedule was another one then", nil
+		return "nothing is recorded, though a tick of this minute recorded other tasks: " +
+			"it was killed before this one, or the schedule was another one then", nil
 	}
 	return "nothing was recorded between " + w.Time(around.Before) + " and " + w.Time(around.After) +
 		": no `sched run` came then, or it was killed", nil

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +66,7 @@ func (s Source) Overview(ctx context.Context, of *Health) Overview {
 		return o
 	}
 	defer all.Close()
-	over, err := sinceEvening(ctx, s, all, of, o.Since)
+	over, err := sinceEvening(ctx, all, of, o.Since)
 	if err == nil {
 		known := map[string]bool{}
 		for _, i := range o.Incidents {
@@ -98,10 +97,15 @@ func nextOfEach(of *Health) (next []Upcoming) {
 
 // sinceEvening returns what went wrong since a time: runs that failed, slots that were missed, and
 // last runs that were slow. It has one incident for each task.
-func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since time.Time) (over []Incident, err error) {
-	failed, err := failures(ctx, all, state.Query{Since: since, Limit: mostLately})
-	missed, merr := all.Find(ctx, state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}})
-	if err = cmp.Or(err, merr); err != nil {
+func sinceEvening(ctx context.Context, all *Records, of *Health, since time.Time) (over []Incident, err error) {
+	query := state.Query{Since: since, Limit: mostLately}
+	failed, err := failures(ctx, all, query)
+	if err != nil {
+		return nil, err
+	}
+	query.Outcomes = []outcome.Outcome{outcome.Missed}
+	missed, err := all.Find(ctx, query)
+	if err != nil {
 		return nil, err
 	}
 	slow, err := tookLong(ctx, all, of, since)
@@ -120,7 +124,8 @@ func sinceEvening(ctx context.Context, s Source, all *Records, of *Health, since
 		case len(failedOf[t.Name]) > 0:
 			i.failed = failedOf[t.Name][0]
 			i.Run, i.Trouble.Trouble = i.failed.ID, string(i.failed.Outcome)
-			i.Text = times(len(failedOf[t.Name])) + ", the last " + humanize.Duration(max(0, of.At.Sub(i.failed.Ended))) + " ago"
+			age := max(0, of.At.Sub(i.failed.Ended))
+			i.Text = times(len(failedOf[t.Name])) + ", the last " + humanize.Duration(age) + " ago"
 			if i.failed.Reason != "" {
 				i.Text += " (" + i.failed.Reason + ")"
 			}
@@ -168,7 +173,8 @@ func tookLong(ctx context.Context, all *Records, of *Health, since time.Time) (m
 	text := map[string]string{}
 	for name, d := range took {
 		if slow(d, usual[name]) {
-			text[name] = fmt.Sprintf("its last run took %s, usually %s", humanize.Duration(d), humanize.Duration(usual[name].Duration))
+			text[name] = fmt.Sprintf("its last run took %s, usually %s",
+				humanize.Duration(d), humanize.Duration(usual[name].Duration))
 		}
 	}
 	return text, err

@@ -78,7 +78,8 @@ func missedBefore(ctx context.Context, runs state.Runs, total state.Total, now t
 	if !total.Slot.After(now.Add(aheadBy)) {
 		return total.Slot
 	}
-	past, _ := runs.Find(ctx, state.Query{Task: total.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Until: now, Limit: 1})
+	query := state.Query{Task: total.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Until: now, Limit: 1}
+	past, _ := runs.Find(ctx, query)
 	if len(past) == 0 {
 		return time.Time{}
 	}
@@ -124,15 +125,18 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	}
 	past := map[string]Past{}
 	for _, s := range spans {
-		rows := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange) // ranges has those, and earlier ranges that reach into the span
-		rows = append(rows, ranges[s.Task]...)
+		rows := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange)
+		rows = append(rows, ranges[s.Task]...) // also earlier ranges that reach into the span
 		slices.SortStableFunc(rows, state.NewestFirst)
 		past[s.Task] = Past{Records: rows}
 	}
 	return past, r.addHours(ctx, past, many, until)
 }
 
-func (r *Records) split(ctx context.Context, spans []state.Span, until time.Time, most int) (few, many []state.Span, err error) {
+// split splits spans into those that have at most so many records, and the others.
+func (r *Records) split(
+	ctx context.Context, spans []state.Span, until time.Time, most int,
+) (few, many []state.Span, err error) {
 	counts, err := r.Counts(ctx, spans, until, most+1)
 	for _, s := range spans {
 		if counts[s.Task] > most {
@@ -158,9 +162,9 @@ func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []st
 	}
 	hours, err := r.Hours(ctx, tasks, since, until)
 	for _, h := range hours {
-		of := past[h.Task]
-		of.Hours = append(of.Hours, h)
-		past[h.Task] = of
+		task := past[h.Task]
+		task.Hours = append(task.Hours, h)
+		past[h.Task] = task
 	}
 	return err
 }

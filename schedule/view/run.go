@@ -21,7 +21,7 @@ type RunState string
 
 // The states of a run.
 const (
-	RunWaiting  RunState = "waiting"  // no tick has begun it yet: it was asked for, or waits for the store or the end of a pause
+	RunWaiting  RunState = "waiting"  // no tick has begun it yet: see state.Row.Pending
 	RunQueued   RunState = "queued"   // it waits for its mutex or for a seat of its pool
 	RunStarting RunState = "starting" // its command has not started yet
 	RunRunning  RunState = "running"
@@ -156,9 +156,16 @@ func waitingRun(r state.Row) Run {
 		until = r.Wait.Until // at most
 	}
 	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin, Params: r.Params}
-	out := Run{Record: RecordOf(row), State: RunWaiting, Attempt: 1, At: timeOrNil(until), Hooks: []string{}, Begin: row}
-	out.Ended = ""
-	return out
+	shown := Run{
+		Record:  RecordOf(row),
+		State:   RunWaiting,
+		Attempt: 1,
+		At:      timeOrNil(until),
+		Hooks:   []string{},
+		Begin:   row,
+	}
+	shown.Ended = ""
+	return shown
 }
 
 func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
@@ -167,8 +174,16 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 		return Run{}, false
 	}
 	if row, err := OneRow(live, name); err == nil && row.ID != "" {
-		r := Run{Record: RecordOf(row), State: RunRunning, Attempt: 1, PID: pidOrNil(row.Attempt.PID),
-			Since: timeOrNil(row.Attempt.At), Hooks: []string{}, Begin: row, elsewhere: true}
+		r := Run{
+			Record:    RecordOf(row),
+			State:     RunRunning,
+			PID:       pidOrNil(row.Attempt.PID),
+			Since:     timeOrNil(row.Attempt.At),
+			Attempt:   1,
+			Hooks:     []string{},
+			Begin:     row,
+			elsewhere: true,
+		}
 		r.Ended = ""
 		return r, true
 	}
@@ -180,7 +195,14 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	if err != nil || i < 0 {
 		return Run{}, false
 	}
-	return Run{Record: RecordOf(ended[i]), State: RunEnded, Attempt: ended[i].Attempt.Number, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
+	return Run{
+		Record:    RecordOf(ended[i]),
+		State:     RunEnded,
+		Attempt:   ended[i].Attempt.Number,
+		Hooks:     []string{},
+		Begin:     ended[i],
+		elsewhere: true,
+	}, true
 }
 
 // Elsewhere returns the error for a command that only the run's own server can do; nil for a run of
@@ -260,7 +282,8 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 		return state.Row{}, err
 	}
 	ended, ran := last[name]
-	if newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1}); err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
+	newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
+	if err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
 		ended, ran = newest[0], true // a test, which Last leaves out
 	}
 	ended = newestBefore(ctx, all.Runs, ended, s.Now())
@@ -300,15 +323,16 @@ func StillWaits(s Source, r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
-	what := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
+	waits := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
 	switch {
 	case r.DelayedSlot() && r.Wait.For == state.ForPause:
-		what = "for the end of a pause"
+		waits = "for the end of a pause"
 	case r.DelayedSlot():
-		what = "for the store"
+		waits = "for the store"
 	}
-	return Fail(Conflict, "`sched trigger --cancel "+humanize.ShortRun(r.ID)+"` takes it back", "run %s of %s has not begun: it waits %s",
-		humanize.ShortRun(r.ID), r.Task, what)
+	id := humanize.ShortRun(r.ID)
+	return Fail(Conflict, "`sched trigger --cancel "+id+"` takes it back",
+		"run %s of %s has not begun: it waits %s", id, r.Task, waits)
 }
 
 func nearestRun(name string, rows []state.Row) string {

@@ -97,11 +97,11 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 				text = text[:end+1] // the next part begins with a line
 			}
 			at = log.Offset
-			for one := range bytes.Lines(text) {
-				if fits(one) && !yield(Hit{at, line, string(bytes.TrimRight(one, "\r\n"))}, nil) {
+			for printed := range bytes.Lines(text) {
+				if fits(printed) && !yield(Hit{at, line, string(bytes.TrimRight(printed, "\r\n"))}, nil) {
 					return
 				}
-				at += int64(len(one))
+				at += int64(len(printed))
 				line++
 			}
 		}
@@ -119,7 +119,9 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 			return
 		}
 		defer all.Close()
-		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool { return row.Pending() || !q.Matches(row) })
+		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool {
+			return row.Pending() || !q.Matches(row)
+		})
 		slices.SortFunc(live, state.NewestFirst)
 		seen := map[string]bool{}
 		give := func(r state.Row) bool {

@@ -20,7 +20,7 @@ type Running struct {
 	Host  string `json:"host"`
 	Since string `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastReported *string `json:"last_told"` // when its server last reported the run; null unless the server is silent now
+	LastReported *string `json:"last_told"` // when its server last reported the run; null unless it is silent now
 
 	Began time.Time `json:"-"` // the time of Since, exactly
 }

@@ -42,7 +42,7 @@ type Status struct {
 // A Trouble is one thing that is wrong.
 type Trouble struct {
 	Task    string `json:"task"`    // empty if no task is in trouble
-	Trouble string `json:"trouble"` // failed, missed, nowhere, unserved, slow, overdue, vanished, paused; history, labels, notifications, schedule, servers, store, tick
+	Trouble string `json:"trouble"` // a TroubleKind, an outcome, or another word of docs/json.md
 	Text    string `json:"text"`
 	Run     string `json:"run"`
 	Next    string `json:"next"` // what to type
@@ -60,8 +60,16 @@ func (s Source) Status(of *Health) Status {
 	down := judge.down()
 	rows := slices.Concat(down, s.troubles(judge), judge.forgotten(paused))
 	answer := Status{
-		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
-		Troubles: listOf(rows), Warnings: warnings(of), Paused: paused, Planned: planned, Pools: poolsOf(of),
+		LastTick: timeOrNil(of.LastTick),
+		Valid:    !of.Invalid,
+		Tasks:    len(of.Tasks),
+		Running:  of.Running,
+		Down:     s.Maintenance(),
+		Troubles: listOf(rows),
+		Warnings: warnings(of),
+		Paused:   paused,
+		Planned:  planned,
+		Pools:    poolsOf(of),
 	}
 	figures := figuresOf(of, answer)
 	switch {
@@ -79,24 +87,30 @@ func (s Source) Status(of *Health) Status {
 // troubles returns what is wrong while ticks come: with the machine and the store, and then with
 // tasks.
 func (s Source) troubles(of judged) (rows []Trouble) {
+	add := func(trouble, text, command string) {
+		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
+	}
 	if left := of.Schedule.Left; len(left) > 0 {
-		rows = append(rows, Trouble{"", "schedule", humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
+		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File)
+		add("schedule", lines+" cannot run", "sched check")
 	}
 	if of.Err != nil {
-		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
+		add("history", fmt.Sprintf("not all can be read: %v", of.Err), "sched history")
 	}
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, of.undelivered())
 	}
-	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool { return !r.DelayedSlot() || r.Wait.For == state.ForPause })
+	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
+		return !r.DelayedSlot() || r.Wait.For == state.ForPause
+	})
 	if words := of.store(len(delayed)); words != "" {
-		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
+		add("store", words, "sched doctor")
 	}
 	for _, f := range of.Findings {
-		rows = append(rows, Trouble{"", "servers", f.Text, "", "sched servers" + s.Config})
+		add("servers", f.Text, "sched servers")
 	}
 	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
-		rows = append(rows, Trouble{"", "labels", wrong, "", "sched doctor" + s.Config})
+		add("labels", wrong, "sched doctor")
 	}
 	for _, t := range of.Troubles {
 		rows = append(rows, of.trouble(t))
@@ -109,7 +123,15 @@ func (s Source) troubles(of judged) (rows []Trouble) {
 // Next is the command to type.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + humanize.Line(reason.Error())
-	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Warnings: []string{}, Paused: []TaskPause{}, Pools: []Pool{}}
+	return Status{
+		Verdict:  "down",
+		ExitCode: IsDown,
+		First:    "down: " + words,
+		Troubles: []Trouble{{Trouble: "schedule", Text: words, Next: next}},
+		Warnings: []string{},
+		Paused:   []TaskPause{},
+		Pools:    []Pool{},
+	}
 }
 
 func warnings(of *Health) []string {
@@ -143,7 +165,8 @@ func figuresOf(of *Health, answer Status) string {
 		figures += ", " + humanize.Count(len(names), "task") + " have a warning"
 	}
 	if planned := answer.Planned; len(planned) > 0 {
-		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"), humanize.MinuteNear(planned[0].Raw.Since, of.At, of.Schedule.Location))
+		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"),
+			humanize.MinuteNear(planned[0].Raw.Since, of.At, of.Schedule.Location))
 	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {
@@ -172,11 +195,11 @@ func (of judged) down() (rows []Trouble) {
 		case of.Err != nil:
 			next = "sched doctor" + of.config
 		}
-		rows = append(rows, Trouble{"", "tick", missing, "", next})
+		rows = append(rows, Trouble{Trouble: "tick", Text: missing, Next: next})
 	}
 	if of.Invalid {
 		words := filepath.Base(of.Schedule.File) + " is invalid, ticks run " + of.Schedule.InPlace()
-		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + of.config})
+		rows = append(rows, Trouble{Trouble: "schedule", Text: words, Next: "sched check" + of.config})
 	}
 	return rows
 }
@@ -185,7 +208,8 @@ func (of judged) down() (rows []Trouble) {
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {
-		words = append(words, "down since "+humanize.MinuteZone(of.Outage.Since, of.Schedule.Location)+": "+humanize.Line(of.Outage.Why))
+		since := humanize.MinuteZone(of.Outage.Since, of.Schedule.Location)
+		words = append(words, "down since "+since+": "+humanize.Line(of.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
@@ -201,12 +225,12 @@ func (of judged) undelivered() Trouble {
 	}
 	since := humanize.MinuteZone(u.Since, of.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
-	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
+	return Trouble{Trouble: "notifications", Text: words, Next: "sched history" + of.config + " " + u.Task}
 }
 
 func (of judged) trouble(t TaskTrouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Text: t.Text, Run: t.Run.ID}
-	command, what := "why", t.Task
+	command, argument := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
 		row.Trouble = string(t.Run.Outcome)
@@ -215,20 +239,20 @@ func (of judged) trouble(t TaskTrouble) Trouble {
 			row.Text += " (" + t.Run.Reason + ")"
 		}
 		if t.Run.Output != "" {
-			command, what = "logs", humanize.ShortRun(t.Run.ID)
+			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, what = "retry", humanize.ShortRun(t.Run.ID) // the output does not say why it failed
+			command, argument = "retry", humanize.ShortRun(t.Run.ID) // the output does not say why it failed
 		}
 	case HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, of.Schedule.Location)
 	case RunsLong, IsOverdue:
 		if t.Run.ID != "" {
-			command, what = "logs", humanize.ShortRun(t.Run.ID)
+			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
 	}
-	row.Next = "sched " + command + of.config + " " + what
+	row.Next = "sched " + command + of.config + " " + argument
 	return row
 }
 
@@ -236,7 +260,8 @@ func missedText(t TaskTrouble, zone *time.Location) string {
 	if t.Slots <= 1 {
 		return "missed the slot of " + humanize.SecondZone(t.First, zone)
 	}
-	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
+	return fmt.Sprintf("missed %d slots, %s to %s",
+		t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
 func poolsOf(of *Health) []Pool {
@@ -257,12 +282,13 @@ const forgottenAfter = 24 * time.Hour
 func (of judged) forgotten(paused []TaskPause) (rows []Trouble) {
 	for _, p := range paused {
 		if p.Raw.Until.IsZero() && of.At.Sub(p.Raw.Since) > forgottenAfter {
-			next, what := "sched resume"+of.config, "everything is "
-			if p.Task != "" {
-				next, what = next+" "+p.Task, ""
+			words, next := p.Raw.Text(of.At, of.Schedule.Location), "sched resume"+of.config
+			if p.Task == "" {
+				words = "everything is " + words
+			} else {
+				next += " " + p.Task
 			}
-			words := what + p.Raw.Text(of.At, of.Schedule.Location)
-			rows = append(rows, Trouble{p.Task, "paused", words, "", next})
+			rows = append(rows, Trouble{Task: p.Task, Trouble: "paused", Text: words, Next: next})
 		}
 	}
 	return rows

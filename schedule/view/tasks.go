@@ -31,7 +31,7 @@ type Task struct {
 	Pool               string    `json:"pool"` // "" for none
 	Off                string    `json:"off"`  // why it does not run here at all
 	Next               []string  `json:"next"`
-	Slots              []Due     `json:"slots,omitempty"` // the next times at which it is due; absent if all meet the conditions
+	Slots              []Due     `json:"slots,omitempty"` // when it is due next; absent if all meet the conditions
 	Last               *Record   `json:"last"`
 	Triggers           []Chained `json:"triggers"`     // the tasks that its hooks start
 	TriggeredBy        []Chained `json:"triggered_by"` // the tasks whose hooks start it
@@ -104,7 +104,9 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 }
 
 // TasksOf is Tasks for records that Records has returned, even with an error.
-func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+func (s Source) TasksOf(
+	ctx context.Context, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int,
+) Tasks {
 	var tasks []*schedule.Task
 	var names []string
 	for _, t := range s.Schedule.Tasks {
@@ -121,8 +123,8 @@ func (s Source) TasksOf(ctx context.Context, all *Records, chosen func(*schedule
 	rows := Tasks{Items: []Task{}, Pauses: facts.pauses, Err: cmp.Or(err, unread)}
 	_, rows.Planned = PausesNow(s.Schedule, facts.pauses, InSchedule(s.Schedule), facts.now)
 	planned := map[string][]Pause{}
-	for _, one := range rows.Planned {
-		planned[one.Task] = append(planned[one.Task], one.Pause)
+	for _, p := range rows.Planned {
+		planned[p.Task] = append(planned[p.Task], p.Pause)
 	}
 	for _, t := range tasks {
 		row := taskOf(s.Schedule, t, at, n, facts)
@@ -178,10 +180,27 @@ func (facts taskFacts) addRunning(row state.Row) {
 // taskOf looks n times ahead after at.
 func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts taskFacts) Task {
 	row := Task{
-		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
-		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
-		Cron: listOf(t.When.Texts()), Triggers: []Chained{}, TriggeredBy: []Chained{},
-		Params: t.Params, Conditions: conditionsText(t), Next: []string{}, Running: listOf(facts.running[t.Name]), Waiting: listOf(facts.waiting[t.Name]),
+		Name:               t.Name,
+		Cron:               listOf(t.When.Texts()),
+		Timezone:           t.When.Location.String(),
+		Spread:             t.When.Shift.Seconds(),
+		Command:            CommandText(t.Command),
+		Description:        t.Description,
+		Background:         t.Background,
+		WithoutOverlapping: t.WithoutOverlapping,
+		OneServer:          t.OneServer,
+		Pool:               t.Pool.Name,
+		Off:                s.Inactive(t),
+		Next:               []string{},
+		Triggers:           []Chained{},
+		TriggeredBy:        []Chained{},
+		Running:            listOf(facts.running[t.Name]),
+		Waiting:            listOf(facts.waiting[t.Name]),
+		Paused:             PauseOf(facts.pauses, t, facts.now),
+		Expect:             expectOf(t),
+		Overdue:            facts.overdue[t.Name],
+		Params:             t.Params,
+		Conditions:         conditionsText(t),
 	}
 	for _, trigger := range t.Triggers() {
 		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
@@ -195,8 +214,6 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 	if last, ok := facts.last[t.Name]; ok {
 		row.Last, row.LastRun = new(RecordOf(last)), last
 	}
-	row.Paused = PauseOf(facts.pauses, t, facts.now)
-	row.Expect, row.Overdue = expectOf(t), facts.overdue[t.Name]
 	return row
 }
 

@@ -62,8 +62,8 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		}
 		add(row.Task, w)
 	}
-	for _, of := range all {
-		slices.SortStableFunc(of, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
+	for _, ofTask := range all {
+		slices.SortStableFunc(ofTask, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
 	}
 	if len(all) == 0 {
 		return all
@@ -95,22 +95,25 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	if w.Attempt > 1 {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
+	waited := humanize.Duration(max(0, now.Sub(w.since)))
+	latest := "until " + humanize.MinuteNear(w.until, now, zone) + " at the latest"
+	needs := cmp.Or(w.needs, "its mutex")
 	switch {
 	case w.Store != nil:
-		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
+		return text + " for the store, " + latest + ": " + w.why
 	case w.turn:
-		text += fmt.Sprintf(" for %s for its turn, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), humanize.MinuteNear(w.until, now, zone))
+		text += " for " + waited + " for its turn, " + latest
 	case w.Until != nil:
-		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", humanize.Duration(max(0, now.Sub(w.since))), cmp.Or(w.needs, "its mutex"), humanize.MinuteNear(w.until, now, zone))
+		text += " for " + waited + " until " + needs + " is free, " + latest
 	case w.AfterPause != nil:
-		return fmt.Sprintf("%s, until %s at the latest: %s", text, humanize.MinuteNear(w.until, now, zone), w.why)
+		return text + ", " + latest + ": " + w.why
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
 		until := w.pause.Raw.Until
 		text += " until " + humanize.MinuteNear(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
-		text += " until " + cmp.Or(w.needs, "its mutex") + " is free"
+		text += " until " + needs + " is free"
 	default:
 		text += " until " + humanize.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
 	}
@@ -144,7 +147,16 @@ type Request struct {
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
 func RequestOf(r state.Row, tick time.Time, server string) Request {
-	return Request{r.ID, r.Task, timeText(r.Slot), timeText(tick), r.Origin, server, r.NoChain, r.Params}
+	return Request{
+		Run:     r.ID,
+		Task:    r.Task,
+		At:      timeText(r.Slot),
+		Tick:    timeText(tick),
+		Origin:  r.Origin,
+		Server:  server,
+		NoChain: r.NoChain,
+		Params:  r.Params,
+	}
 }
 
 // An Upcoming is a slot that is to come, or was to come.
@@ -189,7 +201,13 @@ func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots [
 			}
 		}
 		t, at := next[first].task, next[first].at
-		slots = append(slots, Upcoming{t.Name, timeText(at), t.UnmetCondition(at), PauseOf(pauses, t, at) != nil, at.UTC()})
+		slots = append(slots, Upcoming{
+			Task:   t.Name,
+			Slot:   timeText(at),
+			Unmet:  t.UnmetCondition(at),
+			Paused: PauseOf(pauses, t, at) != nil,
+			At:     at.UTC(),
+		})
 		if again, ok := t.When.Next(at); ok && again.Before(to) {
 			next[first].at = again
 		} else {

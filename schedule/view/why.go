@@ -57,7 +57,8 @@ type Inquiry struct {
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
 // meanwhile waits with them.
 func (w *Inquiry) CatchesUp() bool {
-	return w.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(w.Live, w.deferred), func(row state.Row) bool { return row.Task == w.Task.Name && row.CatchesUp() })
+	catchesUp := func(row state.Row) bool { return row.Task == w.Task.Name && row.CatchesUp() }
+	return w.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(w.Live, w.deferred), catchesUp)
 }
 
 // Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
@@ -89,7 +90,8 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 func noLongerThere(ctx context.Context, all *Records, name string, err error) error {
 	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
-		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
+		hint := "what is remembered of it is in `sched history " + name + "`"
+		return Fail(NotFound, hint, "%w any more", err.(*Error).Err)
 	}
 	return err
 }
@@ -97,10 +99,18 @@ func noLongerThere(ctx context.Context, all *Records, name string, err error) er
 // inquire returns what can be said of the task without a minute in mind.
 func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
+	waiting := s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })
 	w.Answer = Why{
-		Task: t.Name, Cron: listOf(t.When.Texts()), Timezone: t.When.Location.String(), Triggers: []Chained{},
-		Off: s.Schedule.Inactive(t), Asks: conditionTexts(t), Running: []Running{}, Paused: PauseOf(w.Pauses, t, w.Now),
-		Waiting: listOf(s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })[t.Name]), NoTicks: s.TicksMissing(),
+		Task:     t.Name,
+		Cron:     listOf(t.When.Texts()),
+		Timezone: t.When.Location.String(),
+		Triggers: []Chained{},
+		Off:      s.Schedule.Inactive(t),
+		Asks:     conditionTexts(t),
+		Running:  []Running{},
+		Waiting:  listOf(waiting[t.Name]),
+		Paused:   PauseOf(w.Pauses, t, w.Now),
+		NoTicks:  s.TicksMissing(),
 	}
 	if !t.EvenInMaintenance {
 		w.Answer.Down = s.Maintenance()
