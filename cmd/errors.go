@@ -51,9 +51,9 @@ func usage(hint, format string, args ...any) error {
 	return &exit{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
-// exitCode prints an error with its hint, and returns its exit code. All errors that end a command
-// are printed here.
-func (a *app) exitCode(err error) int {
+// reportError prints an error with its hint, and returns its exit code. All errors that end a
+// command are printed here.
+func (a *app) reportError(err error) (code int) {
 	if err == nil {
 		return exitOK
 	}

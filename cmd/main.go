@@ -86,7 +86,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if isCompletion(args) {
 		a.addCompletions(root)
 	}
-	return a.finishOutput(a.exitCode(root.Execute()))
+	return a.finishOutput(a.reportError(root.Execute()))
 }
 
 // become replaces this process by a command for another user, if sched called itself for that.
@@ -113,7 +113,7 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 	}
 	defer storage.DB.Close()
 	if err != nil {
-		return a.exitCode(failed("", "%w", err)), true
+		return a.reportError(failed("", "%w", err)), true
 	}
 	runs := run.Caller{Storage: storage, Environ: os.Environ()}
 	switch {
@@ -135,7 +135,7 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 		return 0, false
 	}
 	if err != nil {
-		return a.exitCode(failed("", "%w", err)), true
+		return a.reportError(failed("", "%w", err)), true
 	}
 	return exitOK, true
 }

@@ -123,15 +123,21 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, e
 		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
 	}
 	if resumesEverything {
-		for _, name := range earlier.Tasks(now) {
-			own, _ := earlier.InEffect(name, now)
-			fmt.Fprintf(a.out, "%s stays %s\n", name, own.Text(now, s.Location))
-		}
+		a.sayOwnPauses(s, earlier)
 	}
 	if stillPaused {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// sayOwnPauses says which tasks stay paused by their own names.
+func (a resumeCommand) sayOwnPauses(s *schedule.Schedule, pauses pause.Pauses) {
+	now := a.now()
+	for _, name := range pauses.Tasks(now) {
+		p, _ := pauses.InEffect(name, now)
+		fmt.Fprintf(a.out, "%s stays %s\n", name, p.Text(now, s.Location))
+	}
 }
 
 // sayFilePauses says which of the names are paused by the schedule, which nobody can end, and

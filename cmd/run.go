@@ -144,12 +144,17 @@ func (a runCommand) run(o runOptions) error {
 		return invalid
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {
-		if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
-			a.problem("a tick of %s has come already; what is due starts once more",
-				humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
-		}
+		a.warnOfRepetition(t)
 	}
 	return a.runTick(t, o, invalid, stopsBySignals())
+}
+
+// warnOfRepetition says that a tick of the same minute has come already, if one has.
+func (a runCommand) warnOfRepetition(t *tick.Tick) {
+	if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
+		a.problem("a tick of %s has come already; what is due starts once more",
+			humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
+	}
 }
 
 // loadTick returns the tick that the flags ask for. If the tick runs the last valid schedule,
@@ -229,20 +234,6 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
-// nothingRuns prints the error of a tick that has no schedule, unless it was printed, and returns
-// the exit of that tick. Each tick says in a line that nothing runs.
-func (a runCommand) nothingRuns(err error, printed bool) error {
-	code := exitUsage
-	if !printed {
-		code = a.exitCode(err)
-	}
-	_, is := errors.AsType[*load.InvalidError](err)
-	if file, ferr := a.findConfig(); ferr == nil && is && !errors.Is(err, os.ErrNotExist) {
-		a.problem("nothing runs until %s is valid", filepath.Base(file))
-	}
-	return &exit{code: code}
-}
-
 // loadSchedule loads the schedule of a tick, whose state folder is ours. If the schedule is
 // invalid, loadSchedule prints why, the same text only once an hour. Then it returns the schedule
 // that runs in its place, unless --strict is given, and in invalid the exit of the tick.
@@ -254,33 +245,29 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 		s, broken, err = a.loadLastValid()
 	}
 	note := a.printedNote(o, errors.Join(broken, err))
-	printed := note.isRecent(a.now())
+	printedLately := note.isRecent(a.now())
 	switch {
 	case err != nil:
-		err = a.nothingRuns(err, printed)
-	case broken != nil && !printed:
-		a.exitCode(broken)
+		err = a.reportNothingRuns(err, printedLately)
+	case broken != nil && !printedLately:
+		a.reportError(broken)
 	}
-	if !printed {
+	if !printedLately {
 		note.write(a.now())
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if broken != nil && (!printed || s.Without != nil && !o.quiet) {
+	if broken != nil && (!printedLately || s.Without != nil && !o.quiet) {
 		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
-	if broken == nil && len(s.Left) > 0 { // lines of a crontab
-		broken = &load.InvalidError{Problems: s.Left, StateDir: s.StateDir}
+	if broken == nil && len(s.Left) > 0 {
+		left := &load.InvalidError{Problems: s.Left, StateDir: s.StateDir}
 		if o.strict {
-			return nil, nil, broken
+			return nil, nil, left
 		}
-		if note := a.printedNote(o, broken); !note.isRecent(a.now()) {
-			a.exitCode(broken)
-			lines := humanize.Count(len(s.Left), "line")
-			a.problem("%s of %s cannot run; the others do", lines, filepath.Base(s.File))
-			note.write(a.now())
-		}
+		a.reportLeftLines(o, s, left)
+		broken = left
 	}
 	if err := checkState(s); err != nil {
 		return nil, nil, err

@@ -129,11 +129,11 @@ func (a runCommand) runSpan(o runOptions) error {
 // withTaskHere returns the schedule with a copy of the task that runs here and in the foreground,
 // whatever another server has run.
 func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule {
-	here := *task
-	here.Background, here.OneServer = false, false
+	foreground := *task
+	foreground.Background, foreground.OneServer = false, false
 	changed := *s
 	changed.Tasks = slices.Clone(s.Tasks)
-	changed.Tasks[slices.Index(s.Tasks, task)] = &here
+	changed.Tasks[slices.Index(s.Tasks, task)] = &foreground
 	return &changed
 }
 

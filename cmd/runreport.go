@@ -1,13 +1,17 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -302,4 +306,31 @@ func (a runCommand) sayCovered(t *tick.Tick, o runOptions) {
 			t.Minute.In(zone).Format("15:04"))
 		a.problem("%v", failed(hint, "%s was ticked already, and nothing starts twice", minute))
 	}
+}
+
+// reportNothingRuns prints the error of a tick that has no schedule, unless it was printed lately,
+// and returns the exit of that tick. Each such tick says in a line that nothing runs.
+func (a runCommand) reportNothingRuns(err error, printedLately bool) error {
+	code := exitUsage
+	if !printedLately {
+		code = a.reportError(err)
+	}
+	_, isInvalid := errors.AsType[*load.InvalidError](err)
+	file, noFile := a.findConfig()
+	if isInvalid && noFile == nil && !errors.Is(err, os.ErrNotExist) {
+		a.problem("nothing runs until %s is valid", filepath.Base(file))
+	}
+	return &exit{code: code}
+}
+
+// reportLeftLines prints which lines of a crontab cannot run, the same text only once an hour.
+func (a runCommand) reportLeftLines(o runOptions, s *schedule.Schedule, left *load.InvalidError) {
+	note := a.printedNote(o, left)
+	if note.isRecent(a.now()) {
+		return
+	}
+	a.reportError(left)
+	count := humanize.Count(len(s.Left), "line")
+	a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
+	note.write(a.now())
 }

@@ -173,6 +173,7 @@ type originJSON struct {
 	In string `json:"in"`
 }
 
+// toShownJSON returns the task with all its settings, also those that nothing set.
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	shown := shownJSON{Name: t.Name, Place: t.Place, Off: s.Inactive(t)}
 	for _, setting := range load.Settings(t) {

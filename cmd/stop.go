@@ -53,7 +53,7 @@ func (a stopCommand) stop(names []string, reason string) error {
 	for _, name := range names {
 		runs, err := a.liveRuns(s, records, name)
 		if err != nil {
-			code = a.exitCode(err)
+			code = a.reportError(err)
 			continue
 		}
 		for _, row := range runs {

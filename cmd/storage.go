@@ -22,19 +22,19 @@ import (
 	"sched/schedule/view"
 )
 
-// Connections are the store and the database of one schedule. The methods store and caller of app
-// make each of them when it is needed first.
+// connections are the store and the database of one schedule. They are nil until the methods store
+// and caller of app need them.
 type connections struct {
 	remote    mutex.Store
-	ownCaller *run.Caller
+	runCaller *run.Caller
 }
 
 // close closes the database and the store. Requests on their way to the store have a moment to
 // arrive.
 func (c connections) close() {
-	if c.ownCaller != nil {
-		c.ownCaller.Self.Close()
-		c.ownCaller.DB.Close()
+	if c.runCaller != nil {
+		c.runCaller.Self.Close()
+		c.runCaller.DB.Close()
 	}
 	if c.remote != nil {
 		c.remote.Close()
@@ -62,11 +62,11 @@ func (a *app) store(s *schedule.Schedule) mutex.Store {
 // caller returns the caller with which this process begins, finishes and stops runs. It opens
 // nothing yet.
 func (a *app) caller(s *schedule.Schedule) run.Caller {
-	if a.ownCaller == nil || a.ownCaller.Dir != s.StateDir {
+	if a.runCaller == nil || a.runCaller.Dir != s.StateDir {
 		caller := run.NewCaller(run.StorageAt(s.StateDir, a.store(s)), state.Tick, os.Environ())
-		a.ownCaller = &caller
+		a.runCaller = &caller
 	}
-	return *a.ownCaller
+	return *a.runCaller
 }
 
 // A liveStore connects the app with the store of the current schedule, which an edit may change
@@ -95,10 +95,12 @@ func (l *liveStore) use(s *schedule.Schedule, read func()) {
 	read()
 }
 
+// controls returns where the pauses and interrupts of the schedule are kept.
 func (a *app) controls(s *schedule.Schedule) pause.Source {
 	return pause.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.readOnly}
 }
 
+// view returns what answers to questions about the schedule are made of.
 func (a *app) view(s *schedule.Schedule) view.Source {
 	return view.Source{
 		Schedule: s,
@@ -110,6 +112,7 @@ func (a *app) view(s *schedule.Schedule) view.Source {
 	}
 }
 
+// actor returns the person who called this process, as one who changes things.
 func (a *app) actor(s *schedule.Schedule) control.Actor {
 	return control.Actor{Source: a.view(s), By: callerName(), Environ: tickEnviron(s, ownEnvironment())}
 }

@@ -51,11 +51,11 @@ func (o *output) File() *os.File { return terminal.File(o.Writer) }
 // codeAfterWriting returns the exit code of sched. If results could not be written, it says so, and
 // the code is no success. A reader that went away is no failure: the tasks of a tick ran.
 func (c *console) codeAfterWriting(code int) int {
-	failed := c.results.firstError()
-	if failed == nil || errors.Is(failed, syscall.EPIPE) {
+	err := c.results.firstError()
+	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return code
 	}
-	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(failed))
+	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(err))
 	return max(code, exitFailed)
 }
 
@@ -70,7 +70,7 @@ func (c *console) liveLine(quietFor time.Duration) (line *terminal.LiveLine, res
 	}
 }
 
-// printJSON indents for people. codeAfterWriting reports its write errors.
+// printJSON prints a value as indented JSON. codeAfterWriting reports errors of writing.
 func (c *console) printJSON(v any) error {
 	text, err := view.JSON(v)
 	if err == nil {
@@ -84,9 +84,11 @@ func (c *console) minuteText(t time.Time, zone *time.Location) string {
 	return humanize.MinuteNear(t, c.now(), zone)
 }
 
-// ago is 0 for a time in the future: the clock of another server may be ahead.
+// ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server
+// may be ahead.
 func (c *console) ago(t time.Time) string { return humanize.Duration(max(0, c.now().Sub(t))) }
 
+// printDiff prints lines of a diff to stderr, in colours on a terminal.
 func (c *console) printDiff(lines []string) {
 	out := c.stderr()
 	for _, line := range lines {
@@ -102,7 +104,7 @@ func (c *console) printDiff(lines []string) {
 
 // printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
 // names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
-// codeAfterWriting reports its write errors.
+// codeAfterWriting reports errors of writing.
 func (c *console) printCSV(rows any) error {
 	w := csv.NewWriter(c.out)
 	w.UseCRLF = true

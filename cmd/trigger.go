@@ -271,7 +271,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 // prints what becomes of each.
 func (a *app) storeRequests(s *schedule.Schedule, requests []state.Row, o requestOptions) ([]view.Request, error) {
 	actor := a.actor(s)
-	before := actor.Live()
+	liveBefore := actor.Live()
 	stored := []view.Request{}
 	for _, r := range requests {
 		task, err := view.FindTask(s, r.Task)
@@ -298,7 +298,7 @@ func (a *app) storeRequests(s *schedule.Schedule, requests []state.Row, o reques
 		if o.hasTime() {
 			when = "the tick at " + a.minuteText(tick, s.Location)
 		}
-		if obstacle := requestObstacle(actor.Source, task, r, before); obstacle != "" {
+		if obstacle := requestObstacle(actor.Source, task, r, liveBefore); obstacle != "" {
 			when += " or " + obstacle
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, humanize.ShortRun(r.ID))

@@ -101,7 +101,7 @@ tasks:
 		a.out, a.err, a.config, a.now = &out, &out, file, func() time.Time { return at(tt.now) }
 		root := a.root()
 		root.SetArgs(append([]string{"why", "-c", file}, tt.args...))
-		if code := a.exitCode(root.Execute()); code != 0 {
+		if code := a.reportError(root.Execute()); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", tt.asked, code, &out)
 		}
 		for _, want := range tt.want {

@@ -142,7 +142,7 @@ func (a workCommand) plan(o workOptions) (workPlan, error) {
 		return plan, err
 	}
 	if err != nil {
-		a.exitCode(err) // only prints it: the ticks go on all the same
+		a.reportError(err) // and go on: the ticks report the error, too
 		if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 			plan.stateDir = invalid.StateDir
 		}
